@@ -3,8 +3,8 @@
  * so that a busy machine disturbs it less. `cold` moves all operands on each time, so that no cache holds them, as in a step of
  * training. */
 #include "ops/ops.h"
+#include "base/reduce_tree.h"
 #include "base/runtime.h"
-#include "base/slices.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,7 +245,7 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
   uint8_t joins[BRIM_MOST_SLICES];
   for (int32_t i = 0; i < n; i++)
     names[i] = i;
-  brim_slices_joins(names, n, joins);
+  brim_reduce_tree_joins(names, n, joins);
   b->c.workspace_size = b->ops->workspace(&b->c, &limits);
   b->c.workspace = aligned_alloc(64, (b->c.workspace_size + 63) / 64 * 64);
   if (!b->c.workspace)

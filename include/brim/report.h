@@ -106,7 +106,6 @@ typedef struct brim_bins {
 } brim_bins;
 BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins *bins);
 
-
 /* ---- logs of events --------------------------------------------------------------------------------------- */
 
 /* A file of events, one JSON object a line ({"event":"step","step":1,"loss":0.7}), as columns: RUN/log.jsonl. Members of objects

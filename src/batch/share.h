@@ -45,8 +45,8 @@ void brim_share_free(brim_share *share);
 int brim_share_step(brim_share *share, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
                     uint32_t base, uint64_t batches, brim_error *err) BRIM_CHECK;
 
-/* slices.c: the same where a step has slices: the parts are runs of slices, in their order, or in that of brim_slices_roots where
- * they are whole; empty slices are left out. */
+/* slices.c: the same where a step has slices: the parts are runs of slices, in their order, or in that of brim_reduce_tree_roots
+ * where they are whole; empty slices are left out. */
 int brim_share_slices(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
 /* Fills lengths and sorted. */
 int brim_share_look(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "base/status.h"
 #include "batch/share.h"
 
@@ -74,7 +74,7 @@ static void spread(brim_share *s) {
 /* Does a run of slices of one of those numbers of ranks begin with it? */
 static bool begins_run(int32_t slices, int32_t slice) {
   for (int w = 0; w < WORLDS; w++)
-    if (brim_slice_run_of(slices, worlds[w], brim_slice_rank(slices, worlds[w], slice)).first == slice)
+    if (brim_slice_range_of(slices, worlds[w], brim_slice_rank(slices, worlds[w], slice)).first == slice)
       return true;
   return slice == 0;
 }
@@ -166,7 +166,7 @@ static int64_t rows_of(const cutting *c, int32_t first, int32_t end) {
 }
 
 /* The slices first .. first + size - 1 of a run: all at once, or each half by itself. */
-static void cut_node(cutting *c, int32_t rank, const brim_slice_run *run, int32_t first, int32_t size) {
+static void cut_node(cutting *c, int32_t rank, const brim_slice_range *run, int32_t first, int32_t size) {
   const int32_t slices = run->slices, end = first + size < slices ? first + size : slices;
   if (rows_of(c, first > run->first ? first : run->first, end < run->end ? end : run->end) == 0)
     return;
@@ -180,9 +180,9 @@ static void cut_node(cutting *c, int32_t rank, const brim_slice_run *run, int32_
 }
 
 /* The roots of a run that have rows, the smaller ones first. */
-static void take_roots(cutting *c, int32_t rank, const brim_slice_run *run) {
-  brim_slice_run roots[BRIM_MOST_ROOTS];
-  const int32_t count = brim_slices_roots(run, true, roots);
+static void take_roots(cutting *c, int32_t rank, const brim_slice_range *run) {
+  brim_slice_range roots[BRIM_MOST_ROOTS];
+  const int32_t count = brim_reduce_tree_roots(run, true, roots);
   for (int32_t i = 0; i < count; i++)
     if (rows_of(c, roots[i].first, roots[i].end) > 0)
       c->parts[c->count++] = (node){rank, roots[i].first, roots[i].end};
@@ -195,7 +195,7 @@ static uint64_t cut_parts(cutting *c) {
   c->most = most_slices(&c->share->recipe->options);
   c->whole = brim_slices_whole(&c->share->recipe->options);
   for (int32_t rank = 0; rank < world; rank++) {
-    const brim_slice_run run = brim_slice_run_of(slices, world, rank);
+    const brim_slice_range run = brim_slice_range_of(slices, world, rank);
     const int32_t before = c->count;
     if (c->whole)
       take_roots(c, rank, &run);

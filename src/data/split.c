@@ -20,7 +20,7 @@ int64_t brim_count_lines(const char *bytes, size_t length) {
   return lines;
 }
 
-size_t brim_span_decode(const brim_span *span, const char *bytes, char *out) {
+size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, char *out) {
   const char *from = bytes + span->start, *end = from + span->length;
   char *to = out;
   if (!span->doubled) {
@@ -37,7 +37,7 @@ size_t brim_span_decode(const brim_span *span, const char *bytes, char *out) {
   return (size_t)(to - out);
 }
 
-static bool add_span(brim_split *split, brim_span span) {
+static bool add_span(brim_split *split, brim_field_span span) {
   if (brim_grow(split->runtime, (void **)&split->spans, &split->capacity, split->count + 1, sizeof span, NULL))
     return false;
   split->spans[split->count++] = span;
@@ -73,14 +73,14 @@ static size_t find_end(const char *bytes, size_t at, size_t length, char delimit
 /* Passes over a quoted field whose opening quote is at *at; *at gets the byte after its closing quote. At the end of the bytes
  * that is a guess, which the caller does not believe unless they are final: a second quote may follow. */
 static brim_split_status quoted_field(brim_split *split, const char *bytes, size_t length, bool final, size_t *at,
-                                      brim_span *span) {
+                                      brim_field_span *span) {
   size_t start = *at + 1, from = start;
   bool doubled = false;
   const char *quote;
   while ((quote = memchr(bytes + from, '"', length - from))) {
     size_t q = (size_t)(quote - bytes);
     if (q + 1 == length || bytes[q + 1] != '"') {
-      *span = (brim_span){.start = start, .length = q - start, .quoted = true, .doubled = doubled};
+      *span = (brim_field_span){.start = start, .length = q - start, .quoted = true, .doubled = doubled};
       *at = q + 1;
       return BRIM_SPLIT_DONE;
     }
@@ -96,7 +96,7 @@ brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t
   split->count = 0;
   split->lines = 1;
   for (;;) {
-    brim_span span = {.start = at};
+    brim_field_span span = {.start = at};
     if (at < length && bytes[at] == '"') {
       brim_split_status status = quoted_field(split, bytes, length, final, &at, &span);
       if (status != BRIM_SPLIT_DONE)
@@ -144,7 +144,7 @@ brim_split_status brim_split_plain(brim_split *split, const char *bytes, size_t 
   for (size_t at = 0;; at++) {
     const char *tab = memchr(bytes + at, delimiter, end - at);
     size_t stop = tab ? (size_t)(tab - bytes) : end;
-    if (!add_span(split, (brim_span){.start = at, .length = stop - at}))
+    if (!add_span(split, (brim_field_span){.start = at, .length = stop - at}))
       return BRIM_SPLIT_MEMORY;
     if (!tab)
       return BRIM_SPLIT_DONE;

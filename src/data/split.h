@@ -12,15 +12,15 @@ typedef enum brim_split_status {
 } brim_split_status;
 
 /* A field, as a range of the bytes, quotes around it left off. */
-typedef struct brim_span {
+typedef struct brim_field_span {
   size_t start, length;
   bool quoted;
-  bool doubled; /* holds doubled quotes: brim_span_decode */
-} brim_span;
+  bool doubled; /* holds doubled quotes: brim_field_span_decode */
+} brim_field_span;
 
 typedef struct brim_split {
   brim_runtime *runtime;
-  brim_span *spans; /* [count] */
+  brim_field_span *spans; /* [count] */
   size_t count, capacity;
   size_t used;   /* bytes of the record with its line end */
   int64_t lines; /* line ends in it */
@@ -33,7 +33,7 @@ brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t
 /* Quotes mean nothing (tsv): records end at LF or CRLF. */
 brim_split_status brim_split_plain(brim_split *split, const char *bytes, size_t length, bool final, char delimiter);
 /* Writes a span's text, doubled quotes made single; `out` has room for span->length bytes. Returns what it wrote. */
-size_t brim_span_decode(const brim_span *span, const char *bytes, char *out);
+size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, char *out);
 /* An empty line: one empty field without quotes. */
 bool brim_split_blank(const brim_split *split);
 /* Line feeds in some bytes. */

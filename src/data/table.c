@@ -79,8 +79,8 @@ static int decode_header(brim_reader *reader, const char *record, brim_error *er
   BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, split->used, 1, err));
   size_t at = 0;
   for (size_t i = 0; i < split->count; i++) {
-    size_t length = brim_span_decode(&split->spans[i], record, reader->decoded + at);
-    split->spans[i] = (brim_span){.start = at, .length = length};
+    size_t length = brim_field_span_decode(&split->spans[i], record, reader->decoded + at);
+    split->spans[i] = (brim_field_span){.start = at, .length = length};
     at += length;
   }
   return BRIM_OK;
@@ -90,7 +90,7 @@ static int decode_header(brim_reader *reader, const char *record, brim_error *er
 static void list_columns(const brim_reader *reader, brim_text *out) {
   const size_t enough = 300;
   for (size_t i = 0; i < reader->split.count; i++) {
-    const brim_span *name = &reader->split.spans[i];
+    const brim_field_span *name = &reader->split.spans[i];
     if (out->length + name->length > enough) {
       brim_text_printf(out, "%s.. (%zu in all)", i ? ", " : "", reader->split.count);
       return;
@@ -110,7 +110,7 @@ static const char *separator_hint(const brim_reader *reader) {
                {'|', "; it looks separated by |: give the delimiter (--delimiter '|')"},
                {'\t', "; it looks separated by tabs: --format tsv"},
                {',', "; it looks separated by commas: --format csv"}};
-  const brim_span *only = reader->split.spans;
+  const brim_field_span *only = reader->split.spans;
   for (size_t i = 0; reader->split.count == 1 && i < sizeof marks / sizeof *marks; i++)
     if (memchr(reader->decoded + only->start, marks[i].mark, only->length))
       return marks[i].hint;
@@ -127,7 +127,7 @@ static const char *name_hint(const brim_reader *reader, const char *name) {
       return "; capitals count: name the column (--text-column, --label-column)";
   for (size_t i = 0; i < split->count; i++) {
     double number;
-    const brim_span *span = &split->spans[i];
+    const brim_field_span *span = &split->spans[i];
     if (span->length > 0 && brim_number_real(reader->decoded + span->start, span->length, &number))
       return "; it looks as if there were no head line: --no-header (header=False in Python) calls the columns 0, 1, ..";
   }
@@ -152,7 +152,7 @@ static int no_such_column(const brim_reader *reader, const char *name, brim_erro
 }
 
 static bool named(const brim_reader *reader, size_t column, const char *name) {
-  const brim_span *span = &reader->split.spans[column];
+  const brim_field_span *span = &reader->split.spans[column];
   return span->length == strlen(name) && memcmp(reader->decoded + span->start, name, span->length) == 0;
 }
 
@@ -254,14 +254,14 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
     slot->is_list = false;
     if (!slot->present)
       continue;
-    const brim_span *span = &reader->split.spans[slot->column];
+    const brim_field_span *span = &reader->split.spans[slot->column];
     BRIM_TRY(brim_reader_check_text(reader, record, record + span->start, span->length, err));
     slot->bytes = record + span->start;
     slot->length = span->length;
     if (!span->doubled)
       continue;
     slot->bytes = reader->decoded + used;
-    slot->length = brim_span_decode(span, record, reader->decoded + used);
+    slot->length = brim_field_span_decode(span, record, reader->decoded + used);
     used += slot->length;
   }
   return BRIM_OK;

@@ -54,10 +54,10 @@ static int test_all(brim_ranks *r, brim_mpi_handle *requests, bool *pending, int
 int brim_exchange_fail(brim_ranks *r, brim_error *err) {
   pthread_mutex_lock(&r->door);
   r->broke = r->broke || !atomic_load(&r->broken);
-  brim_heart_break(r, r->wire.rank, BRIM_E_IO,
-                   "a message to or from another rank failed: the network failed, or ranks do different things");
+  brim_heartbeat_break(r, r->wire.rank, BRIM_E_IO,
+                       "a message to or from another rank failed: the network failed, or ranks do different things");
   pthread_mutex_unlock(&r->door);
-  return brim_heart_cause(r, err);
+  return brim_heartbeat_cause(r, err);
 }
 
 int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, int count, bool large, double patience,
@@ -73,7 +73,7 @@ int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, 
     if (left == 0)
       return BRIM_OK;
     if (atomic_load(&r->broken))
-      return brim_heart_cause(r, err);
+      return brim_heartbeat_cause(r, err);
     const double now = brim_seconds_now();
     if (patience > 0 && now - begun > patience)
       return brim_error_set(err, BRIM_E_IO,
@@ -339,12 +339,12 @@ static int reserve(brim_ranks *r, size_t bytes, brim_error *err) {
 
 static int begin(brim_ranks *r, size_t size, int64_t count, brim_error *err) {
   if (atomic_load(&r->broken))
-    return brim_heart_cause(r, err);
+    return brim_heartbeat_cause(r, err);
   const size_t bytes = (size_t)count * size;
   const int status = reserve(r, bytes <= SMALL_BYTES ? bytes : bytes / (size_t)r->wire.world + size, err);
   if (status) { /* the others wait for this rank */
     pthread_mutex_lock(&r->door);
-    brim_heart_break(r, r->wire.rank, status, "no memory for a sum over ranks");
+    brim_heartbeat_break(r, r->wire.rank, status, "no memory for a sum over ranks");
     pthread_mutex_unlock(&r->door);
   }
   return status;

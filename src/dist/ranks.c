@@ -97,7 +97,7 @@ static int begin(brim_ranks *r, brim_error *err) {
     return BRIM_NOMEM(err);
   BRIM_TRY(say_hello(r, err));
   BRIM_TRY(check_hellos(r, err));
-  return world > 1 ? brim_heart_start(r, err) : BRIM_OK;
+  return world > 1 ? brim_heartbeat_start(r, err) : BRIM_OK;
 }
 
 int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_ranks_options *options, brim_ranks **out,
@@ -256,10 +256,10 @@ int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) 
     brim_error_text(err, r->own.text, sizeof r->own.text);
   r->settled = r->leaving = true;
   if (status && r->wire.rank == 0)
-    brim_heart_failed(r, 0, &r->own);
+    brim_heartbeat_failed(r, 0, &r->own);
   pthread_cond_signal(&r->wake);
   if (r->wire.rank == 0) {
-    wait_for(r, brim_heart_all_ended, PATIENCE_AT_FAILURE, false);
+    wait_for(r, brim_heartbeat_all_ended, PATIENCE_AT_FAILURE, false);
     if (rest)
       status = tell(r, status, err, besides);
   } else if (r->peers[0].lost) {
@@ -300,7 +300,7 @@ bool brim_ranks_close(brim_ranks *r) {
                               : wait_for(r, may_go, PATIENCE_AT_FAILURE, false);
   }
   pthread_mutex_unlock(&r->door);
-  brim_heart_stop(r);
+  brim_heartbeat_stop(r);
   if (atomic_load(&r->broken))
     tell_late(r);
   if (!whole || atomic_load(&r->broken))

@@ -67,12 +67,12 @@ struct brim_ranks {
   brim_mpi_handle *requests; /* [2 * world], those to receive first; of two ranks' large sums, each message's two */
   bool *pending;
 
-  /* heart.c: signs of life */
-  pthread_t heart;
+  /* heartbeat.c: signs of life */
+  pthread_t heartbeat;
   pthread_cond_t wake;
   bool beating, stop;
   brim_peer *peers; /* [world] */
-  double turn;      /* when the heart looked last */
+  double turn;      /* when the heartbeat looked last */
   double paused;    /* seconds for which this process was itself stopped, when it last was */
   atomic_bool broken;
   bool broke; /* by this rank, which could not send or receive */
@@ -84,7 +84,7 @@ struct brim_ranks {
   brim_beat own; /* of settled: what this rank leaves with */
 };
 
-/* ranks.c: hellos of all, then the heart. Takes the wire over; *out is freed by brim_ranks_close. */
+/* ranks.c: hellos of all, then the heartbeat. Takes the wire over; *out is freed by brim_ranks_close. */
 int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_ranks_options *options, brim_ranks **out,
                    brim_error *err) BRIM_CHECK;
 
@@ -94,7 +94,7 @@ void brim_process_tell(const char *message);
 
 /* exchange.c. A message did not go, or has another size than was expected: all ranks end, and this one gets the reason. */
 int brim_exchange_fail(brim_ranks *ranks, brim_error *err);
-/* Waits until all requests are done: with the heart's help it ends when a rank is lost, or else after `patience`
+/* Waits until all requests are done: with the heartbeat's help it ends when a rank is lost, or else after `patience`
  * seconds (0: never). `large`: so are the messages. */
 int brim_exchange_wait(brim_ranks *ranks, brim_mpi_handle *requests, bool *pending, int count, bool large, double patience,
                        brim_error *err) BRIM_CHECK;
@@ -103,18 +103,18 @@ int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_er
 int brim_exchange_gather(void *ranks, float *values, const int64_t *counts, brim_error *err) BRIM_CHECK;
 int brim_exchange_sum_tree(void *ranks, const brim_tree_sum *sum, brim_error *err) BRIM_CHECK;
 
-/* heart.c. */
-int brim_heart_start(brim_ranks *ranks, brim_error *err) BRIM_CHECK;
+/* heartbeat.c. */
+int brim_heartbeat_start(brim_ranks *ranks, brim_error *err) BRIM_CHECK;
 /* Joins the thread. What is still under way stays so. */
-void brim_heart_stop(brim_ranks *ranks);
+void brim_heartbeat_stop(brim_ranks *ranks);
 /* All ranks end: door is held. */
-void brim_heart_break(brim_ranks *ranks, int32_t about, int status, const char *text);
+void brim_heartbeat_break(brim_ranks *ranks, int32_t about, int status, const char *text);
 /* A rank is at its end and has failed. The others have a moment to come to theirs, where they failed together, before all break
  * off: door is held. */
-void brim_heart_failed(brim_ranks *ranks, int32_t rank, const brim_beat *end);
+void brim_heartbeat_failed(brim_ranks *ranks, int32_t rank, const brim_beat *end);
 /* All other ranks are at their ends, or lost: of rank 0. */
-bool brim_heart_all_ended(const brim_ranks *ranks);
+bool brim_heartbeat_all_ended(const brim_ranks *ranks);
 /* The reason, as an error of this rank. */
-int brim_heart_cause(brim_ranks *ranks, brim_error *err);
+int brim_heartbeat_cause(brim_ranks *ranks, brim_error *err);
 
 #endif

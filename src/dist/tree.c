@@ -2,7 +2,7 @@
 #include "dist/tree.h"
 
 #include "base/memory.h"
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "base/status.h"
 #include "dist/group.h"
 
@@ -27,7 +27,7 @@ int32_t brim_tree_names(const brim_tree_sum *sum, int32_t *names) {
 static void add_node(float *const *sums, const int32_t *names, int32_t sum_count, size_t count) {
   if (sum_count < 2)
     return;
-  const int32_t h = brim_slices_height(names[0], names[sum_count - 1]);
+  const int32_t h = brim_reduce_tree_height(names[0], names[sum_count - 1]);
   int32_t left = 1;
   while (names[left] >> (h - 1) == names[0] >> (h - 1))
     left++;

@@ -68,7 +68,7 @@ static int choose_plan(brim_feed *feed, brim_error *err) {
   feed->own_rank = o->rank;
   if (!o->rank_slices)
     return BRIM_OK;
-  BRIM_TRY(brim_slices_find(feed->runtime, &feed->shards, o, &feed->slices, err));
+  BRIM_TRY(brim_rank_readers_find(feed->runtime, &feed->shards, o, &feed->slices, err));
   int64_t world = feed->slices.world;
   feed->own.batch_size = (int64_t)feed->slices.step_rows;
   feed->own.accumulate = (o->plan.accumulate + world - 1) / world;
@@ -188,7 +188,7 @@ void brim_feed_close(brim_feed *feed) {
   brim_runtime *runtime = feed->runtime;
   stop(feed);
   brim_beginning_free(runtime, &feed->resume_at);
-  brim_slices_free(runtime, &feed->slices);
+  brim_rank_readers_free(runtime, &feed->slices);
   brim_shards_free(runtime, &feed->shards);
   brim_batch_free(&feed->batch);
   brim_class_counter_free(&feed->counter);
@@ -366,7 +366,7 @@ static void place_in_step(brim_feed *feed) {
   uint64_t before, all;
   if (feed->slices.world == 0)
     return;
-  brim_slices_step(&feed->slices, feed->batch.step, &before, &all);
+  brim_rank_readers_step(&feed->slices, feed->batch.step, &before, &all);
   feed->batch.step_rows = (uint32_t)all;
   for (int32_t i = 0; i < feed->batch.count; i++)
     feed->batch.places[i] += (uint32_t)before;

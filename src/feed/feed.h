@@ -88,7 +88,7 @@ void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
 double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_place *place);
 
 /* How many rows each rank has, where ranks read slices. */
-typedef struct brim_slices {
+typedef struct brim_rank_readers {
   int32_t world, rank;                     /* world 0: all ranks read all rows */
   uint64_t *rows_kept;                     /* [files] neither excluded nor damaged */
   uint64_t rows_read, rows_damaged;        /* of all files */
@@ -97,34 +97,35 @@ typedef struct brim_slices {
   uint64_t step_rows;                      /* of a step, on each rank */
   uint64_t steps;                          /* of an epoch, on every rank */
   bool drop, fill;                         /* how an epoch ends: all rows of the last step are there, or it may be short */
-} brim_slices;
+} brim_rank_readers;
 
 /* This rank's run of rows in the files of a source, in the order of a pass. */
-typedef struct brim_slice {
+typedef struct brim_reader_range {
   size_t first, end; /* its files: [first, end) in that order */
   uint64_t skip;     /* rows of the first file that are an earlier rank's */
   uint64_t rows;
   bool to_end; /* reads its last file to the end, for what is excluded there */
-} brim_slice;
+} brim_reader_range;
 
 /* Counts the rows of all files. *out must be freed whatever comes back. */
-int brim_slices_find(brim_runtime *runtime, const brim_shards *shards, const brim_feed_options *options, brim_slices *out,
-                     brim_error *err) BRIM_CHECK;
-void brim_slices_free(brim_runtime *runtime, brim_slices *slices);
+int brim_rank_readers_find(brim_runtime *runtime, const brim_shards *shards, const brim_feed_options *options,
+                           brim_rank_readers *out, brim_error *err) BRIM_CHECK;
+void brim_rank_readers_free(brim_runtime *runtime, brim_rank_readers *slices);
 /* Rows of an epoch that a rank reads. */
-uint64_t brim_slices_rows(const brim_slices *slices, int32_t rank);
+uint64_t brim_rank_readers_rows(const brim_rank_readers *slices, int32_t rank);
 /* `order`: the numbers of the source's `count` files in a pass's order. */
-void brim_slices_cut(const brim_slices *slices, int source, const uint32_t *order, size_t count, brim_slice *out);
+void brim_rank_readers_cut(const brim_rank_readers *slices, int source, const uint32_t *order, size_t count,
+                           brim_reader_range *out);
 /* The rows of a step of an epoch: on earlier ranks, and on all. */
-void brim_slices_step(const brim_slices *slices, uint64_t step, uint64_t *before, uint64_t *all);
+void brim_rank_readers_step(const brim_rank_readers *slices, uint64_t step, uint64_t *before, uint64_t *all);
 /* This rank's last step is empty. False without slices. */
-bool brim_slices_idle(const brim_slices *slices);
+bool brim_rank_readers_idle(const brim_rank_readers *slices);
 
 /* One source of rows. */
 typedef struct brim_tap {
-  size_t first, count; /* its files, in brim_shards and in the producer's order */
-  brim_slice slice;    /* without slices: all of them */
-  uint64_t rows_given; /* of the slice, in this pass */
+  size_t first, count;     /* its files, in brim_shards and in the producer's order */
+  brim_reader_range slice; /* without slices: all of them */
+  uint64_t rows_given;     /* of the slice, in this pass */
   double weight;
   brim_encoder *encoder;
   uint64_t pass;
@@ -141,7 +142,7 @@ typedef struct brim_producer {
   const brim_feed_options *options;
   const brim_plan_options *plan; /* how a window is planned: with slices, for this rank alone */
   const brim_shards *shards;
-  const brim_slices *slices;
+  const brim_rank_readers *slices;
   brim_beginning next;        /* of the window to make */
   brim_dataset *waiting_rows; /* those of next.waiting, in their order */
 
@@ -191,7 +192,7 @@ struct brim_feed {
   brim_feed_options options;
   double weights[BRIM_FEED_SOURCES]; /* backs options.weights */
   brim_shards shards;
-  brim_slices slices;
+  brim_rank_readers slices;
   brim_plan_options own; /* backs producer.plan */
   int32_t own_rank;      /* in it */
   uint64_t configuration;

@@ -78,9 +78,9 @@ static int go_to_place(const brim_producer *p, brim_tap *tap, brim_reader *reade
 static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim_mix_place *at, brim_error *err) {
   brim_reader *reader = NULL;
   BRIM_TRY(order_files(p, tap, pass, err));
-  tap->slice = (brim_slice){.end = tap->count};
+  tap->slice = (brim_reader_range){.end = tap->count};
   if (p->slices->world)
-    brim_slices_cut(p->slices, (int)(tap - p->taps), p->order + tap->first, tap->count, &tap->slice);
+    brim_rank_readers_cut(p->slices, (int)(tap - p->taps), p->order + tap->first, tap->count, &tap->slice);
   tap->pass = pass;
   tap->rows_given = at ? at->rows_given : 0;
   tap->next_row = at ? at->place.row : 0;
@@ -219,7 +219,7 @@ uint64_t brim_mix_rows(const brim_producer *p) {
 
 /* With slices by rows, which are counted; else by bytes. */
 static double slice_share(const brim_producer *p, const brim_mix_place *places) {
-  uint64_t rows = 0, all = brim_slices_rows(p->slices, p->slices->rank);
+  uint64_t rows = 0, all = brim_rank_readers_rows(p->slices, p->slices->rank);
   for (int i = 0; i < p->tap_count; i++)
     rows += places[i].rows_given;
   return p->options->repeat ? 0 : all > 0 ? (double)rows / (double)all : 1;

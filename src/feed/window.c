@@ -196,7 +196,7 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   }
   /* With slices, what fills no step on this rank is a window of its own: the short step is then the last on every rank. */
   w->last = !tap && (!p->slices->fill || fresh == 0);
-  w->idle = w->last && brim_slices_idle(p->slices);
+  w->idle = w->last && brim_rank_readers_idle(p->slices);
   return BRIM_OK;
 }
 
@@ -231,7 +231,7 @@ static uint64_t step_to_skip(const brim_plan_options *how, const brim_plan *plan
 
 /* Each window has random numbers of its own. Only the last one of an epoch may end short: what others drop waits. */
 static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
-  const brim_slices *s = p->slices;
+  const brim_rank_readers *s = p->slices;
   brim_plan_options how = *p->plan;
   brim_random random = brim_random_make(how.seed, p->next.epoch, BRIM_PURPOSE_WINDOW);
   how.seed = brim_random_u64(&random, s->world ? p->next.window * (uint64_t)s->world + (uint64_t)s->rank : p->next.window);

@@ -26,11 +26,11 @@ static const char *copy_name(brim_program *p, const char *name) {
 void brim_begin_part(brim_program *p, const char *name, bool layer, int32_t input) {
   if (!grow(p, (void **)&p->parts, &p->part_room, p->part_count + 1, sizeof *p->parts))
     return;
-  p->parts[p->part_count++] = (brim_part){.name = copy_name(p, name),
-                                          .layer = layer,
-                                          .first = (int32_t)p->operation_count,
-                                          .first_weight = (int32_t)p->weight_count,
-                                          .input = input};
+  p->parts[p->part_count++] = (brim_section){.name = copy_name(p, name),
+                                             .layer = layer,
+                                             .first = (int32_t)p->operation_count,
+                                             .first_weight = (int32_t)p->weight_count,
+                                             .input = input};
 }
 
 static int32_t add_value(brim_program *p, brim_value value) {

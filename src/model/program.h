@@ -107,13 +107,13 @@ typedef struct brim_operation {
   brim_terms terms;
 } brim_operation;
 
-typedef struct brim_part {
+typedef struct brim_section {
   const char *name; /* "embeddings", "layer 3", "head" */
   bool layer;       /* one of many alike: may be computed again in backward */
   int32_t first;    /* operation */
   int32_t first_weight;
   int32_t input; /* value that the part before made; BRIM_NONE for the first */
-} brim_part;
+} brim_section;
 
 typedef struct brim_program {
   brim_runtime *runtime;
@@ -121,7 +121,7 @@ typedef struct brim_program {
   brim_value *values;
   brim_operation *operations;
   brim_weight *weights;
-  brim_part *parts;
+  brim_section *parts;
   size_t value_count, operation_count, weight_count, part_count;
   size_t value_room, operation_room, weight_room, part_room;
   int32_t hidden, logits; /* values that a caller may read */

@@ -6,7 +6,7 @@
 #ifndef BRIM_MODEL_SCHEDULE_H
 #define BRIM_MODEL_SCHEDULE_H
 #include "model/program.h"
-#include "model/telling.h"
+#include "model/ready.h"
 
 /* One way of running a program. */
 typedef struct brim_variant {
@@ -45,7 +45,7 @@ typedef struct brim_value_version {
 /* ---- calls */
 
 /* What a run fills into a field of a call. */
-typedef enum brim_source {
+typedef enum brim_origin {
   BRIM_FROM_VERSION,         /* address of version `index`, `offset` elements on */
   BRIM_FROM_WEIGHT,          /* address of the value at `offset` */
   BRIM_FROM_WEIGHT_NARROW,   /* of the value's copy in 16 bits */
@@ -55,13 +55,13 @@ typedef enum brim_source {
   BRIM_FROM_ROWS,            /* brim_rows of kind `index` */
   BRIM_FROM_DROPOUT,         /* on or off, and the key */
   BRIM_FROM_FRAME            /* `index` bytes at `offset` of the frame */
-} brim_source;
+} brim_origin;
 
 typedef enum brim_access { BRIM_READS = 1, BRIM_WRITES = 2, BRIM_CHANGES = 3 } brim_access;
 
 typedef struct brim_fill_in {
   uint16_t field;         /* offset in the operands */
-  uint8_t source, access; /* brim_source, brim_access */
+  uint8_t source, access; /* brim_origin, brim_access */
   bool reached;           /* a version of distances: from the first row on that the batch reaches */
   int32_t index;
   int64_t offset;
@@ -161,8 +161,8 @@ typedef struct brim_frame {
   const int32_t *classes; /* of slots, where labels are of tokens; else NULL */
   const double *class_weights;
   double smoothing, divisor;
-  double *loss;                /* NULL: not wanted. One for each slice */
-  const brim_telling *telling; /* of backward, or NULL */
+  double *loss;                 /* NULL: not wanted. One for each slice */
+  const brim_ready_hook *ready; /* of backward, or NULL */
 } brim_frame;
 
 /* Calls of forward, or of backward. Cancelling is looked at before each. */

@@ -93,7 +93,7 @@ typedef struct brim_row_slices {
   int32_t count;        /* 0: there are none, and the sum is one */
   const int32_t *names; /* [count] which slices of the step they are, ascending; together one node of the tree */
   const int32_t *ends;  /* [count] the row after a slice's last, of the rows that are summed; each has at least one */
-  const uint8_t *joins; /* [count] how often the last two sums are added after this one: brim_slices_joins */
+  const uint8_t *joins; /* [count] how often the last two sums are added after this one: brim_reduce_tree_joins */
 } brim_row_slices;
 
 /* ---- embeddings

@@ -128,18 +128,18 @@ void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, c
 /* Words are looked up in groups: while one is scanned the memory of those before it is already on its way. */
 enum { BRIM_GROUP = 128, BRIM_TAIL = 80 }; /* BRIM_TAIL: what a block and the key of its last word can reach */
 
-typedef struct brim_grouped_word {
+typedef struct brim_word_grouped_word {
   brim_word_key key; /* with the length */
   brim_cache_set *set;
   const char *bytes;
-} brim_grouped_word;
+} brim_word_grouped_word;
 
-typedef struct brim_group {
-  brim_grouped_word words[BRIM_GROUP];
+typedef struct brim_word_group {
+  brim_word_grouped_word words[BRIM_GROUP];
   uint32_t count;
   uint64_t other[BRIM_GROUP / 64];  /* the words that are not plain, as the scanner means it */
   char tail[BRIM_TAIL + BRIM_TAIL]; /* the end of the text, when more must be readable after it */
-} brim_group;
+} brim_word_group;
 
 /* The key of a word of at most BRIM_WORD_BYTES. `wide`: 16 bytes can be read. */
 static inline brim_word_key brim_word_key_of(const char *bytes, size_t length, bool wide) {
@@ -149,11 +149,11 @@ static inline brim_word_key brim_word_key_of(const char *bytes, size_t length, b
 }
 
 /* Adds a word; there is room. */
-static inline void brim_group_add(brim_group *group, const brim_cache *cache, const char *bytes, size_t length, bool wide,
-                                  bool plain) {
+static inline void brim_word_group_add(brim_word_group *group, const brim_cache *cache, const char *bytes, size_t length,
+                                       bool wide, bool plain) {
   uint32_t n = group->count++;
   brim_word_key key = brim_word_key_of(bytes, length, wide);
-  brim_grouped_word *word = &group->words[n];
+  brim_word_grouped_word *word = &group->words[n];
   word->key = key;
   word->set = brim_cache_at(cache, key);
   __builtin_prefetch(word->set);

@@ -111,7 +111,7 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   size_t skip_a = options->truncate_left ? counts[0] - kept.a : 0, skip_b = options->truncate_left ? counts[1] - kept.b : 0;
   out->lost = counts[0] - kept.a + counts[1] - kept.b;
   for (size_t i = 0; i < template->count; i++) {
-    const brim_part *part = &template->parts[i];
+    const brim_template_piece *part = &template->parts[i];
     if (part->kind == BRIM_PART_A)
       put(out, a->at + skip_a, kept.a, part->type_id);
     else if (part->kind == BRIM_PART_B)

@@ -23,24 +23,24 @@ int brim_fast_piece(const brim_tokenizer *tokenizer, brim_scratch *scratch, cons
                     brim_error *err) BRIM_CHECK;
 
 /* What a fused pipeline carries along. */
-typedef struct brim_pass {
+typedef struct brim_scan {
   const brim_tokenizer *tokenizer;
   brim_scratch *scratch;
   size_t length; /* of the section */
   brim_ids *ids;
   brim_error *err;
-} brim_pass;
+} brim_scan;
 
 /* Appends the ids of a word that is not remembered. */
-typedef int (*brim_new_word_fn)(const brim_pass *pass, const char *bytes, size_t length, bool plain);
+typedef int (*brim_new_word_fn)(const brim_scan *pass, const char *bytes, size_t length, bool plain);
 
-static inline void brim_group_start(brim_group *group) {
+static inline void brim_word_group_start(brim_word_group *group) {
   group->count = 0;
   memset(group->other, 0, sizeof group->other);
 }
 
 /* The rest of a text, from `at` to *end, moved to where BRIM_TAIL bytes can be read after any part of it; they are 0. */
-static inline const char *brim_group_tail(brim_group *group, const char *at, const char **end) {
+static inline const char *brim_word_group_tail(brim_word_group *group, const char *at, const char **end) {
   size_t length = (size_t)(*end - at);
   memcpy(group->tail, at, length);
   memset(group->tail + length, 0, BRIM_TAIL);
@@ -49,9 +49,9 @@ static inline const char *brim_group_tail(brim_group *group, const char *at, con
 }
 
 /* The ids of a word that is new, or that has many. */
-static inline int brim_group_put_slow(const brim_pass *pass, const brim_group *group, uint32_t index,
-                                      const brim_cached_word *found, brim_new_word_fn work_out) {
-  const brim_grouped_word *word = &group->words[index];
+static inline int brim_word_group_put_slow(const brim_scan *pass, const brim_word_group *group, uint32_t index,
+                                           const brim_cached_word *found, brim_new_word_fn work_out) {
+  const brim_word_grouped_word *word = &group->words[index];
   brim_cache *cache = &pass->scratch->cache;
   brim_ids *ids = pass->ids;
   size_t before = ids->count, length = word->key.high >> 56;
@@ -67,14 +67,14 @@ static inline int brim_group_put_slow(const brim_pass *pass, const brim_group *g
 }
 
 /* Looks all words of the group up, in order; `work_out` gets those that are new. */
-static inline int brim_group_drain(const brim_pass *pass, brim_group *group, brim_new_word_fn work_out) {
+static inline int brim_word_group_drain(const brim_scan *pass, brim_word_group *group, brim_new_word_fn work_out) {
   brim_cache *cache = &pass->scratch->cache;
   brim_ids *ids = pass->ids;
   const uint32_t count = group->count;
   BRIM_TRY(brim_ids_reserve(ids, count * BRIM_SPILL_IDS, pass->err));
   int32_t *out = ids->at + ids->count;
   for (uint32_t i = 0; i < count; i++) {
-    const brim_grouped_word *word = &group->words[i];
+    const brim_word_grouped_word *word = &group->words[i];
     const brim_cached_word *found = brim_cache_find_key(cache, word->set, word->key);
     if (__builtin_expect(found && !found->spilled, 1)) {
       memcpy(out, found->ids, sizeof found->ids);
@@ -89,12 +89,12 @@ static inline int brim_group_drain(const brim_pass *pass, brim_group *group, bri
       continue;
     }
     ids->count = (size_t)(out - ids->at);
-    BRIM_TRY(brim_group_put_slow(pass, group, i, found, work_out));
+    BRIM_TRY(brim_word_group_put_slow(pass, group, i, found, work_out));
     BRIM_TRY(brim_ids_reserve(ids, (count - i) * BRIM_SPILL_IDS, pass->err));
     out = ids->at + ids->count;
   }
   ids->count = (size_t)(out - ids->at);
-  brim_group_start(group);
+  brim_word_group_start(group);
   if (__builtin_expect(cache->is_untidy, 0))
     brim_cache_tidy(cache);
   return BRIM_OK;

@@ -111,7 +111,7 @@ static bool take(growing_word *w, uint32_t code) {
   return true;
 }
 
-static int put_segment(const brim_pass *p, const char *bytes, size_t length) {
+static int put_segment(const brim_scan *p, const char *bytes, size_t length) {
   brim_scratch *s = p->scratch;
   size_t before = p->ids->count;
   growing_word w = {.tokenizer = p->tokenizer, .bytes = &s->bytes, .ids = p->ids};
@@ -131,7 +131,7 @@ static int put_segment(const brim_pass *p, const char *bytes, size_t length) {
 
 /* ---- the pass --------------------------------------------------------------------------------------------- */
 
-static int put_new(const brim_pass *p, const char *bytes, size_t length, bool plain) {
+static int put_new(const brim_scan *p, const char *bytes, size_t length, bool plain) {
   if (!plain || length > MAX_PLAIN)
     return put_segment(p, bytes, length);
   put_ascii_word(p->tokenizer, bytes, length, p->ids);
@@ -154,8 +154,8 @@ static size_t segment_length(const uint8_t *kinds, const char *text, size_t leng
 
 /* Adds the segments of a block that begins with one, as far as they are plain or punctuation and end within it; how many bytes
  * they take with the spaces between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
-static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
-  brim_block b = brim_block_at(text);
+static size_t add_block(const brim_scan *p, brim_word_group *group, const char *text, size_t length) {
+  brim_byte_block b = brim_byte_block_at(text);
   uint64_t plain = b.letter | b.digit, tabs = 0;
   for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) { /* of these only \t, \n and \r are spaces */
     unsigned at = brim_lowest_bit(feeds);
@@ -174,7 +174,7 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text,
   for (starts &= brim_bits_below(cut); starts; starts &= starts - 1) {
     unsigned at = brim_lowest_bit(starts);
     uint64_t run = plain >> at;
-    brim_group_add(group, &p->scratch->cache, text + at, run & 1 ? brim_lowest_bit(~run) : 1, true, true);
+    brim_word_group_add(group, &p->scratch->cache, text + at, run & 1 ? brim_lowest_bit(~run) : 1, true, true);
   }
   return cut;
 }
@@ -182,16 +182,16 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text,
 int BRIM_PASS(brim_bert_run)(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids,
                              brim_error *err) {
   BRIM_TRY(brim_ids_reserve(ids, length, err)); /* no character becomes more tokens than it has bytes */
-  brim_pass p = {t, s, length, ids, err};
+  brim_scan p = {t, s, length, ids, err};
   const uint8_t *kinds = t->bert.kinds;
-  brim_group group;
-  brim_group_start(&group);
+  brim_word_group group;
+  brim_word_group_start(&group);
   bool is_tail = false;
   for (const char *at = text, *end = text + length, *next; at < end; at = next) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
-      BRIM_TRY(brim_group_drain(&p, &group, put_new));
+      BRIM_TRY(brim_word_group_drain(&p, &group, put_new));
     if (end - at < BRIM_TAIL && !is_tail) {
-      at = brim_group_tail(&group, at, &end);
+      at = brim_word_group_tail(&group, at, &end);
       is_tail = true;
     }
     size_t left = (size_t)(end - at), done = add_block(&p, &group, at, left < BRIM_BLOCK ? left : BRIM_BLOCK);
@@ -207,11 +207,11 @@ int BRIM_PASS(brim_bert_run)(const brim_tokenizer *t, brim_scratch *s, const cha
     if (kind != BRIM_BYTE_PUNCTUATION)
       next = at + segment_length(kinds, at, (size_t)(end - at), &plain);
     if (next - at <= BRIM_WORD_BYTES) {
-      brim_group_add(&group, &s->cache, at, (size_t)(next - at), is_tail || end - at >= 16, plain);
+      brim_word_group_add(&group, &s->cache, at, (size_t)(next - at), is_tail || end - at >= 16, plain);
       continue;
     }
-    BRIM_TRY(brim_group_drain(&p, &group, put_new));
+    BRIM_TRY(brim_word_group_drain(&p, &group, put_new));
     BRIM_TRY(put_new(&p, at, (size_t)(next - at), plain));
   }
-  return brim_group_drain(&p, &group, put_new);
+  return brim_word_group_drain(&p, &group, put_new);
 }

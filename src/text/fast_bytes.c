@@ -101,7 +101,7 @@ static inline const char *next_token(const char *p, const char *end) {
 /* ---- tokens ----------------------------------------------------------------------------------------------- */
 
 /* Appends the ids of a pre-token. There is room for as many as it has bytes. */
-static int merge(const brim_pass *p, const char *bytes, size_t length, bool plain) {
+static int merge(const brim_scan *p, const char *bytes, size_t length, bool plain) {
   (void)plain;
   brim_token_model_work *work = &p->scratch->work;
   int32_t known = brim_trie_get(&p->tokenizer->known, bytes, length);
@@ -116,7 +116,7 @@ static int merge(const brim_pass *p, const char *bytes, size_t length, bool plai
 }
 
 /* Where pre-tokens begin in a block that begins with one: at spaces, and where the class changes but for after a space. */
-static uint64_t token_starts(const brim_block *b, const char *text) {
+static uint64_t token_starts(const brim_byte_block *b, const char *text) {
   uint64_t other = ~(b->letter | b->digit | b->space);
   uint64_t change = (b->letter ^ b->letter << 1) | (b->digit ^ b->digit << 1) | (other ^ other << 1);
   uint64_t starts = 1 | b->space | (change & ~(b->space << 1));
@@ -132,8 +132,8 @@ static uint64_t token_starts(const brim_block *b, const char *text) {
 /* Adds the pre-tokens of a block of `length` bytes for which a look at ASCII is enough; how many bytes they have. A block shorter
  * than BRIM_BLOCK is the end of the text. What stands at the end of others, wide characters, and runs of white space are left to
  * the caller. */
-static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
-  brim_block b = brim_block_at(text);
+static size_t add_block(const brim_scan *p, brim_word_group *group, const char *text, size_t length) {
+  brim_byte_block b = brim_byte_block_at(text);
   uint64_t starts = token_starts(&b, text), white = b.space | b.feed;
   uint64_t limits = b.wide | b.feed | (b.space & white >> 1) | (b.apostrophe & ~brim_bits_below(BRIM_BLOCK - 4));
   if (length < BRIM_BLOCK) {
@@ -146,22 +146,22 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text,
   unsigned cut = brim_highest_bit(sure), at = 0;
   for (uint64_t rest = sure & (sure - 1); rest; rest &= rest - 1) {
     unsigned next = brim_lowest_bit(rest);
-    brim_group_add(group, &p->scratch->cache, text + at, next - at, true, true);
+    brim_word_group_add(group, &p->scratch->cache, text + at, next - at, true, true);
     at = next;
   }
   return cut;
 }
 
 /* Text in which there are no more added tokens. */
-static int put_plain(const brim_pass *p, const char *text, size_t length) {
-  brim_group group;
-  brim_group_start(&group);
+static int put_plain(const brim_scan *p, const char *text, size_t length) {
+  brim_word_group group;
+  brim_word_group_start(&group);
   bool is_tail = false;
   for (const char *at = text, *end = text + length, *next; at < end; at = next) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
-      BRIM_TRY(brim_group_drain(p, &group, merge));
+      BRIM_TRY(brim_word_group_drain(p, &group, merge));
     if (end - at < BRIM_TAIL && !is_tail) {
-      at = brim_group_tail(&group, at, &end);
+      at = brim_word_group_tail(&group, at, &end);
       is_tail = true;
     }
     size_t left = (size_t)(end - at), done = add_block(p, &group, at, left < BRIM_BLOCK ? left : BRIM_BLOCK);
@@ -171,13 +171,13 @@ static int put_plain(const brim_pass *p, const char *text, size_t length) {
     at = next;
     next = next_token(at, end);
     if (next - at > BRIM_WORD_BYTES) {
-      BRIM_TRY(brim_group_drain(p, &group, merge));
+      BRIM_TRY(brim_word_group_drain(p, &group, merge));
       BRIM_TRY(merge(p, at, (size_t)(next - at), true));
       continue;
     }
-    brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), is_tail || end - at >= 16, true);
+    brim_word_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), is_tail || end - at >= 16, true);
   }
-  return brim_group_drain(p, &group, merge);
+  return brim_word_group_drain(p, &group, merge);
 }
 
 /* ---- sections --------------------------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ static bool is_composed(const char *text, size_t length) {
 }
 
 /* Normalises the section into scratch->bytes. */
-static int compose(const brim_pass *p, const char **text, size_t *length) {
+static int compose(const brim_scan *p, const char **text, size_t *length) {
   brim_scratch *s = p->scratch;
   s->section.count = 0;
   BRIM_TRY(brim_runes_decode(&s->section, *text, *length, 0, p->err));
@@ -218,7 +218,7 @@ static int compose(const brim_pass *p, const char **text, size_t *length) {
 
 int BRIM_PASS(brim_bytes_run)(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids,
                               brim_error *err) {
-  brim_pass p = {t, s, length, ids, err};
+  brim_scan p = {t, s, length, ids, err};
   if (t->normalizer.count && !is_composed(text, length))
     BRIM_TRY(compose(&p, &text, &length));
   BRIM_TRY(brim_ids_reserve(ids, length, err));

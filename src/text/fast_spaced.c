@@ -9,7 +9,7 @@
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
-static int put_new_word(const brim_pass *p, const char *bytes, size_t length, bool plain) {
+static int put_new_word(const brim_scan *p, const char *bytes, size_t length, bool plain) {
   if (!plain)
     return brim_fast_exact(p->tokenizer, p->scratch, bytes, length, p->ids, p->err);
   brim_text *piece = &p->scratch->bytes;
@@ -41,7 +41,7 @@ static bool is_guarded(const brim_spaced *s, const char *bytes, size_t length) {
 /* Not a status of the library: the section must go the exact way. */
 enum { GUARDED = -1 };
 
-static int put_checked(const brim_pass *p, const char *bytes, size_t length, bool plain) {
+static int put_checked(const brim_scan *p, const char *bytes, size_t length, bool plain) {
   if (!plain && is_guarded(&p->tokenizer->spaced, bytes, length))
     return GUARDED;
   return put_new_word(p, bytes, length, plain);
@@ -58,8 +58,8 @@ static size_t word_length(const brim_spaced *s, const char *text, size_t length,
 
 /* Adds the words of a block that begins with one (or with spaces), as far as they are visible ASCII and end within it; how many
  * bytes they take with the spaces between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
-static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
-  brim_block b = brim_block_at(text);
+static size_t add_block(const brim_scan *p, brim_word_group *group, const char *text, size_t length) {
+  brim_byte_block b = brim_byte_block_at(text);
   uint64_t blanks = b.space;
   for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) {
     unsigned at = brim_lowest_bit(feeds);
@@ -77,21 +77,21 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text,
   }
   for (uint64_t starts = b.visible & ~(b.visible << 1) & brim_bits_below(cut); starts; starts &= starts - 1) {
     unsigned at = brim_lowest_bit(starts), size = brim_lowest_bit(~(b.visible >> at));
-    brim_group_add(group, &p->scratch->cache, text + at, size, true, true);
+    brim_word_group_add(group, &p->scratch->cache, text + at, size, true, true);
   }
   return cut;
 }
 
-static int put_words(const brim_pass *p, const char *text, size_t length) {
+static int put_words(const brim_scan *p, const char *text, size_t length) {
   const brim_spaced *s = &p->tokenizer->spaced;
-  brim_group group;
-  brim_group_start(&group);
+  brim_word_group group;
+  brim_word_group_start(&group);
   bool is_tail = false;
   for (const char *at = text, *end = text + length, *next; at < end; at = next) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
-      BRIM_TRY(brim_group_drain(p, &group, put_checked));
+      BRIM_TRY(brim_word_group_drain(p, &group, put_checked));
     if (end - at < BRIM_TAIL && !is_tail) {
-      at = brim_group_tail(&group, at, &end);
+      at = brim_word_group_tail(&group, at, &end);
       is_tail = true;
     }
     if (s->ascii_plain) {
@@ -107,18 +107,18 @@ static int put_words(const brim_pass *p, const char *text, size_t length) {
     bool plain;
     next = at + word_length(s, at, (size_t)(end - at), &plain);
     if (next - at <= BRIM_WORD_BYTES) {
-      brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), is_tail || end - at >= 16, plain);
+      brim_word_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), is_tail || end - at >= 16, plain);
       continue;
     }
-    BRIM_TRY(brim_group_drain(p, &group, put_checked));
+    BRIM_TRY(brim_word_group_drain(p, &group, put_checked));
     BRIM_TRY(put_checked(p, at, (size_t)(next - at), plain));
   }
-  return brim_group_drain(p, &group, put_checked);
+  return brim_word_group_drain(p, &group, put_checked);
 }
 
 int BRIM_PASS(brim_spaced_run)(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
                                brim_error *err) {
-  brim_pass p = {t, scratch, length, ids, err};
+  brim_scan p = {t, scratch, length, ids, err};
   size_t before = ids->count;
   int status = put_words(&p, text, length);
   if (status != GUARDED)

@@ -145,7 +145,7 @@ static int put_source(builder *b, int which, range r, uint8_t type_id) {
 
 static int put_window(builder *b, range first, range second) {
   for (size_t i = 0; i < b->template->count; i++) {
-    const brim_part *part = &b->template->parts[i];
+    const brim_template_piece *part = &b->template->parts[i];
     if (part->kind == BRIM_PART_A)
       BRIM_TRY(put_source(b, 0, first, part->type_id));
     else if (part->kind == BRIM_PART_B)

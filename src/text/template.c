@@ -15,7 +15,7 @@ typedef struct loader {
 
 static int add_part(loader *l, brim_template *t, brim_part_kind kind, int64_t type_id, int64_t id) {
   BRIM_TRY(brim_grow(l->out->runtime, (void **)&t->parts, &t->capacity, t->count + 1, sizeof *t->parts, l->err));
-  t->parts[t->count++] = (brim_part){kind, (uint8_t)type_id, (int32_t)id};
+  t->parts[t->count++] = (brim_template_piece){kind, (uint8_t)type_id, (int32_t)id};
   if (kind == BRIM_PART_SPECIAL)
     t->added++;
   else

@@ -6,14 +6,14 @@
 
 typedef enum brim_part_kind { BRIM_PART_A, BRIM_PART_B, BRIM_PART_SPECIAL } brim_part_kind;
 
-typedef struct brim_part {
+typedef struct brim_template_piece {
   brim_part_kind kind;
   uint8_t type_id;
   int32_t id; /* SPECIAL */
-} brim_part;
+} brim_template_piece;
 
 typedef struct brim_template {
-  brim_part *parts;
+  brim_template_piece *parts;
   size_t count, capacity;
   int32_t added;         /* special tokens among the parts */
   uint8_t bare_types[2]; /* type ids of A and B without special tokens */

@@ -29,9 +29,9 @@ static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
   t->state.stopped = t->options.patience > 0 && t->state.waited >= t->options.patience;
 }
 
-typedef enum telling { OF_STEP, OF_AVERAGE, AGAIN } telling; /* AGAIN: the log has it */
+typedef enum ready { OF_STEP, OF_AVERAGE, AGAIN } ready; /* AGAIN: the log has it */
 
-static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, telling how, brim_metrics *metrics, brim_error *err) {
+static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, ready how, brim_metrics *metrics, brim_error *err) {
   bool speaks = t->options.group.rank == 0;
   double start = brim_seconds_now();
   const brim_prediction prediction = {.runtime = t->runtime,
@@ -162,7 +162,7 @@ static int boundary_write_model(brim_trainer *t, brim_error *err) {
 }
 
 /* These do not count for the best checkpoint: of the average there is none, and what is told again has counted. */
-static int boundary_evaluate_final(brim_trainer *t, telling how, brim_error *err) {
+static int boundary_evaluate_final(brim_trainer *t, ready how, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
     brim_metrics metrics;
     BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], how, &metrics, err));

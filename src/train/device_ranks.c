@@ -70,7 +70,7 @@ int brim_device_ranks_open(brim_device_ranks *d, const brim_group *group, brim_r
   *d = (brim_device_ranks){.group = group,
                            .runtime = runtime,
                            .model = model,
-                           .telling = {on_complete, d},
+                           .ready = {on_complete, d},
                            .size = size,
                            .piece = even < MOST ? even : MOST,
                            .from = size};
@@ -91,13 +91,13 @@ void brim_device_ranks_close(brim_device_ranks *d) {
 
 void brim_device_ranks_begin(brim_device_ranks *d) {
   if (d->joined)
-    brim_model_tell(d->model, &d->telling);
+    brim_model_on_ready(d->model, &d->ready);
 }
 
 void brim_device_ranks_end(brim_device_ranks *d) {
   if (!d->joined)
     return;
-  brim_model_tell(d->model, NULL);
+  brim_model_on_ready(d->model, NULL);
   sum_from(d, 0);
 }
 
@@ -111,7 +111,7 @@ int brim_device_ranks_wait(brim_device_ranks *d, brim_error *err) {
 void brim_device_ranks_undo(brim_device_ranks *d) {
   if (!d->joined)
     return;
-  brim_model_tell(d->model, NULL);
+  brim_model_on_ready(d->model, NULL);
   leave(d, true);
   d->given_up = true;
 }

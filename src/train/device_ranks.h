@@ -5,7 +5,7 @@
 #ifndef BRIM_TRAIN_DEVICE_RANKS_H
 #define BRIM_TRAIN_DEVICE_RANKS_H
 #include "brim/dist.h"
-#include "model/telling.h"
+#include "model/ready.h"
 
 typedef struct brim_device_ranks {
   const brim_group *group;
@@ -13,7 +13,7 @@ typedef struct brim_device_ranks {
   brim_model *model;
   bool joined;   /* else there is nothing to do */
   bool given_up; /* after a failure: no other rank is waited for any more */
-  brim_telling telling;
+  brim_ready_hook ready;
   int64_t size, piece; /* values of the gradient, and of each piece of it but the last */
   int64_t from;        /* this step's sum is queued from here on */
 } brim_device_ranks;

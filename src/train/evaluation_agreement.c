@@ -1,6 +1,6 @@
 /* evaluation_agreement.c: what all ranks must have alike that predict together. */
-#include "model/run/ask.h"
 #include "train/evaluation_agreement.h"
+#include "model/run/ask.h"
 
 #include <string.h>
 

@@ -121,7 +121,7 @@ static int train_share(brim_trainer *t, brim_error *err) {
   brim_slice_sums *slices = t->options.plan.slices > 0 ? &t->slices : NULL;
   BRIM_TRY(brim_sharing_open(&t->sharing, t->runtime, t->model, &t->options.group, &t->options.plan, slices, err));
   if (t->sharing.memory)
-    brim_overlap_close(&t->overlap);
+    brim_overlapped_sum_close(&t->overlap);
   return BRIM_OK;
 }
 

@@ -9,7 +9,7 @@
 /* ---- the thread ------------------------------------------------------------------------------------------- */
 
 static void wait_for_piece(void *context, int64_t from) {
-  brim_overlap *o = context;
+  brim_overlapped_sum *o = context;
   pthread_mutex_lock(&o->lock);
   while (o->complete > from)
     pthread_cond_wait(&o->changed, &o->lock);
@@ -17,7 +17,7 @@ static void wait_for_piece(void *context, int64_t from) {
 }
 
 static void *sum_steps(void *context) {
-  brim_overlap *o = context;
+  brim_overlapped_sum *o = context;
   pthread_mutex_lock(&o->lock);
   for (;;) {
     while (!o->stop && (!o->begun || o->done))
@@ -42,7 +42,7 @@ static void *sum_steps(void *context) {
 
 /* The rows of tables that this step reads are known by now. */
 static void on_complete(void *context, int64_t from) {
-  brim_overlap *o = context;
+  brim_overlapped_sum *o = context;
   pthread_mutex_lock(&o->lock);
   o->begun = true;
   o->complete = from;
@@ -50,9 +50,9 @@ static void on_complete(void *context, int64_t from) {
   pthread_mutex_unlock(&o->lock);
 }
 
-int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group, brim_slice_sums *slices,
-                      brim_error *err) {
-  *o = (brim_overlap){.model = model, .group = group, .slices = slices, .telling = {on_complete, o}, .complete = INT64_MAX};
+int brim_overlapped_sum_open(brim_overlapped_sum *o, brim_runtime *runtime, brim_model *model, const brim_group *group,
+                             brim_slice_sums *slices, brim_error *err) {
+  *o = (brim_overlapped_sum){.model = model, .group = group, .slices = slices, .ready = {on_complete, o}, .complete = INT64_MAX};
   if (group->world_size <= 1 || group->apart || !brim_model_is_host(model) || (slices && !slices->whole))
     return BRIM_OK;
   pthread_mutex_init(&o->lock, NULL);
@@ -67,7 +67,7 @@ int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model,
   return status;
 }
 
-void brim_overlap_close(brim_overlap *o) {
+void brim_overlapped_sum_close(brim_overlapped_sum *o) {
   if (!o->runtime)
     return;
   pthread_mutex_lock(&o->lock);
@@ -77,17 +77,17 @@ void brim_overlap_close(brim_overlap *o) {
   pthread_join(o->thread, NULL);
   pthread_cond_destroy(&o->changed);
   pthread_mutex_destroy(&o->lock);
-  *o = (brim_overlap){0};
+  *o = (brim_overlapped_sum){0};
 }
 
-void brim_overlap_begin(brim_overlap *o) {
+void brim_overlapped_sum_begin(brim_overlapped_sum *o) {
   if (!o->runtime)
     return;
-  brim_model_tell(o->model, &o->telling);
+  brim_model_on_ready(o->model, &o->ready);
   o->last = true;
 }
 
-void brim_overlap_early(brim_overlap *o) {
+void brim_overlapped_sum_early(brim_overlapped_sum *o) {
   if (!o->runtime || !o->last || !o->slices)
     return;
   pthread_mutex_lock(&o->lock);
@@ -96,10 +96,10 @@ void brim_overlap_early(brim_overlap *o) {
   pthread_mutex_unlock(&o->lock);
 }
 
-int brim_overlap_end(brim_overlap *o, brim_error *err) {
+int brim_overlapped_sum_end(brim_overlapped_sum *o, brim_error *err) {
   if (!o->runtime)
     return BRIM_OK;
-  brim_model_tell(o->model, NULL);
+  brim_model_on_ready(o->model, NULL);
   o->last = false;
   on_complete(o, 0);
   pthread_mutex_lock(&o->lock);

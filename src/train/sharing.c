@@ -23,7 +23,7 @@ static int make_portion(brim_sharing *s, int32_t sums, brim_error *err) {
     squares[rank] = (double *)(void *)sum_of(s, rank, sums);
   }
   if (!status)
-    status = brim_portion_new(s->model, s->group->rank, s->group->world_size, gradients, squares, &s->portion, err);
+    status = brim_gradient_shard_new(s->model, s->group->rank, s->group->world_size, gradients, squares, &s->shard, err);
   brim_release(s->runtime, gradients);
   brim_release(s->runtime, squares);
   return status;
@@ -35,11 +35,11 @@ int brim_sharing_open(brim_sharing *s, brim_runtime *runtime, brim_model *model,
   *s = (brim_sharing){.group = group, .runtime = runtime, .model = model, .slices = slices};
   if (group->world_size <= 1)
     return BRIM_OK;
-  const bool able = !group->messages && brim_portion_can(model);
+  const bool able = !group->messages && brim_gradient_shard_can(model);
   const int32_t sums = 1 + (slices ? brim_slice_sums_most(model, group, plan) : 0);
   const int64_t values = brim_model_flat_size(model) - brim_model_trained_offset(model);
   s->values = (values + LINE - 1) / LINE * LINE;
-  const size_t bytes = (size_t)sums * (size_t)s->values * sizeof(float) + brim_portion_squares_size(model);
+  const size_t bytes = (size_t)sums * (size_t)s->values * sizeof(float) + brim_gradient_shard_squares_size(model);
   BRIM_TRY(brim_shared_open(group, runtime, able, bytes, &s->memory, err));
   if (!s->memory)
     return BRIM_OK;
@@ -48,15 +48,15 @@ int brim_sharing_open(brim_sharing *s, brim_runtime *runtime, brim_model *model,
     brim_sharing_close(s);
     return status;
   }
-  for (int32_t i = 0; slices && i < brim_partials_count(slices->partials); i++)
-    brim_partials_lend(slices->partials, i, sum_of(s, group->rank, 1 + i));
+  for (int32_t i = 0; slices && i < brim_pending_count(slices->pending); i++)
+    brim_pending_use_buffer(slices->pending, i, sum_of(s, group->rank, 1 + i));
   if (slices)
     slices->apart = true;
   return BRIM_OK;
 }
 
 void brim_sharing_close(brim_sharing *s) {
-  brim_portion_free(s->portion);
+  brim_gradient_shard_free(s->shard);
   brim_shared_close(s->memory);
   *s = (brim_sharing){0};
 }
@@ -112,47 +112,47 @@ static void add_slices(void *context, int64_t offset, int64_t count) {
 int brim_sharing_sum(brim_sharing *s, brim_error *err) {
   if (!s->slices) {
     BRIM_TRY(brim_sum_tables(s->group, s->runtime, s->model, err));
-    brim_portion_each(s->portion, add_ranks, s);
+    brim_gradient_shard_each(s->shard, add_ranks, s);
   } else {
     tree t = {.sharing = s};
     BRIM_TRY(brim_slice_sums_add(s->slices, NULL, NULL, err));
     find_sums(&t);
     if (t.count > 0)
-      brim_portion_each(s->portion, add_slices, &t);
+      brim_gradient_shard_each(s->shard, add_slices, &t);
   }
-  brim_portion_squares(s->portion);
+  brim_gradient_shard_squares(s->shard);
   return brim_group_agree(s->group, BRIM_OK, err);
 }
 
 /* ---- the update ------------------------------------------------------------------------------------------- */
 
 int brim_sharing_update(brim_sharing *s, const brim_adamw *options, brim_error *err) {
-  return brim_portion_update(s->portion, options, err);
+  return brim_gradient_shard_update(s->shard, options, err);
 }
 
 int brim_sharing_gather(brim_sharing *s, brim_error *err) {
   BRIM_TRY(brim_group_agree(s->group, BRIM_OK, err));
-  brim_portion_take(s->portion);
+  brim_gradient_shard_take(s->shard);
   return BRIM_OK;
 }
 
 void brim_sharing_done(brim_sharing *s) {
-  if (s->portion)
-    brim_portion_clear(s->portion);
+  if (s->shard)
+    brim_gradient_shard_clear(s->shard);
 }
 
 static int share_moment(brim_sharing *s, brim_flat moment, brim_error *err) {
-  brim_portion_show_moment(s->portion, moment);
+  brim_gradient_shard_show_moment(s->shard, moment);
   BRIM_TRY(brim_group_agree(s->group, BRIM_OK, err));
-  brim_portion_take_moment(s->portion, moment);
+  brim_gradient_shard_take_moment(s->shard, moment);
   return brim_group_agree(s->group, BRIM_OK, err);
 }
 
 int brim_sharing_moments(brim_sharing *s, brim_error *err) {
-  if (!s->portion)
+  if (!s->shard)
     return BRIM_OK;
   BRIM_TRY(share_moment(s, BRIM_MOMENT1, err));
   BRIM_TRY(share_moment(s, BRIM_MOMENT2, err));
-  brim_portion_clear(s->portion);
+  brim_gradient_shard_clear(s->shard);
   return BRIM_OK;
 }

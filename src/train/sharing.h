@@ -4,12 +4,12 @@
 #ifndef BRIM_TRAIN_SHARING_H
 #define BRIM_TRAIN_SHARING_H
 #include "dist/shared.h"
-#include "model/run/portion.h"
+#include "model/run/gradient_shard.h"
 #include "train/slices.h"
 
 typedef struct brim_sharing {
   brim_shared *memory; /* NULL: ranks share none */
-  brim_portion *portion;
+  brim_gradient_shard *shard;
   const brim_group *group;
   brim_runtime *runtime;
   brim_model *model;

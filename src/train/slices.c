@@ -6,9 +6,9 @@
 #include "base/status.h"
 #include "batch/share.h"
 #include "dist/group.h"
+#include "model/ready.h"
 #include "model/run/flat.h"
 #include "model/run/queue.h"
-#include "model/telling.h"
 
 static int32_t world_of(const brim_group *group) {
   return group->world_size > 1 ? group->world_size : 1;
@@ -29,19 +29,19 @@ static way way_of(const brim_model *model, const brim_plan_options *o) {
 
 /* Sums that wait while a rank computes another one, on the rank that has most of them. */
 static int32_t most_waiting(const brim_group *group, int32_t slices, way how) {
-  brim_slice_run roots[BRIM_MOST_ROOTS];
+  brim_slice_range roots[BRIM_MOST_ROOTS];
   int32_t most = 0;
   for (int32_t rank = 0; rank < world_of(group) && slices > 0; rank++) { /* a memory_limit cuts alike on all */
-    const brim_slice_run run = brim_slice_run_of(slices, world_of(group), rank);
-    const int32_t waiting = how == ROOTS ? brim_slices_roots(&run, true, roots) - 1
-                                         : brim_slices_waiting(&run, how == ROOT_BY_ROOT);
+    const brim_slice_range run = brim_slice_range_of(slices, world_of(group), rank);
+    const int32_t waiting = how == ROOTS ? brim_reduce_tree_roots(&run, true, roots) - 1
+                                         : brim_reduce_tree_waiting(&run, how == ROOT_BY_ROOT);
     most = waiting > most ? waiting : most;
   }
   return most;
 }
 
 static uint64_t memory_of(const brim_model *model, const brim_group *group, int32_t slices, way how) {
-  return slices > 0 ? brim_partials_memory(model, most_waiting(group, slices, how)) : 0;
+  return slices > 0 ? brim_pending_memory(model, most_waiting(group, slices, how)) : 0;
 }
 
 uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
@@ -57,19 +57,19 @@ int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *
   *s = (brim_slice_sums){.runtime = runtime,
                          .model = model,
                          .group = group,
-                         .run = brim_slice_run_of(plan->slices, world_of(group), group->rank),
+                         .run = brim_slice_range_of(plan->slices, world_of(group), group->rank),
                          .joins = brim_model_joins_slices(model),
                          .whole = way_of(model, plan) == ROOTS};
   s->shared = brim_alloc_array_zero(runtime, 2 * (size_t)plan->slices + BRIM_SLICE_MORE, sizeof *s->shared);
   if (!s->shared)
     return BRIM_NOMEM(err);
-  return brim_partials_new(model, most_waiting(group, plan->slices, way_of(model, plan)), &s->partials, err);
+  return brim_pending_new(model, most_waiting(group, plan->slices, way_of(model, plan)), &s->pending, err);
 }
 
 void brim_slice_sums_close(brim_slice_sums *s) {
   if (!s->runtime)
     return;
-  brim_partials_free(s->partials);
+  brim_pending_free(s->pending);
   brim_release(s->runtime, s->shared);
   brim_release(s->runtime, s->offsets);
   *s = (brim_slice_sums){0};
@@ -84,14 +84,14 @@ void brim_slice_sums_begin(brim_slice_sums *s) {
 
 /* Adds up what may be before `next`. */
 static void meet(brim_slice_sums *s, int32_t next) {
-  for (; s->count >= 2 && brim_slices_meet(&s->run, s->names[s->count - 2], s->names[s->count - 1], next); s->count--)
-    brim_partials_add(s->partials, s->count - 2);
+  for (; s->count >= 2 && brim_reduce_tree_adds(&s->run, s->names[s->count - 2], s->names[s->count - 1], next); s->count--)
+    brim_pending_add(s->pending, s->count - 2);
 }
 
 void brim_slice_sums_next(brim_slice_sums *s, int32_t slice) {
   meet(s, slice);
   if (s->count > 0)
-    brim_partials_take(s->partials, s->count - 1);
+    brim_pending_take(s->pending, s->count - 1);
   s->names[s->count++] = slice;
 }
 
@@ -184,8 +184,8 @@ static bool any_waits(const brim_slice_sums *s) {
 static int add_piece(brim_slice_sums *s, float *gradients, brim_tree_call call, int64_t offset, int64_t count, brim_error *err) {
   float *sums[BRIM_MOST_SLICES], *rooms[BRIM_MOST_SLICES];
   const int32_t last = s->count > 0 ? s->count - 1 : 0;
-  for (int32_t i = 0; i < brim_partials_count(s->partials); i++)
-    rooms[i] = brim_partials_values(s->partials, i) + offset;
+  for (int32_t i = 0; i < brim_pending_count(s->pending); i++)
+    rooms[i] = brim_pending_values(s->pending, i) + offset;
   memcpy(sums, rooms, (size_t)last * sizeof *sums);
   sums[last] = gradients ? gradients + offset : NULL;
   const brim_tree_sum tree = {.slices = s->run.slices,
@@ -214,12 +214,12 @@ static int add_tables(brim_slice_sums *s, float *gradients, int32_t waiting, bri
   int status = BRIM_OK;
   int32_t range = 0;
   for (int32_t i = 0; i < waiting; i++)
-    brim_gradient_pack(s->model, brim_partials_values(s->partials, i));
+    brim_gradient_pack(s->model, brim_pending_values(s->pending, i));
   brim_gradient_pack(s->model, gradients);
   for (int64_t offset, count; !status && brim_gradient_next_table(s->model, &range, &offset, &count);)
     status = add_piece(s, gradients, BRIM_TREE_ALL, offset, count, err);
   for (int32_t i = 0; i < waiting; i++)
-    brim_partials_used(s->partials, i);
+    brim_pending_used(s->pending, i);
   brim_gradient_unpack(s->model, gradients);
   return status;
 }
@@ -242,7 +242,7 @@ int brim_slice_sums_add(brim_slice_sums *s, brim_sum_wait wait, void *context, b
     return BRIM_OK; /* the only sum is the gradient */
   if (wait)
     BRIM_TRY(add_early(s, wait, context, &call, err));
-  BRIM_TRY(brim_sum_join_rows(s->group, s->runtime, s->model, s->partials, waiting, err));
+  BRIM_TRY(brim_sum_join_rows(s->group, s->runtime, s->model, s->pending, waiting, err));
   BRIM_TRY(brim_flat_map(s->model, BRIM_GRADIENTS, &gradients, err));
   int status = s->apart ? BRIM_OK : add_dense(s, gradients, call, wait, context, err);
   if (wait)

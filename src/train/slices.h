@@ -1,19 +1,19 @@
 /* slices.h: the gradient of a step, slice by slice, with the same bits for any number of ranks. */
 #ifndef BRIM_TRAIN_SLICES_H
 #define BRIM_TRAIN_SLICES_H
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "dist/tree.h"
-#include "model/run/partial.h"
+#include "model/run/pending.h"
 #include "train/sum.h"
 
 typedef struct brim_slice_sums {
   brim_runtime *runtime;
   brim_model *model;
   const brim_group *group;
-  brim_slice_run run;
-  brim_partials *partials;
+  brim_slice_range run;
+  brim_pending *pending;
   /* The step's sums of this rank, as they were computed: the last one is the model's gradient, those before it wait in
-   * `partials`. */
+   * `pending`. */
   int32_t names[BRIM_MOST_SLICES], count;
   int32_t owners[BRIM_MOST_SLICES]; /* of all ranks' sums, once they are known: as those of brim_tree_sum */
   int32_t places[BRIM_MOST_SLICES];

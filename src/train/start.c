@@ -338,7 +338,7 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   brim_slice_sums *slices = t->options.plan.slices > 0 ? &t->slices : NULL;
   if (slices)
     BRIM_TRY(brim_slice_sums_open(slices, t->runtime, t->model, &t->options.group, &t->options.plan, err));
-  BRIM_TRY(brim_overlap_open(&t->overlap, t->runtime, t->model, &t->options.group, slices, err));
+  BRIM_TRY(brim_overlapped_sum_open(&t->overlap, t->runtime, t->model, &t->options.group, slices, err));
   t->average_first = brim_average_first(&t->options, t->outlook.total_steps);
   if (t->average_first == 0)
     return BRIM_OK;
@@ -420,7 +420,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_release(t->runtime, t->part_logits);
   brim_sharing_close(&t->sharing);
   brim_slice_sums_close(&t->slices);
-  brim_overlap_close(&t->overlap);
+  brim_overlapped_sum_close(&t->overlap);
   brim_device_ranks_close(&t->devices);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);

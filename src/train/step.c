@@ -72,7 +72,7 @@ static int step_compute(brim_trainer *t, const brim_batch *part, step_sums *sums
     BRIM_TRY(step_answers(t, sums, err));
   if (part->slices) {
     brim_slice_sums_next(&t->slices, part->slices[0]);
-    brim_overlap_early(&t->overlap);
+    brim_overlapped_sum_early(&t->overlap);
   }
   BRIM_TRY(brim_model_queue_forward(t->model, part, &pass, err));
   const bool several = part->slices && part->slices[0] != part->slices[part->count - 1];
@@ -109,7 +109,7 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
     brim_profile_end(t->options.profile, 0);
     BRIM_TRY(status);
     if (last) {
-      brim_overlap_begin(&t->overlap);
+      brim_overlapped_sum_begin(&t->overlap);
       brim_device_ranks_begin(&t->devices);
     }
     if (part->count > 0)
@@ -166,7 +166,7 @@ static int step_join(brim_trainer *t, int status, brim_error *err) {
   if (!t->overlap.runtime)
     return status;
   brim_profile_begin(t->options.profile, BRIM_WORK_RANKS, "gradient of all processes");
-  const int joined = brim_overlap_end(&t->overlap, status ? &ignored : err);
+  const int joined = brim_overlapped_sum_end(&t->overlap, status ? &ignored : err);
   brim_profile_end(t->options.profile, 0);
   t->times.communication += brim_seconds_now() - begun;
   return status ? status : joined;

@@ -3,9 +3,9 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/ready.h"
 #include "model/run/flat.h"
 #include "model/run/tables.h"
-#include "model/telling.h"
 
 /* Rows of tables: of each rank, and of any. */
 typedef struct rows {
@@ -29,7 +29,7 @@ static int join(const brim_group *group, brim_runtime *runtime, uint8_t *touched
   return BRIM_OK;
 }
 
-static int join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_partials *partials,
+static int join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_pending *pending,
                      int32_t count, rows *of, brim_error *err) {
   size_t row_count;
   uint8_t *touched = brim_gradient_rows(model, &row_count);
@@ -39,7 +39,7 @@ static int join_rows(const brim_group *group, brim_runtime *runtime, brim_model 
   of->counts = brim_alloc_array_zero(runtime, world, sizeof *of->counts);
   int status = brim_group_agree(group, of->bits && of->counts ? BRIM_OK : BRIM_NOMEM(err), err);
   for (int32_t i = 0; i < count && !status; i++)
-    brim_partials_rows(partials, i, of->bits + world * of->bytes);
+    brim_pending_rows(pending, i, of->bits + world * of->bytes);
   return status ? status : join(group, runtime, touched, row_count, of, err);
 }
 
@@ -49,10 +49,10 @@ static void free_rows(brim_runtime *runtime, rows *of) {
   brim_release(runtime, of->packed);
 }
 
-int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_partials *partials,
+int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_pending *pending,
                        int32_t count, brim_error *err) {
   rows of;
-  const int status = join_rows(group, runtime, model, partials, count, &of, err);
+  const int status = join_rows(group, runtime, model, pending, count, &of, err);
   free_rows(runtime, &of);
   return status;
 }

@@ -2,11 +2,11 @@
 #ifndef BRIM_TRAIN_SUM_H
 #define BRIM_TRAIN_SUM_H
 #include "brim/dist.h"
-#include "model/run/partial.h"
+#include "model/run/pending.h"
 
-/* Rows of tables that have a gradient on any rank, in the model or in the first `count` of `partials` (which may be NULL), have
+/* Rows of tables that have a gradient on any rank, in the model or in the first `count` of `pending` (which may be NULL), have
  * one in the model on all ranks. */
-int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_partials *partials,
+int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_pending *pending,
                        int32_t count, brim_error *err) BRIM_CHECK;
 /* Returns when the gradient from `from` on is complete; with BRIM_SUM_BEGUN when backward has begun, which is when the rows of
  * tables are known. */

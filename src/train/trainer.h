@@ -47,10 +47,10 @@ typedef struct brim_trainer {
   uint64_t saved_step;   /* of the newest checkpoint; NO_STEP: none */
   brim_resumed resumed;
 
-  brim_slice_sums slices;    /* with options.plan.slices */
-  brim_overlap overlap;      /* of this rank's backward with the sum of all ranks' gradients */
-  brim_sharing sharing;      /* instead: ranks that share memory, with slices too */
-  brim_device_ranks devices; /* instead: the ranks' devices */
+  brim_slice_sums slices;      /* with options.plan.slices */
+  brim_overlapped_sum overlap; /* of this rank's backward with the sum of all ranks' gradients */
+  brim_sharing sharing;        /* instead: ranks that share memory, with slices too */
+  brim_device_ranks devices;   /* instead: the ranks' devices */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
   brim_outcome *outcomes;      /* instead of logits: classification */

@@ -4,7 +4,7 @@
 #include "fault.h"
 #include "model/files/safetensors.h"
 #include "model/run/host.h"
-#include "model/run/partial.h"
+#include "model/run/pending.h"
 #include "model_case.h"
 
 static const char *saved;
@@ -48,16 +48,16 @@ static int make_partials(brim_runtime *runtime, void *context, brim_error *err) 
   const brim_model_options options = {.kernels = "cpu-plain"};
   const brim_model_limits training = {.max_slots = 64, .max_sequences = 4, .max_length = 32, .training = true};
   brim_model *model;
-  brim_partials *partials = NULL;
+  brim_pending *partials = NULL;
   int status = brim_model_load(runtime, context, &options, &model, err);
   if (!status)
     status = brim_model_prepare(model, &training, err);
   if (!status)
-    status = brim_partials_new(model, 3, &partials, err);
+    status = brim_pending_new(model, 3, &partials, err);
   if (status == BRIM_E_UNSUPPORTED && !brim_model_is_host(model))
     status = BRIM_OK; /* there are none where memory is a device's */
   if (!status)
-    brim_partials_free(partials);
+    brim_pending_free(partials);
   brim_model_free(model);
   return status;
 }

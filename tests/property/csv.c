@@ -84,8 +84,8 @@ static bool same_fields(const brim_split *split, const char *bytes, const record
   if (split->count != want->count)
     return false;
   for (size_t i = 0; i < split->count; i++) {
-    const brim_span *span = &split->spans[i];
-    size_t length = brim_span_decode(span, bytes, decoded);
+    const brim_field_span *span = &split->spans[i];
+    size_t length = brim_field_span_decode(span, bytes, decoded);
     bool plain = span->length == length && memcmp(bytes + span->start, decoded, length) == 0;
     if (length != want->fields[i].length || memcmp(decoded, want->fields[i].text, length) != 0)
       return false;

@@ -1,7 +1,7 @@
 /* Several slices at once have the very gradients and losses of one after the other, added along the tree: random texts and
  * slices, empty ones among them, every family, fp32 and bf16, with dropout, freezing and checkpoints of activations. */
+#include "base/reduce_tree.h"
 #include "base/runtime.h"
-#include "base/slices.h"
 #include "model/run/queue.h"
 #include "model_case.h"
 
@@ -95,7 +95,7 @@ static bool one_by_one(brim_model *m, texts *t, real **sums, const double *losse
     if (i == 0 || t->slices[i] != t->slices[i - 1])
       names[count] = t->slices[i], firsts[count++] = i;
   firsts[count] = t->count;
-  (void)brim_slices_joins(names, count, joins);
+  (void)brim_reduce_tree_joins(names, count, joins);
   for (int32_t k = 0; k < count; k++) {
     brim_batch batch = batch_of(t, firsts[k], firsts[k + 1] - firsts[k], offsets);
     double loss;

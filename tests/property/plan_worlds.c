@@ -1,6 +1,6 @@
 /* What infinibatch's tests assert of permutations, chunks and buckets, asked of plans: every world and size, more ranks than rows
  * included; and read-ahead windows against a slow obvious version of them. */
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "batch/order.h"
 #include "batch/share.h"
 #include "plan_case.h"
@@ -97,11 +97,11 @@ static bool is_node(const brim_plan_options *o, const brim_planned *part) {
 
 /* Grows from slice to slice of a rank: the smaller roots of its run come first where nothing else cuts it. */
 static int32_t turn_of(const brim_plan_options *o, int32_t rank, int32_t slice) {
-  const brim_slice_run run = brim_slice_run_of(o->slices, o->world_size, rank);
-  brim_slice_run roots[BRIM_MOST_ROOTS];
+  const brim_slice_range run = brim_slice_range_of(o->slices, o->world_size, rank);
+  brim_slice_range roots[BRIM_MOST_ROOTS];
   if (!brim_slices_whole(o) || slice < run.first || slice >= run.end)
     return slice;
-  (void)brim_slices_roots(&run, true, roots);
+  (void)brim_reduce_tree_roots(&run, true, roots);
   int32_t root = 0;
   while (slice < roots[root].first || slice >= roots[root].end)
     root++;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "dist/group.h"
 #include "dist/ranks.h"
 #include "dist/shared.h"
@@ -315,18 +315,18 @@ enum { SLICES = 20 };
 
 /* Which rank has the sum of a slice, and as its how manieth. */
 typedef struct deal {
-  brim_slice_run run; /* of this rank */
+  brim_slice_range run; /* of this rank */
   int32_t owners[SLICES], places[SLICES];
   int32_t room_count; /* as many as any rank has sums, or more */
 } deal;
 
 /* Each rank has a sum for every other slice of its run, the last ones first on every other rank. */
 static deal deal_slices(const brim_group *group) {
-  deal d = {.run = brim_slice_run_of(SLICES, group->world_size, group->rank), .room_count = SLICES / group->world_size / 2 + 1};
+  deal d = {.run = brim_slice_range_of(SLICES, group->world_size, group->rank), .room_count = SLICES / group->world_size / 2 + 1};
   for (int32_t i = 0; i < SLICES; i++)
     d.owners[i] = -1;
   for (int32_t r = 0; r < group->world_size; r++) {
-    const brim_slice_run of = brim_slice_run_of(SLICES, group->world_size, r);
+    const brim_slice_range of = brim_slice_range_of(SLICES, group->world_size, r);
     for (int32_t at = of.first; at < of.end; at += 2)
       d.owners[at] = r, d.places[at] = r % 2 ? (of.end - 1 - of.first) / 2 - (at - of.first) / 2 : (at - of.first) / 2;
   }

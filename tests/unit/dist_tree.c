@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "dist/tree.h"
 #include "tap.h"
 
@@ -37,9 +37,9 @@ static bool node(const bool *there, int32_t slices, int32_t first, int32_t size,
 }
 
 /* The slices of a run in the order of its roots, and its end. Returns how many. */
-static int32_t slices_of(const brim_slice_run *run, bool smaller_first, int32_t *slices) {
-  brim_slice_run roots[BRIM_MOST_ROOTS];
-  const int32_t root_count = brim_slices_roots(run, smaller_first, roots);
+static int32_t slices_of(const brim_slice_range *run, bool smaller_first, int32_t *slices) {
+  brim_slice_range roots[BRIM_MOST_ROOTS];
+  const int32_t root_count = brim_reduce_tree_roots(run, smaller_first, roots);
   int32_t count = 0;
   for (int32_t i = 0; i < root_count; i++)
     for (int32_t slice = roots[i].first; slice < roots[i].end; slice++)
@@ -61,7 +61,7 @@ static void sort(int32_t *names, float (*sums)[VALUES], int32_t count) {
 }
 
 /* What a rank does: sums wait until they may be added. Returns how many there were at once, without the last. */
-static int32_t add_run(const brim_slice_run *run, bool smaller_first, const bool *there, int32_t *names, float (*sums)[VALUES],
+static int32_t add_run(const brim_slice_range *run, bool smaller_first, const bool *there, int32_t *names, float (*sums)[VALUES],
                        int32_t *count) {
   int32_t order[BRIM_MOST_SLICES + 1], most = 0;
   const int32_t all = slices_of(run, smaller_first, order);
@@ -70,7 +70,7 @@ static int32_t add_run(const brim_slice_run *run, bool smaller_first, const bool
     const int32_t slice = order[at];
     if (slice < run->end && !there[slice])
       continue;
-    for (; *count >= 2 && brim_slices_meet(run, names[*count - 2], names[*count - 1], slice); --*count)
+    for (; *count >= 2 && brim_reduce_tree_adds(run, names[*count - 2], names[*count - 1], slice); --*count)
       for (int i = 0; i < VALUES; i++)
         sums[*count - 2][i] += sums[*count - 1][i];
     if (slice == run->end)
@@ -91,9 +91,10 @@ static bool same(int32_t slices, int32_t runs, bool smaller_first, const bool *t
   int32_t names[BRIM_MOST_SLICES], count = 0;
   bool fine = true;
   for (int32_t rank = 0; rank < runs; rank++) {
-    const brim_slice_run run = brim_slice_run_of(slices, runs, rank);
+    const brim_slice_range run = brim_slice_range_of(slices, runs, rank);
     int32_t own;
-    fine = add_run(&run, smaller_first, there, names + count, sums + count, &own) <= brim_slices_waiting(&run, smaller_first) &&
+    fine = add_run(&run, smaller_first, there, names + count, sums + count, &own) <=
+               brim_reduce_tree_waiting(&run, smaller_first) &&
            fine;
     count += own;
   }
@@ -126,7 +127,7 @@ static void sums(void) {
   ok_int(good, tried, "runs of slices, empty ones among them, have the bits of the tree, in the order of roots too");
 }
 
-/* All slices at once, added as brim_slices_joins says. */
+/* All slices at once, added as brim_reduce_tree_joins says. */
 static bool joined(int32_t slices, const bool *there) {
   int32_t names[BRIM_MOST_SLICES], count = 0, depth = 0, most = 0;
   uint8_t joins[BRIM_MOST_SLICES];
@@ -136,7 +137,7 @@ static bool joined(int32_t slices, const bool *there) {
       names[count++] = i;
   if (count == 0)
     return true;
-  const int32_t said = brim_slices_joins(names, count, joins);
+  const int32_t said = brim_reduce_tree_joins(names, count, joins);
   for (int32_t i = 0; i < count; i++) {
     held[depth++] = value(names[i], 0);
     most = depth > most ? depth : most;
@@ -144,7 +145,7 @@ static bool joined(int32_t slices, const bool *there) {
       held[depth - 2] += held[depth - 1];
   }
   (void)node(there, slices, 0, 512, 0, &want);
-  return depth == 1 && said == most && said <= brim_slices_depth(slices) && memcmp(&want, held, sizeof want) == 0;
+  return depth == 1 && said == most && said <= brim_reduce_tree_depth(slices) && memcmp(&want, held, sizeof want) == 0;
 }
 
 static void at_once(void) {
@@ -156,7 +157,7 @@ static void at_once(void) {
         there[i] = empty == 0 || draw() % 4 >= empty;
       tried++, good += joined(slices, there);
     }
-  ok_int(good, tried, "so has the sum of all, added after each slice as often as brim_slices_joins says");
+  ok_int(good, tried, "so has the sum of all, added after each slice as often as brim_reduce_tree_joins says");
 }
 
 /* Roots are the run, each once, no smaller one after a larger one; and no run has more than there is room for. */
@@ -165,10 +166,10 @@ static void roots(void) {
   for (int32_t slices = 1; slices <= BRIM_MOST_SLICES; slices += slices < 40 ? 1 : 36)
     for (int32_t first = 0; first < slices; first++)
       for (int32_t end = first; end <= slices; end++) {
-        const brim_slice_run run = {slices, first, end};
-        brim_slice_run list[BRIM_MOST_ROOTS], sorted[BRIM_MOST_ROOTS];
-        const int32_t count = brim_slices_roots(&run, false, list);
-        bool fine = brim_slices_roots(&run, true, sorted) == count && count <= BRIM_MOST_ROOTS;
+        const brim_slice_range run = {slices, first, end};
+        brim_slice_range list[BRIM_MOST_ROOTS], sorted[BRIM_MOST_ROOTS];
+        const int32_t count = brim_reduce_tree_roots(&run, false, list);
+        bool fine = brim_reduce_tree_roots(&run, true, sorted) == count && count <= BRIM_MOST_ROOTS;
         int32_t at = first, size = 0;
         for (int32_t i = 0; i < count; i++) {
           fine = fine && list[i].first == at && sorted[i].end - sorted[i].first >= size;
@@ -177,28 +178,29 @@ static void roots(void) {
         tried++, good += fine && at == end;
       }
   ok_int(good, tried, "roots of runs, in their order and the smaller ones first");
-  const brim_slice_run half = brim_slice_run_of(24, 2, 0);
-  brim_slice_run list[BRIM_MOST_ROOTS];
-  ok(brim_slices_roots(&half, true, list) == 2 && list[0].first == 8 && list[0].end == 12 && list[1].first == 0 &&
+  const brim_slice_range half = brim_slice_range_of(24, 2, 0);
+  brim_slice_range list[BRIM_MOST_ROOTS];
+  ok(brim_reduce_tree_roots(&half, true, list) == 2 && list[0].first == 8 && list[0].end == 12 && list[1].first == 0 &&
          list[1].end == 8,
      "half of 24 slices: 4 of them first, then 8");
 }
 
 static void sizes(void) {
-  const brim_slice_run one = brim_slice_run_of(24, 1, 0), half = brim_slice_run_of(24, 2, 1), third = brim_slice_run_of(24, 3, 1);
+  const brim_slice_range one = brim_slice_range_of(24, 1, 0), half = brim_slice_range_of(24, 2, 1),
+                         third = brim_slice_range_of(24, 3, 1);
   ok(one.first == 0 && one.end == 24 && half.first == 12 && half.end == 24 && third.first == 8 && third.end == 16,
      "runs of 24 slices");
-  ok_int(brim_slices_depth(BRIM_MOST_SLICES), BRIM_SLICE_DEPTH, "as many sums at once as memory is kept for");
-  ok_int(brim_slices_waiting(&one, false), 4, "24 slices on one rank: 4 sums wait");
-  ok_int(brim_slices_waiting(&third, false), 3, "8 slices: 3 sums wait");
-  const brim_slice_run none = brim_slice_run_of(2, 5, 0), single = brim_slice_run_of(1, 1, 0);
+  ok_int(brim_reduce_tree_depth(BRIM_MOST_SLICES), BRIM_SLICE_DEPTH, "as many sums at once as memory is kept for");
+  ok_int(brim_reduce_tree_waiting(&one, false), 4, "24 slices on one rank: 4 sums wait");
+  ok_int(brim_reduce_tree_waiting(&third, false), 3, "8 slices: 3 sums wait");
+  const brim_slice_range none = brim_slice_range_of(2, 5, 0), single = brim_slice_range_of(1, 1, 0);
   bool fine = true;
   for (int32_t slice = 0; slice < 20; slice++) {
-    const brim_slice_run run = brim_slice_run_of(20, 3, brim_slice_rank(20, 3, slice));
+    const brim_slice_range run = brim_slice_range_of(20, 3, brim_slice_rank(20, 3, slice));
     fine = fine && run.first <= slice && slice < run.end;
   }
   ok(fine, "each of 20 slices is in the run of its rank, of 3");
-  ok(none.first == none.end && brim_slices_waiting(&none, false) == 0 && brim_slices_waiting(&single, false) == 0,
+  ok(none.first == none.end && brim_reduce_tree_waiting(&none, false) == 0 && brim_reduce_tree_waiting(&single, false) == 0,
      "a rank without a slice");
 }
 

@@ -289,8 +289,8 @@ static void check_told(const char *golden, const char *third) {
     told t = {.model = model, .size = model->program.flat_size - model->trained};
     t.from = t.size;
     t.values = malloc((size_t)t.size * sizeof *t.values);
-    const brim_telling telling = {note_told, &t};
-    brim_model_tell(model, &telling);
+    const brim_ready_hook telling = {note_told, &t};
+    brim_model_on_ready(model, &telling);
     if (!t.values || brim_model_forward(model, &batch, &training, &loss, NULL, &err) ||
         brim_model_backward(model, &batch, &training, &err))
       case_stop("step", &err);

@@ -2,7 +2,7 @@
  * along the tree. */
 #include <stdlib.h>
 
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "ops_case.h"
 
 enum { MOST = 40 };
@@ -27,7 +27,7 @@ static slicing slice(const setting *s) {
       l.names[l.count] = i;
       l.ends[l.count++] = (int32_t)l.rows;
     }
-  (void)brim_slices_joins(l.names, l.count, l.joins);
+  (void)brim_reduce_tree_joins(l.names, l.count, l.joins);
   return l;
 }
 

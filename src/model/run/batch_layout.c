@@ -2,7 +2,7 @@
  * padded. What padding holds is what Hugging Face puts there. */
 #include <string.h>
 
-#include "base/slices.h"
+#include "base/reduce_tree.h"
 #include "base/status.h"
 #include "model/run/fits.h"
 #include "model/run/host.h"
@@ -97,7 +97,7 @@ static int place_slices(brim_model *m, const brim_stage *stage, const brim_batch
   if (s->count > stage->limits.slices || !brim_model_joins_slices(m))
     return brim_error_set(err, BRIM_E_USAGE, "a batch has %d slices, but the model was prepared for %d at once", s->count,
                           brim_model_joins_slices(m) ? stage->limits.slices : 1);
-  if (brim_slices_joins(s->names, s->count, s->joins) > brim_slices_depth(stage->limits.slices))
+  if (brim_reduce_tree_joins(s->names, s->count, s->joins) > brim_reduce_tree_depth(stage->limits.slices))
     return brim_error_set(err, BRIM_E_USAGE,
                           "a batch has %d slices with empty ones between them, but the model was prepared for %d: prepare it for "
                           "all slices of a step",

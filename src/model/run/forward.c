@@ -234,7 +234,7 @@ int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_p
   if (batch->count == 0)
     return BRIM_OK;
   brim_model_touch(model);
-  tape->frame.telling = model->telling;
+  tape->frame.ready = model->ready;
   return brim_schedule_run(tape->schedule, model->ops, &model->context, &tape->frame, true, err);
 }
 

@@ -5,9 +5,9 @@
 #define BRIM_MODEL_MODEL_H
 #include "brim/model.h"
 #include "model/config.h"
+#include "model/ready.h"
 #include "model/run/queue.h"
 #include "model/schedule.h"
-#include "model/telling.h"
 #include "ops/ops.h"
 
 /* A batch as it is laid out, and what a pass works in: pieces of the block, in the device's memory. */
@@ -106,7 +106,7 @@ struct brim_model {
   size_t work_size;
   brim_stage train, predict;
   brim_tape tape;
-  const brim_telling *telling; /* of backward, or NULL */
+  const brim_ready_hook *ready; /* of backward, or NULL */
   brim_slice_ends slices;
 };
 

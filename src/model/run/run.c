@@ -34,7 +34,7 @@ static int64_t elements_before(const brim_value_version *v, const brim_fill_in *
 
 static void fill_in(const brim_call_schedule *s, const brim_fill_in *in, const brim_frame *f, char *operands) {
   void *field = operands + in->field;
-  switch ((brim_source)in->source) {
+  switch ((brim_origin)in->source) {
   case BRIM_FROM_VERSION:
     put_address(field, (char *)brim_version_address(s, in->index, f) +
                            (size_t)elements_before(&s->versions[in->index], in, f) * brim_type_size(s->versions[in->index].type));
@@ -128,10 +128,10 @@ static void run_call(const brim_call_schedule *s, const brim_call *call, const b
 /* `told`: what was, so far. */
 static void tell(const brim_call *call, const brim_frame *f, int64_t *told) {
   const int64_t from = call->complete > f->trained ? call->complete - f->trained : 0;
-  if (!f->telling || from >= *told)
+  if (!f->ready || from >= *told)
     return;
   *told = from;
-  f->telling->complete(f->telling->context, from);
+  f->ready->complete(f->ready->context, from);
 }
 
 static int run_calls(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,

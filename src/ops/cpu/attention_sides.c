@@ -183,7 +183,7 @@ static void sum_of_halves(const attention_work *w, int64_t rows, int64_t units, 
                          .c = to + i,
                          .c_row = w->head_room,
                          .spare = spare,
-                         .goes_on = add};
+                         .accumulates = add};
     CPU(bf16_tile_rows)(&w->kernel, rows, &t);
   }
 }

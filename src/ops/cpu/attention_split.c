@@ -36,7 +36,7 @@ void CPU(attention_split_scores)(const attention_work *w, int64_t keys, const ch
 /* A left side by all panels. */
 static void multiply(const attention_work *w, int64_t steps, const char *left, attention_right right, bool add, float *to) {
   for (int64_t i = 0; i < w->a->head_size; i += SPLIT_SIDE, right.at += right.panel) {
-    const split_tile t = {.steps = steps, .a = left, .b = right.at, .c = to + i, .c_row = w->head_room, .goes_on = add};
+    const split_tile t = {.steps = steps, .a = left, .b = right.at, .c = to + i, .c_row = w->head_room, .accumulates = add};
     w->split.run(&t);
   }
 }

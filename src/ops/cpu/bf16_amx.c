@@ -55,9 +55,9 @@ BRIM_INLINE float *below(float *c, int64_t row) {
 /* All rows of sums from one: rows that are no bytes apart. */
 BRIM_INLINE void begin_sums(tiles *t, const bool lower, const bf16_tile *p) {
   static const float zeros[TILE_COLUMNS];
-  const float *from = p->goes_on ? p->c : p->start ? p->start : zeros;
-  const int64_t row = p->goes_on ? p->c_row * (int64_t)sizeof *from : 0;
-  const float *second = p->goes_on ? p->c + SIDE * p->c_row : from;
+  const float *from = p->accumulates ? p->c : p->start ? p->start : zeros;
+  const int64_t row = p->accumulates ? p->c_row * (int64_t)sizeof *from : 0;
+  const float *second = p->accumulates ? p->c + SIDE * p->c_row : from;
   tile_load(t, SUMS, from, row);
   tile_load(t, SUMS + 1, from + SIDE, row);
   if (lower) {

@@ -208,7 +208,7 @@ static void multiply_stretches(const gradient *s, int64_t o, int64_t height, con
   float held[BRIM_SLICE_DEPTH * BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
   const tile_sums sums = {.held = held,
                           .size = s->kernel.rows * TILE_COLUMNS,
-                          .aside = s->sums + (panel * s->g->out + o) * TILE_COLUMNS,
+                          .spill = s->sums + (panel * s->g->out + o) * TILE_COLUMNS,
                           .apart = s->panels * s->g->out * TILE_COLUMNS};
   fetch_sums(&sums, &s->chunk, height);
   for (int32_t k = 0; k < s->chunk.count; k++) {
@@ -224,7 +224,7 @@ static void multiply_stretches(const gradient *s, int64_t o, int64_t height, con
     }
     part.c = sum_goes_to(&sums, of);
     part.c_row = TILE_COLUMNS;
-    part.spare = of->stays || of->adds > 0; /* aside, the next tile's sums follow at once */
+    part.spare = of->stays || of->adds > 0; /* spill, the next tile's sums follow at once */
     s->kernel.run(height, &part);
   }
 }
@@ -308,6 +308,6 @@ size_t CPU(bf16_weight_gradient_workspace)(const brim_ops_context *c, const brim
   set_sizes(&s);
   const int64_t panels = divided(limits->hidden, TILE_COLUMNS) * s.panel_size;
   const int64_t tiles = divided(limits->hidden, s.kernel.rows) * s.tile_size;
-  const int64_t aside = aside_size(limits, DEPTH - (int64_t)limits->slices * MOST_ALIGNED) * (int64_t)sizeof(float);
-  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)brim_runtime_threads(c->runtime) * s.own_size + aside);
+  const int64_t spill = spill_size(limits, DEPTH - (int64_t)limits->slices * MOST_ALIGNED) * (int64_t)sizeof(float);
+  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)brim_runtime_threads(c->runtime) * s.own_size + spill);
 }

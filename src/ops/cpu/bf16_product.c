@@ -110,7 +110,7 @@ static void multiply_rows(const part *t, tile_rows at, int64_t unit) {
     sides.b = t->s.panels + number * t->chunk * TILE_COLUMNS * BF16_UNIT;
     float line[TILE_COLUMNS];
     sides.start = start_of(p, column, columns, line);
-    sides.goes_on = unit > 0;
+    sides.accumulates = unit > 0;
     sides.c = alone ? t->s.sums : t->s.sums + (number * ROWS_PER_TASK + row) * TILE_COLUMNS;
     fetch_out(p, t->first + row, column, columns, last, &sides);
     p->kernel.run(rows, &sides);

@@ -141,7 +141,7 @@ BRIM_INLINE void run(const int rows, const how h, const bf16_tile *t) {
   const int64_t a_row = t->a_row, a_step = t->a_step;
   const char *a[POINTERS], *b = t->b;
   vec c0[TILE_ROWS], c1[TILE_ROWS];
-  if (t->goes_on) {
+  if (t->accumulates) {
     EACH_ROW(GO_ON_ROW)
   } else {
     const vec start0 = t->start ? vload(t->start) : vzero(), start1 = t->start ? vload(t->start + VEC) : vzero();

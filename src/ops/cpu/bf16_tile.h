@@ -37,10 +37,10 @@ typedef struct bf16_tile {
   const char *b;
   const float *start; /* TILE_COLUMNS values every row starts from; NULL: 0 */
   float *c;
-  int64_t c_row; /* values */
-  bool spare;    /* a has rows up to a multiple of BF16_SPARE; so has c, unless something is added */
-  bool goes_on;  /* sums go on from what c holds, instead of from `start` */
-  bool add;      /* c += instead of c = */
+  int64_t c_row;    /* values */
+  bool spare;       /* a has rows up to a multiple of BF16_SPARE; so has c, unless something is added */
+  bool accumulates; /* sums go on from what c holds, instead of from `start` */
+  bool add;         /* c += instead of c = */
   /* Sums that are added to the product in this order, before what c holds: rows of TILE_COLUMNS values. */
   int32_t sum_count;
   const float *const *sums;

@@ -111,7 +111,7 @@ static void multiply_stretches(const gradient *g, int64_t o, int64_t height, con
   const int64_t at = panel * TILE_COLUMNS;
   const tile_sums sums = {.held = held,
                           .size = TILE_ROWS * TILE_COLUMNS,
-                          .aside = g->sums + (panel * g->out + o) * TILE_COLUMNS,
+                          .spill = g->sums + (panel * g->out + o) * TILE_COLUMNS,
                           .apart = g->panels * g->out * TILE_COLUMNS};
   fetch_sums(&sums, &g->chunk, height);
   for (int32_t k = 0; k < g->chunk.count; k++) {
@@ -252,5 +252,5 @@ void CPU(linear_act_backward)(brim_ops_context *c, const brim_linear_act_gradien
 size_t CPU(linear_backward_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t side = limits->hidden, panels = divided(side, TILE_COLUMNS) * PANEL_SIZE;
   const int64_t tiles = divided(side, TILE_ROWS) * TILE_SIZE;
-  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)threads * MOST_OWN + aside_size(limits, DEPTH)) * sizeof(float);
+  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)threads * MOST_OWN + spill_size(limits, DEPTH)) * sizeof(float);
 }

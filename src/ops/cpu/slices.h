@@ -2,7 +2,7 @@
  *
  * The rows are walked in stretches, which no slice shares; some of them are packed at once, a chunk. Within it a tile of the
  * result goes from stretch to stretch: sums that the chunk needs again stay in the first cache, and those that a later chunk
- * needs are put aside as they come. Without slices a chunk is one stretch, which is added to the result. */
+ * needs are put spill as they come. Without slices a chunk is one stretch, which is added to the result. */
 #ifndef BRIM_OPS_CPU_SLICES_H
 #define BRIM_OPS_CPU_SLICES_H
 #include "ops/cpu/cpu.h"
@@ -11,7 +11,7 @@
 
 typedef struct stretch {
   int64_t row, depth, at; /* at: from here on in what is packed */
-  bool goes_on;           /* it is added to the sum of the stretch before */
+  bool accumulates;       /* it is added to the sum of the stretch before */
   int32_t waiting, joins; /* sums that wait before it; how often the last two are added after it */
   int32_t adds;           /* how many of those that wait are added to its own sum */
   int32_t fresh;          /* the last so many of these are of this chunk */
@@ -35,12 +35,12 @@ typedef struct chunk_walk {
   int32_t waiting;
 } chunk_walk;
 
-/* Where sums wait: one that this chunk needs again stays in the first cache, others go aside. */
+/* Where sums wait: one that this chunk needs again stays in the first cache, others go spill. */
 BRIM_INLINE void place_sums(chunk *c) {
   int32_t lowest = BRIM_SLICE_DEPTH;
   for (int32_t k = c->count - 1; k >= 0; k--) {
     stretch *s = &c->list[k];
-    s->adds = s->joins + s->goes_on;
+    s->adds = s->joins + s->accumulates;
     s->place = s->waiting - s->adds;
     s->stays = s->place >= lowest;
     lowest = s->adds > 0 && s->place < lowest ? s->place : lowest;
@@ -53,7 +53,7 @@ BRIM_INLINE void place_sums(chunk *c) {
   }
 }
 
-/* False: there is none left. Sums that wait at its end are put aside and read again, so a chunk is as long as it can be for each
+/* False: there is none left. Sums that wait at its end are put spill and read again, so a chunk is as long as it can be for each
  * of them. */
 BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   const brim_row_slices *s = w->of;
@@ -73,10 +73,10 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
     stretch *next = &c->list[count++];
     *next = (stretch){.row = first + from, .depth = depth, .at = used};
     if (s->count > 0) {
-      next->goes_on = w->number > 0;
+      next->accumulates = w->number > 0;
       next->waiting = w->waiting;
       next->joins = ends ? s->joins[w->slice] : 0;
-      w->waiting += !next->goes_on - next->joins;
+      w->waiting += !next->accumulates - next->joins;
     }
     used += divided(depth, w->align) * w->align;
     w->number = ends ? 0 : w->number + 1;
@@ -93,10 +93,10 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
 
 /* The sum of some values over a stretch, [n] at `sum`: it comes to those that wait, [n] each and `apart`. */
 BRIM_INLINE void wait_for(const stretch *s, int64_t n, const float *sum, float *lines, int64_t apart) {
-  int32_t count = s->waiting + !s->goes_on;
+  int32_t count = s->waiting + !s->accumulates;
   float *to = lines + (count - 1) * apart;
   for (int64_t i = 0; i < n; i += VEC) {
-    const vec x = vload_n(sum + i, n - i), before = s->goes_on ? vload_n(to + i, n - i) : vzero();
+    const vec x = vload_n(sum + i, n - i), before = s->accumulates ? vload_n(to + i, n - i) : vzero();
     vstore_n(to + i, before + x, n - i);
   }
   for (int32_t joins = s->joins; joins > 0; joins--) {
@@ -111,19 +111,19 @@ BRIM_INLINE void wait_for(const stretch *s, int64_t n, const float *sum, float *
 typedef struct tile_sums {
   float *held; /* those that this chunk needs again, `size` values apart */
   int64_t size;
-  float *aside; /* those of earlier chunks, or for later ones, `apart` */
+  float *spill; /* those of earlier chunks, or for later ones, `apart` */
   int64_t apart;
 } tile_sums;
 
 BRIM_INLINE float *sum_goes_to(const tile_sums *t, const stretch *s) {
-  return s->stays ? t->held + s->place * t->size : t->aside + s->place * t->apart;
+  return s->stays ? t->held + s->place * t->size : t->spill + s->place * t->apart;
 }
 
 /* What is added to the sum of a stretch, in this order. */
 BRIM_INLINE void list_sums(const tile_sums *t, const stretch *s, const float *sums[BRIM_SLICE_DEPTH]) {
   for (int32_t k = 0; k < s->adds; k++) {
     const int32_t which = s->place + s->adds - 1 - k;
-    sums[k] = k < s->fresh ? t->held + which * t->size : t->aside + which * t->apart;
+    sums[k] = k < s->fresh ? t->held + which * t->size : t->spill + which * t->apart;
   }
 }
 
@@ -131,7 +131,7 @@ BRIM_INLINE void list_sums(const tile_sums *t, const stretch *s, const float *su
 BRIM_INLINE void fetch_sums(const tile_sums *t, const chunk *c, int64_t rows) {
   for (int32_t which = c->lowest; which < c->before; which++)
     for (int64_t i = 0; i < rows * TILE_COLUMNS; i += 16)
-      __builtin_prefetch(t->aside + which * t->apart + i);
+      __builtin_prefetch(t->spill + which * t->apart + i);
 }
 
 /* The most sums that there are at once. Of slices with empty ones between them more wait than of as many neighbours. */
@@ -142,13 +142,13 @@ BRIM_INLINE int64_t most_waiting(const brim_row_slices *s) {
   return most;
 }
 
-/* Values put aside for a product's result and its column sums: at most brim_slices_depth of each. */
-BRIM_INLINE int64_t aside_size(const brim_ops_limits *limits, int64_t chunk_rows) {
+/* Values put spill for a product's result and its column sums: at most brim_reduce_tree_depth of each. */
+BRIM_INLINE int64_t spill_size(const brim_ops_limits *limits, int64_t chunk_rows) {
   if (limits->slices < 1)
     return 0;
   const int64_t some = 4 * (int64_t)(limits->hidden > limits->intermediate ? limits->hidden : limits->intermediate);
   const int64_t longest = round_up(limits->longest, 16); /* such as that of a head of many classes */
-  return brim_slices_depth(limits->slices) *
+  return brim_reduce_tree_depth(limits->slices) *
          ((some > longest ? some : longest) + (limits->max_slots > chunk_rows ? limits->weight : 0));
 }
 #endif

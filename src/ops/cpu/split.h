@@ -65,7 +65,7 @@ typedef struct split_tile {
   float *c;
   int64_t c_row;     /* values */
   bool half;         /* of the first 16 rows alone */
-  bool goes_on;      /* sums go on from what c holds, instead of from `start` */
+  bool accumulates;  /* sums go on from what c holds, instead of from `start` */
   const char *fetch; /* what will be needed afterwards: `fetch_lines` cache lines a step; or NULL */
   int64_t fetch_lines;
   const split_panel *beside; /* of which pieces are packed meanwhile, from `piece` on, before `piece_end`; or NULL */
@@ -78,9 +78,9 @@ typedef struct split_tile {
  * tiles, those before them rows of memory. What comes out is added to rows of dw, or it waits in its turn. */
 typedef struct split_rest {
   const float *sum;          /* NULL: there is none */
-  const float *held, *aside; /* the last of those that wait, and the last of those that are rows, `apart` and `aside_row` apart */
-  int32_t held_count, aside_count;
-  int64_t aside_row, apart;
+  const float *held, *spill; /* the last of those that wait, and the last of those that are rows, `apart` and `spill_row` apart */
+  int32_t held_count, spill_count;
+  int64_t spill_row, apart;
   float *to; /* rows of dw, of memory, or a tile */
   int64_t stride, rows, columns;
   bool add, is_tile; /* to what is there; `to` is a tile */
@@ -133,8 +133,8 @@ BRIM_INLINE void split_add_rows(const split_rest *r, const bool add, int64_t fir
       vec x = vload(r->sum + i * SPLIT_SIDE + j);
       for (int32_t k = 0; k < r->held_count; k++)
         x = vload(r->held + i * SPLIT_SIDE + j - k * SPLIT_SIZE) + x;
-      for (int32_t k = 0; k < r->aside_count; k++)
-        x = vload(r->aside + i * r->aside_row + j - k * r->apart) + x;
+      for (int32_t k = 0; k < r->spill_count; k++)
+        x = vload(r->spill + i * r->spill_row + j - k * r->apart) + x;
       float *to = r->to + i * r->stride + j;
       if (add)
         vstore_n(to, vload_n(to, r->columns - j) + x, r->columns - j);
@@ -148,7 +148,7 @@ BRIM_INLINE void split_add_rest(const split_rest *r, const int half) {
   const int first = half * SPLIT_SIZE / 2;
   if (r->add)
     split_add_rows(r, true, half * SPLIT_SIDE / 2);
-  else if (!r->is_tile || r->aside_count > 0)
+  else if (!r->is_tile || r->spill_count > 0)
     split_add_rows(r, false, half * SPLIT_SIDE / 2);
   else if (r->held_count == 1)
     split_add_lines(r, 1, first);

@@ -156,7 +156,7 @@ static split_rows rows_at(const gradient *g, const float *values, const pair *at
   return (split_rows){first, first + least(SPLIT_SIDE, g->l->out - at->o) * stride, stride};
 }
 
-/* What a tile is added to, where its sums are put aside, and where those of the next one are. */
+/* What a tile is added to, where its sums are put spill, and where those of the next one are. */
 static int64_t needed_later(const gradient *g, const pair *at, const pair *next, split_rows sets[2 * BRIM_SLICE_DEPTH]) {
   const chunk *c = &g->chunk;
   const int64_t row = g->panels * SPLIT_SIDE, apart = g->l->out * row;
@@ -174,13 +174,13 @@ static int64_t needed_later(const gradient *g, const pair *at, const pair *next,
 static split_rest rest_of(const gradient *g, const task_sums *w, const stretch *s, const pair *at) {
   const brim_linear_gradient *l = g->l;
   const int64_t row = g->panels * SPLIT_SIDE, apart = l->out * row;
-  float *aside = g->sums + at->o * row + at->column;
+  float *spill = g->sums + at->o * row + at->column;
   split_rest r = {.sum = w->sum,
                   .held = w->held + (s->place + s->adds - 1) * SPLIT_SIZE,
                   .held_count = s->fresh,
-                  .aside = aside + (s->place + s->adds - s->fresh - 1) * apart,
-                  .aside_count = s->adds - s->fresh,
-                  .aside_row = row,
+                  .spill = spill + (s->place + s->adds - s->fresh - 1) * apart,
+                  .spill_count = s->adds - s->fresh,
+                  .spill_row = row,
                   .apart = apart,
                   .rows = least(SPLIT_SIDE, l->out - at->o),
                   .columns = SPLIT_SIDE};
@@ -191,7 +191,7 @@ static split_rest rest_of(const gradient *g, const task_sums *w, const stretch *
     r.add = true;
   } else {
     r.is_tile = s->stays;
-    r.to = s->stays ? w->held + s->place * SPLIT_SIZE : aside + s->place * apart;
+    r.to = s->stays ? w->held + s->place * SPLIT_SIZE : spill + s->place * apart;
     r.stride = s->stays ? SPLIT_SIDE : row;
   }
   return r;
@@ -292,5 +292,5 @@ size_t CPU(split_weight_gradient_workspace)(int threads, const brim_ops_limits *
   const int64_t rows = limits->max_slots > limits->distances ? limits->max_slots : limits->distances;
   const int64_t steps = most_chunk_steps(rows, limits->slices), packed = narrow * steps + threads * least(MOST_OWN, wide * steps);
   return (size_t)(packed * SPLIT_STEP +
-                  aside_size(limits, (CUT_CHUNK - (int64_t)limits->slices) * SPLIT_K) * (int64_t)sizeof(float));
+                  spill_size(limits, (CUT_CHUNK - (int64_t)limits->slices) * SPLIT_K) * (int64_t)sizeof(float));
 }

@@ -83,8 +83,8 @@ static const float *start_of(const job *j, int64_t panel, float line[SPLIT_SIDE]
 static BRIM_NOINLINE void run_aside(const job *j, int64_t rows, int64_t columns, split_tile *t) {
   float sums[SPLIT_SIZE] __attribute__((aligned(64))), *c = t->c;
   const int64_t row = t->c_row;
-  const bool adds = j->p->add && !t->goes_on;
-  for (int64_t i = 0; t->goes_on && i < SPLIT_SIDE; i++)
+  const bool adds = j->p->add && !t->accumulates;
+  for (int64_t i = 0; t->accumulates && i < SPLIT_SIDE; i++)
     for (int64_t k = 0; k < SPLIT_SIDE; k += VEC)
       vstore(sums + i * SPLIT_SIDE + k, i < rows && k < columns ? vload_n(c + i * row + k, columns - k) : vzero());
   t->c = sums;
@@ -114,7 +114,7 @@ static void multiply(const job *j, int64_t from, int64_t to, const char *left, i
                     .c = p->c + row * p->c_stride + panel * SPLIT_SIDE,
                     .c_row = p->c_stride,
                     .half = rows <= SPLIT_SIDE / 2,
-                    .goes_on = j->k > 0,
+                    .accumulates = j->k > 0,
                     .fetch = next ? next + j->size / (to - from) / 64 * 64 * (i - from) : NULL,
                     .fetch_lines = divided(SPLIT_STEP / 64, to - from),
                     .beside = beside,

@@ -125,7 +125,7 @@ BRIM_INLINE void run_rows(const split_tile *p, const bool half) {
   tiles t;
   const char *a = p->a, *b = p->b;
   const int64_t row = p->c_row * (int64_t)sizeof(float);
-  begin_sums(&t, half, p->goes_on ? p->c : p->start, p->goes_on ? row : 0);
+  begin_sums(&t, half, p->accumulates ? p->c : p->start, p->accumulates ? row : 0);
   for (int64_t done = 0; done < p->steps - 1; done++, a += SPLIT_STEP, b += SPLIT_STEP) {
     fetch_more(p, done, row);
     fetch_next(false, a, b, 0);

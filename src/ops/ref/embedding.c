@@ -35,7 +35,7 @@ static int64_t row_of(const brim_embed *e, table of, int32_t slot) {
 static real slice_sum(const brim_embed *e, table of, int32_t slot, int64_t i) {
   const brim_row_slices *s = &e->slices;
   const int64_t row = row_of(e, of, slot);
-  brim_waiting w = {.count = 0};
+  brim_pending_sums w = {.count = 0};
   for (int32_t k = 0; k < s->count; k++) {
     real sum = 0;
     bool there = false;
@@ -47,7 +47,7 @@ static real slice_sum(const brim_embed *e, table of, int32_t slot, int64_t i) {
     for (int32_t joins = brim_slice_joins_before(w.names, w.count, s->names[k]); joins > 0; joins--, w.count--)
       w.sums[w.count - 2] += w.sums[w.count - 1];
     w.names[w.count] = s->names[k];
-    brim_waiting_add(&w, sum, 0);
+    brim_pending_sums_add(&w, sum, 0);
   }
   for (; w.count > 1; w.count--)
     w.sums[w.count - 2] += w.sums[w.count - 1];

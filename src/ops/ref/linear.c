@@ -76,11 +76,11 @@ static real sum_between(REF(column) one, REF(column) other, int64_t first, int64
 }
 
 real REF(column_sum)(const brim_row_slices *slices, int64_t rows, REF(column) one, REF(column) other) {
-  brim_waiting w = {.count = 0};
+  brim_pending_sums w = {.count = 0};
   if (slices->count == 0)
     return sum_between(one, other, 0, rows);
   for (int32_t k = 0; k < slices->count; k++)
-    brim_waiting_add(&w, sum_between(one, other, brim_slice_first(slices, k), slices->ends[k]), slices->joins[k]);
+    brim_pending_sums_add(&w, sum_between(one, other, brim_slice_first(slices, k), slices->ends[k]), slices->joins[k]);
   return w.sums[0];
 }
 

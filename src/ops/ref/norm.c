@@ -47,7 +47,7 @@ void REF(norm_forward)(brim_ops_context *c, const brim_norm *n) {
 void REF(norm_sums)(const REF(norm_rows) * of, real *dgamma, real *dbeta) {
   const brim_row_slices *s = of->slices;
   for (int32_t i = 0; i < of->width; i++) {
-    brim_waiting gamma = {.count = 0}, beta = {.count = 0};
+    brim_pending_sums gamma = {.count = 0}, beta = {.count = 0};
     for (int32_t k = 0; k < s->count; k++) {
       real g = 0, b = 0;
       for (int64_t r = brim_slice_first(s, k); r < s->ends[k]; r++) {
@@ -56,8 +56,8 @@ void REF(norm_sums)(const REF(norm_rows) * of, real *dgamma, real *dbeta) {
         g += (real)(dy * ((REF(element)(of->x, at) - (double)of->mean[r]) * (double)of->rstd[r]));
         b += (real)dy;
       }
-      brim_waiting_add(&gamma, g, s->joins[k]);
-      brim_waiting_add(&beta, b, s->joins[k]);
+      brim_pending_sums_add(&gamma, g, s->joins[k]);
+      brim_pending_sums_add(&beta, b, s->joins[k]);
     }
     if (dgamma)
       dgamma[i] += gamma.sums[0];

@@ -1,5 +1,5 @@
-/* portion.c: see portion.h. Parts are whole pieces of ranges (ops.h), so that the gradient's norm can be added up as ever. */
-#include "model/run/portion.h"
+/* shard.c: see shard.h. Parts are whole pieces of ranges (ops.h), so that the gradient's norm can be added up as ever. */
+#include "model/run/gradient_shard.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct part {
   int64_t piece, pieces; /* its first one among those of all ranges */
 } part;
 
-struct brim_portion {
+struct brim_gradient_shard {
   brim_model *model;
   int32_t rank, world;
   real *own; /* the model's own gradient meanwhile */
@@ -32,7 +32,7 @@ struct brim_portion {
   int64_t pieces;
 };
 
-bool brim_portion_can(const brim_model *m) {
+bool brim_gradient_shard_can(const brim_model *m) {
   return brim_model_is_host(m) && m->ops->squares != NULL;
 }
 
@@ -43,7 +43,7 @@ static int64_t count_pieces(const brim_model *m) {
   return all;
 }
 
-size_t brim_portion_squares_size(const brim_model *model) {
+size_t brim_gradient_shard_squares_size(const brim_model *model) {
   return (size_t)count_pieces(model) * sizeof(double);
 }
 
@@ -57,7 +57,7 @@ static int64_t dense_values(const brim_model *m) {
 }
 
 /* Ranks have as many values each, to a piece. */
-static void make_parts(brim_portion *s) {
+static void make_parts(brim_gradient_shard *s) {
   const brim_model *m = s->model;
   const int64_t all = dense_values(m);
   int64_t before = 0;
@@ -83,7 +83,7 @@ static void make_parts(brim_portion *s) {
 }
 
 /* The model's own gradient, which is zero, takes no memory meanwhile. */
-static void rest(const brim_portion *s) {
+static void rest(const brim_gradient_shard *s) {
   const size_t size = (size_t)(s->model->program.flat_size - s->model->trained) * sizeof *s->own;
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)s->own + page - 1) / page * page;
   const uintptr_t to = ((uintptr_t)s->own + size) / page * page;
@@ -91,14 +91,14 @@ static void rest(const brim_portion *s) {
     (void)madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-int brim_portion_new(brim_model *model, int32_t rank, int32_t world, float *const *gradients, double *const *squares,
-                     brim_portion **out, brim_error *err) {
+int brim_gradient_shard_new(brim_model *model, int32_t rank, int32_t world, float *const *gradients, double *const *squares,
+                            brim_gradient_shard **out, brim_error *err) {
   *out = NULL;
   brim_runtime *r = model->runtime;
-  brim_portion *s = brim_alloc_zero(r, sizeof *s);
+  brim_gradient_shard *s = brim_alloc_zero(r, sizeof *s);
   if (!s)
     return BRIM_NOMEM(err);
-  *s = (brim_portion){.model = model, .rank = rank, .world = world};
+  *s = (brim_gradient_shard){.model = model, .rank = rank, .world = world};
   const size_t most = (size_t)model->range_count + (size_t)world; /* a rank's end cuts a range at most once */
   s->gradients = brim_alloc_array(r, (size_t)world, sizeof *s->gradients);
   s->squares = brim_alloc_array(r, (size_t)world, sizeof *s->squares);
@@ -106,7 +106,7 @@ int brim_portion_new(brim_model *model, int32_t rank, int32_t world, float *cons
   s->ranges = brim_alloc_array(r, most, sizeof *s->ranges);
   s->sums = brim_alloc_array_zero(r, (size_t)count_pieces(model) + 1, sizeof *s->sums);
   if (!s->gradients || !s->squares || !s->parts || !s->ranges || !s->sums) {
-    brim_portion_free(s);
+    brim_gradient_shard_free(s);
     return BRIM_NOMEM(err);
   }
   memcpy(s->gradients, gradients, (size_t)world * sizeof *gradients);
@@ -120,7 +120,7 @@ int brim_portion_new(brim_model *model, int32_t rank, int32_t world, float *cons
   return BRIM_OK;
 }
 
-void brim_portion_free(brim_portion *s) {
+void brim_gradient_shard_free(brim_gradient_shard *s) {
   if (!s)
     return;
   brim_model *m = s->model;
@@ -141,34 +141,33 @@ void brim_portion_free(brim_portion *s) {
 /* ---- pieces ----------------------------------------------------------------------------------------------- */
 
 typedef struct pieces {
-  brim_portion *portion;
+  brim_gradient_shard *shard;
   bool own; /* or those of others */
   void (*fn)(struct pieces *p, const part *of, int64_t offset, int64_t count);
-  brim_portion_fn given;
+  brim_gradient_shard_fn given;
   void *context;
   float *values, *zero; /* of a move; `zero` may be NULL */
 } pieces;
 
 static bool is_meant(const pieces *p, const part *of) {
-  return of->owner >= 0 && (of->owner == p->portion->rank) == p->own;
+  return of->owner >= 0 && (of->owner == p->shard->rank) == p->own;
 }
 
 static void piece_task(void *context, int64_t task, int worker) {
   (void)worker;
   pieces *p = context;
-  const part *of = p->portion->parts;
+  const part *of = p->shard->parts;
   for (; !is_meant(p, of) || task >= of->pieces; of++)
     task -= is_meant(p, of) ? of->pieces : 0;
   const int64_t from = task * BRIM_UPDATE_PIECE, rest = of->count - from;
-  p->fn(p, of, p->portion->model->ranges[of->range].offset + of->from + from,
-        rest < BRIM_UPDATE_PIECE ? rest : BRIM_UPDATE_PIECE);
+  p->fn(p, of, p->shard->model->ranges[of->range].offset + of->from + from, rest < BRIM_UPDATE_PIECE ? rest : BRIM_UPDATE_PIECE);
 }
 
 static void run(pieces *p) {
   int64_t tasks = 0;
-  for (int32_t i = 0; i < p->portion->part_count; i++)
-    tasks += is_meant(p, &p->portion->parts[i]) ? p->portion->parts[i].pieces : 0;
-  brim_pool_run(p->portion->model->runtime, tasks, piece_task, p);
+  for (int32_t i = 0; i < p->shard->part_count; i++)
+    tasks += is_meant(p, &p->shard->parts[i]) ? p->shard->parts[i].pieces : 0;
+  brim_pool_run(p->shard->model->runtime, tasks, piece_task, p);
 }
 
 static void give_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
@@ -176,34 +175,34 @@ static void give_piece(pieces *p, const part *of, int64_t offset, int64_t count)
   p->given(p->context, offset, count);
 }
 
-void brim_portion_each(brim_portion *s, brim_portion_fn fn, void *context) {
-  run(&(pieces){.portion = s, .own = true, .fn = give_piece, .given = fn, .context = context});
+void brim_gradient_shard_each(brim_gradient_shard *s, brim_gradient_shard_fn fn, void *context) {
+  run(&(pieces){.shard = s, .own = true, .fn = give_piece, .given = fn, .context = context});
 }
 
 static void take_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
-  memcpy(p->values + offset, p->portion->gradients[of->owner] + offset, (size_t)count * sizeof *p->values);
+  memcpy(p->values + offset, p->shard->gradients[of->owner] + offset, (size_t)count * sizeof *p->values);
   if (p->zero)
     memset(p->zero + offset, 0, (size_t)count * sizeof *p->zero);
 }
 
 static void show_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
   (void)of;
-  memcpy(p->portion->model->gradients + offset, p->values + offset, (size_t)count * sizeof *p->values);
+  memcpy(p->shard->model->gradients + offset, p->values + offset, (size_t)count * sizeof *p->values);
 }
 
 static void clear_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
   (void)of;
-  memset(p->portion->model->gradients + offset, 0, (size_t)count * sizeof(float));
+  memset(p->shard->model->gradients + offset, 0, (size_t)count * sizeof(float));
 }
 
-void brim_portion_clear(brim_portion *s) {
-  run(&(pieces){.portion = s, .own = true, .fn = clear_piece});
+void brim_gradient_shard_clear(brim_gradient_shard *s) {
+  run(&(pieces){.shard = s, .own = true, .fn = clear_piece});
 }
 
 /* ---- a step ----------------------------------------------------------------------------------------------- */
 
 /* This rank's ranges: its part's, and tables where they are wanted. */
-static int32_t own_ranges(brim_portion *s, bool tables) {
+static int32_t own_ranges(brim_gradient_shard *s, bool tables) {
   const brim_model *m = s->model;
   int32_t count = 0;
   for (int32_t i = 0; i < s->part_count; i++) {
@@ -224,7 +223,7 @@ static bool has_square(int32_t rank, const part *p) {
   return p->owner == rank || (p->owner < 0 && rank == 0);
 }
 
-void brim_portion_squares(brim_portion *s) {
+void brim_gradient_shard_squares(brim_gradient_shard *s) {
   brim_model *m = s->model;
   const brim_update u = {.gradients = m->gradients, .ranges = s->ranges, .range_count = own_ranges(s, s->rank == 0)};
   int64_t done = 0;
@@ -237,7 +236,7 @@ void brim_portion_squares(brim_portion *s) {
     }
 }
 
-int brim_portion_update(brim_portion *s, const brim_adamw *options, brim_error *err) {
+int brim_gradient_shard_update(brim_gradient_shard *s, const brim_adamw *options, brim_error *err) {
   brim_model *m = s->model;
   brim_update u;
   BRIM_TRY(brim_model_begin_update(m, options, &u, err));
@@ -253,11 +252,11 @@ int brim_portion_update(brim_portion *s, const brim_adamw *options, brim_error *
   return BRIM_OK;
 }
 
-void brim_portion_take(brim_portion *s) {
+void brim_gradient_shard_take(brim_gradient_shard *s) {
   brim_model *m = s->model;
   if (!isfinite(m->answers[BRIM_ANSWER_SQUARE]))
     return;
-  run(&(pieces){.portion = s, .fn = take_piece, .values = m->values + m->trained, .zero = m->gradients});
+  run(&(pieces){.shard = s, .fn = take_piece, .values = m->values + m->trained, .zero = m->gradients});
   for (int32_t i = 0; i < s->part_count; i++) {
     const part *p = &s->parts[i];
     const brim_update_range *range = &m->ranges[p->range];
@@ -275,10 +274,10 @@ static float *moment_of(const brim_model *m, brim_flat moment) {
   return moment == BRIM_MOMENT1 ? m->moment1 : m->moment2;
 }
 
-void brim_portion_show_moment(brim_portion *s, brim_flat moment) {
-  run(&(pieces){.portion = s, .own = true, .fn = show_piece, .values = moment_of(s->model, moment)});
+void brim_gradient_shard_show_moment(brim_gradient_shard *s, brim_flat moment) {
+  run(&(pieces){.shard = s, .own = true, .fn = show_piece, .values = moment_of(s->model, moment)});
 }
 
-void brim_portion_take_moment(brim_portion *s, brim_flat moment) {
-  run(&(pieces){.portion = s, .fn = take_piece, .values = moment_of(s->model, moment)});
+void brim_gradient_shard_take_moment(brim_gradient_shard *s, brim_flat moment) {
+  run(&(pieces){.shard = s, .fn = take_piece, .values = moment_of(s->model, moment)});
 }

@@ -1,4 +1,4 @@
-/* heart.c: a thread that tells rank 0 that this rank lives, and hears whether rank 0 does; rank 0's hears and tells all. So a
+/* heartbeat.c: a thread that tells rank 0 that this rank lives, and hears whether rank 0 does; rank 0's hears and tells all. So a
  * rank that was killed, stopped or cut off is noticed by one that waits for it, and a rank that fails is heard of by all. */
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ static bool is_heard(const brim_ranks *r, int32_t rank) {
 
 /* ---- the end of all --------------------------------------------------------------------------------------- */
 
-void brim_heart_break(brim_ranks *r, int32_t about, int status, const char *text) {
+void brim_heartbeat_break(brim_ranks *r, int32_t about, int status, const char *text) {
   if (atomic_load(&r->broken))
     return;
   r->cause = (brim_beat){.kind = BEAT_FAIL, .about = about, .status = status};
@@ -32,7 +32,7 @@ void brim_heart_break(brim_ranks *r, int32_t about, int status, const char *text
   pthread_cond_signal(&r->wake);
 }
 
-int brim_heart_cause(brim_ranks *r, brim_error *err) {
+int brim_heartbeat_cause(brim_ranks *r, brim_error *err) {
   pthread_mutex_lock(&r->door);
   const int status = brim_error_set(err, r->cause.status ? r->cause.status : BRIM_E_IO, "%s", r->cause.text);
   pthread_mutex_unlock(&r->door);
@@ -48,12 +48,12 @@ static void lose(brim_ranks *r, int32_t rank, const char *why) {
              (int)r->wire.rank, r->paused);
   else
     snprintf(text, sizeof text, "rank %d (process %lld on %.60s) %s", (int)rank, (long long)h->process, h->host, why);
-  brim_heart_break(r, rank, BRIM_E_IO, text);
+  brim_heartbeat_break(r, rank, BRIM_E_IO, text);
 }
 
 /* ---- hearing ---------------------------------------------------------------------------------------------- */
 
-void brim_heart_failed(brim_ranks *r, int32_t rank, const brim_beat *end) {
+void brim_heartbeat_failed(brim_ranks *r, int32_t rank, const brim_beat *end) {
   if (r->failed.status)
     return;
   r->failed = (brim_beat){.about = rank, .status = end->status};
@@ -64,7 +64,7 @@ void brim_heart_failed(brim_ranks *r, int32_t rank, const brim_beat *end) {
   r->failed_at = brim_seconds_now();
 }
 
-bool brim_heart_all_ended(const brim_ranks *r) {
+bool brim_heartbeat_all_ended(const brim_ranks *r) {
   bool all = true;
   for (int32_t rank = 1; rank < r->wire.world; rank++)
     all = all && (r->peers[rank].left || r->peers[rank].lost);
@@ -72,14 +72,14 @@ bool brim_heart_all_ended(const brim_ranks *r) {
 }
 
 static void break_after_failure(brim_ranks *r, double now) {
-  if (r->failed.status && now - r->failed_at > GRACE && !(r->settled && brim_heart_all_ended(r)))
-    brim_heart_break(r, r->failed.about, r->failed.status, r->failed.text);
+  if (r->failed.status && now - r->failed_at > GRACE && !(r->settled && brim_heartbeat_all_ended(r)))
+    brim_heartbeat_break(r, r->failed.about, r->failed.status, r->failed.text);
 }
 
 static void hear_end(brim_ranks *r, int32_t rank, const brim_beat *b) {
   r->peers[rank].left = true, r->peers[rank].left_with = *b;
   if (b->status)
-    brim_heart_failed(r, rank, b);
+    brim_heartbeat_failed(r, rank, b);
 }
 
 /* One message; false: there is none. */
@@ -90,7 +90,7 @@ static bool hear_one(brim_ranks *r, int32_t rank) {
     const brim_beat b = p->in;
     p->receiving = false, p->heard = brim_seconds_now();
     if (b.kind == BEAT_FAIL)
-      brim_heart_break(r, b.about, b.status, b.text);
+      brim_heartbeat_break(r, b.about, b.status, b.text);
     else if (b.kind == BEAT_LEAVE)
       hear_end(r, rank, &b);
     else if (b.kind == BEAT_GO)
@@ -234,23 +234,23 @@ static void *beat(void *context) {
   return NULL;
 }
 
-int brim_heart_start(brim_ranks *r, brim_error *err) {
+int brim_heartbeat_start(brim_ranks *r, brim_error *err) {
   const double now = brim_seconds_now();
   for (int32_t rank = 0; rank < r->wire.world; rank++)
     r->peers[rank].heard = now;
   r->turn = now;
-  BRIM_TRY(brim_thread_start(&r->heart, beat, r, err));
+  BRIM_TRY(brim_thread_start(&r->heartbeat, beat, r, err));
   r->beating = true;
   return BRIM_OK;
 }
 
-void brim_heart_stop(brim_ranks *r) {
+void brim_heartbeat_stop(brim_ranks *r) {
   if (!r->beating)
     return;
   pthread_mutex_lock(&r->door);
   r->stop = true;
   pthread_cond_signal(&r->wake);
   pthread_mutex_unlock(&r->door);
-  pthread_join(r->heart, NULL);
+  pthread_join(r->heartbeat, NULL);
   r->beating = false;
 }

@@ -1,5 +1,5 @@
 /* partial.c: see partial.h. A task is a piece of a range: some values, or some rows of a table. */
-#include "model/run/partial.h"
+#include "model/run/pending.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct partial {
   bool lent;
 } partial;
 
-struct brim_partials {
+struct brim_pending {
   brim_model *model;
   int32_t count;
   partial list[];
@@ -33,7 +33,7 @@ static int64_t trained_values(const brim_model *m) {
   return m->program.flat_size - m->trained;
 }
 
-uint64_t brim_partials_memory(const brim_model *model, int32_t count) {
+uint64_t brim_pending_memory(const brim_model *model, int32_t count) {
   size_t rows = 0;
   for (size_t i = 0; i < model->program.weight_count; i++)
     if (model->program.weights[i].is.sparse_rows && model->program.weights[i].is.offset >= model->trained)
@@ -41,10 +41,10 @@ uint64_t brim_partials_memory(const brim_model *model, int32_t count) {
   return (uint64_t)count * ((uint64_t)trained_values(model) * sizeof(real) + rows);
 }
 
-int brim_partials_new(brim_model *model, int32_t count, brim_partials **out, brim_error *err) {
+int brim_pending_new(brim_model *model, int32_t count, brim_pending **out, brim_error *err) {
   *out = NULL;
   BRIM_TRY(brim_features_fit(model, BRIM_FEATURE_HOST_MEMORY, err));
-  brim_partials *p = brim_alloc_zero(model->runtime, sizeof *p + (size_t)count * sizeof *p->list);
+  brim_pending *p = brim_alloc_zero(model->runtime, sizeof *p + (size_t)count * sizeof *p->list);
   if (!p)
     return BRIM_NOMEM(err);
   p->model = model;
@@ -54,7 +54,7 @@ int brim_partials_new(brim_model *model, int32_t count, brim_partials **out, bri
     one->rows = brim_alloc_array_zero(model->runtime, model->table_rows + 1, 1);
     if (!one->values || !one->rows) {
       p->count++;
-      brim_partials_free(p);
+      brim_pending_free(p);
       return BRIM_NOMEM(err);
     }
   }
@@ -62,7 +62,7 @@ int brim_partials_new(brim_model *model, int32_t count, brim_partials **out, bri
   return BRIM_OK;
 }
 
-void brim_partials_free(brim_partials *p) {
+void brim_pending_free(brim_pending *p) {
   if (!p)
     return;
   for (int32_t i = 0; i < p->count; i++) {
@@ -73,15 +73,15 @@ void brim_partials_free(brim_partials *p) {
   brim_release(p->model->runtime, p);
 }
 
-int32_t brim_partials_count(const brim_partials *p) {
+int32_t brim_pending_count(const brim_pending *p) {
   return p->count;
 }
 
-real *brim_partials_values(const brim_partials *p, int32_t index) {
+real *brim_pending_values(const brim_pending *p, int32_t index) {
   return p->list[index].values;
 }
 
-void brim_partials_lend(brim_partials *p, int32_t index, real *values) {
+void brim_pending_use_buffer(brim_pending *p, int32_t index, real *values) {
   brim_release(p->model->runtime, p->list[index].values);
   p->list[index].values = values;
   p->list[index].lent = true;
@@ -92,7 +92,7 @@ uint8_t *brim_gradient_rows(const brim_model *model, size_t *count) {
   return model->host_touched;
 }
 
-void brim_partials_rows(const brim_partials *p, int32_t index, uint8_t *bits) {
+void brim_pending_rows(const brim_pending *p, int32_t index, uint8_t *bits) {
   for (size_t i = 0; i < p->model->table_rows; i++)
     bits[i / 8] |= (uint8_t)((p->list[index].rows[i] != 0) << i % 8);
 }
@@ -170,7 +170,7 @@ static void add_task(void *context, int64_t task, int worker) {
       add_values(to + row * range->row_size, from + row * range->row_size, range->row_size);
 }
 
-static void run(brim_partials *p, int32_t index, brim_task_fn task) {
+static void run(brim_pending *p, int32_t index, brim_task_fn task) {
   moving w = {p->model, &p->list[index]};
   int64_t tasks = 0;
   for (int32_t i = 0; i < p->model->range_count; i++)
@@ -178,7 +178,7 @@ static void run(brim_partials *p, int32_t index, brim_task_fn task) {
   brim_pool_run(p->model->runtime, tasks, task, &w);
 }
 
-void brim_partials_take(brim_partials *p, int32_t index) {
+void brim_pending_take(brim_pending *p, int32_t index) {
   brim_model *m = p->model;
   run(p, index, take_task);
   memcpy(p->list[index].rows, m->host_touched, m->table_rows);
@@ -186,7 +186,7 @@ void brim_partials_take(brim_partials *p, int32_t index) {
   m->dirty = false;
 }
 
-void brim_partials_add(brim_partials *p, int32_t index) {
+void brim_pending_add(brim_pending *p, int32_t index) {
   brim_model *m = p->model;
   const uint8_t *rows = p->list[index].rows;
   run(p, index, add_task);
@@ -245,7 +245,7 @@ void brim_gradient_unpack(const brim_model *model, real *values) {
       unpack_table(model, &model->ranges[i], values);
 }
 
-void brim_partials_used(brim_partials *p, int32_t index) {
+void brim_pending_used(brim_pending *p, int32_t index) {
   const brim_model *m = p->model;
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_update_range *range = &m->ranges[i];

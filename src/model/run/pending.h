@@ -1,34 +1,34 @@
 /* partial.h: gradients of some rows of a step, beside the model's own: sums that wait for others. Where the device's memory is
  * the host's. */
-#ifndef BRIM_MODEL_PARTIAL_H
-#define BRIM_MODEL_PARTIAL_H
+#ifndef BRIM_MODEL_RUN_PENDING_H
+#define BRIM_MODEL_RUN_PENDING_H
 #include "brim/model.h"
 #include "ops/ops.h"
 
-typedef struct brim_partials brim_partials;
+typedef struct brim_pending brim_pending;
 
 /* Bytes of so many. Rows of tables come to be held only when they are used. */
-uint64_t brim_partials_memory(const brim_model *model, int32_t count);
+uint64_t brim_pending_memory(const brim_model *model, int32_t count);
 /* Of a model that is prepared for training, which is borrowed and keeps what it freezes. BRIM_E_UNSUPPORTED: the device has other
  * memory. */
-int brim_partials_new(brim_model *model, int32_t count, brim_partials **out, brim_error *err) BRIM_CHECK;
-void brim_partials_free(brim_partials *partials);
-int32_t brim_partials_count(const brim_partials *partials);
+int brim_pending_new(brim_model *model, int32_t count, brim_pending **out, brim_error *err) BRIM_CHECK;
+void brim_pending_free(brim_pending *pending);
+int32_t brim_pending_count(const brim_pending *pending);
 
 /* The model's gradient becomes number `index`, instead of what that was; the model's is then zero. */
-void brim_partials_take(brim_partials *partials, int32_t index);
+void brim_pending_take(brim_pending *pending, int32_t index);
 /* Number `index` is added to the model's gradient, and stays what it is. */
-void brim_partials_add(brim_partials *partials, int32_t index);
+void brim_pending_add(brim_pending *pending, int32_t index);
 /* [flat size - trained offset], rows of tables without a gradient included: these are zero. */
-real *brim_partials_values(const brim_partials *partials, int32_t index);
+real *brim_pending_values(const brim_pending *pending, int32_t index);
 
 /* Number `index` is in this memory from now on, which is zero and as large as its own was. Borrowed. */
-void brim_partials_lend(brim_partials *partials, int32_t index, real *values);
+void brim_pending_use_buffer(brim_pending *pending, int32_t index, real *values);
 
 /* Somebody has packed number `index`, and written into it since. */
-void brim_partials_used(brim_partials *partials, int32_t index);
+void brim_pending_used(brim_pending *pending, int32_t index);
 /* Sets the bits of rows of tables that number `index` has. */
-void brim_partials_rows(const brim_partials *partials, int32_t index, uint8_t *bits);
+void brim_pending_rows(const brim_pending *pending, int32_t index, uint8_t *bits);
 
 /* Bytes of rows of tables that may have a gradient, in the model: one a row of each trained table. */
 uint8_t *brim_gradient_rows(const brim_model *model, size_t *count);

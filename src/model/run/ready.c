@@ -1,13 +1,13 @@
-#include "model/telling.h"
+#include "model/ready.h"
 
 #include "model/run/model.h"
-#include "model/run/partial.h"
+#include "model/run/pending.h"
 
 /* Values of a piece, if as many adjoin: a share of what is left, so that the last ones, which nothing hides, are small. */
 enum { LEAST = 1 << 19, SHARE = 4, REST = 1 << 14 };
 
-void brim_model_tell(brim_model *model, const brim_telling *telling) {
-  model->telling = telling;
+void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready) {
+  model->ready = ready;
 }
 
 /* Of the ranges that are left, but for tables. */

@@ -11,7 +11,7 @@
 
 /* ---- counting --------------------------------------------------------------------------------------------- */
 
-static int count_rows(brim_reader *reader, brim_slices *s, brim_error *err) {
+static int count_rows(brim_reader *reader, brim_rank_readers *s, brim_error *err) {
   brim_record record;
   int status;
   brim_reader_forget_excluded(reader);
@@ -24,7 +24,7 @@ static int count_rows(brim_reader *reader, brim_slices *s, brim_error *err) {
 }
 
 /* One pass over the records, in which nothing is tokenized. */
-static int count_files(brim_runtime *runtime, const brim_shards *shards, const brim_source_options *options, brim_slices *s,
+static int count_files(brim_runtime *runtime, const brim_shards *shards, const brim_source_options *options, brim_rank_readers *s,
                        brim_error *err) {
   brim_reader *reader;
   BRIM_TRY(brim_reader_open(runtime, (const char *const *)shards->paths, (int)shards->count, options, &reader, err));
@@ -33,7 +33,7 @@ static int count_files(brim_runtime *runtime, const brim_shards *shards, const b
   return status;
 }
 
-static int check_rows(const brim_slices *s, const brim_shards *shards, const brim_feed_options *o, brim_error *err) {
+static int check_rows(const brim_rank_readers *s, const brim_shards *shards, const brim_feed_options *o, brim_error *err) {
   if (s->rows_all == 0 && s->rows_read == 0)
     return brim_error_at(err, BRIM_E_FORMAT, shards->paths[0], 0, -1, "there are no rows");
   if (s->rows_all == 0)
@@ -51,9 +51,9 @@ static int check_rows(const brim_slices *s, const brim_shards *shards, const bri
   return BRIM_OK;
 }
 
-int brim_slices_find(brim_runtime *runtime, const brim_shards *shards, const brim_feed_options *o, brim_slices *s,
-                     brim_error *err) {
-  *s = (brim_slices){.world = o->plan.world_size > 1 ? o->plan.world_size : 1, .rank = o->rank};
+int brim_rank_readers_find(brim_runtime *runtime, const brim_shards *shards, const brim_feed_options *o, brim_rank_readers *s,
+                           brim_error *err) {
+  *s = (brim_rank_readers){.world = o->plan.world_size > 1 ? o->plan.world_size : 1, .rank = o->rank};
   s->step_rows = (uint64_t)(o->plan.batch_size / s->world);
   s->rows_kept = brim_alloc_array_zero(runtime, shards->count, sizeof *s->rows_kept);
   if (!s->rows_kept)
@@ -69,25 +69,25 @@ int brim_slices_find(brim_runtime *runtime, const brim_shards *shards, const bri
   s->drop = drop && !o->repeat;
   s->fill = !drop && !o->repeat;
   s->steps = s->drop ? least / s->step_rows : (most + s->step_rows - 1) / s->step_rows;
-  s->rows_to_take = s->drop ? least : brim_slices_rows(s, s->rank);
+  s->rows_to_take = s->drop ? least : brim_rank_readers_rows(s, s->rank);
   return check_rows(s, shards, o, err);
 }
 
-void brim_slices_free(brim_runtime *runtime, brim_slices *s) {
+void brim_rank_readers_free(brim_runtime *runtime, brim_rank_readers *s) {
   brim_release(runtime, s->rows_kept);
-  *s = (brim_slices){0};
+  *s = (brim_rank_readers){0};
 }
 
 /* ---- runs ------------------------------------------------------------------------------------------------- */
 
-uint64_t brim_slices_rows(const brim_slices *s, int32_t rank) {
+uint64_t brim_rank_readers_rows(const brim_rank_readers *s, int32_t rank) {
   uint64_t world = (uint64_t)s->world;
   return s->rows_all / world + ((uint64_t)rank < s->rows_all % world);
 }
 
 /* The rows of a source that come before a rank's. What is over when all have equally many goes to one rank after another, and the
  * next source continues with the rank where this one stopped: over all sources, ranks differ by a row at most. */
-static uint64_t rows_before(const brim_slices *s, int source, int32_t rank) {
+static uint64_t rows_before(const brim_rank_readers *s, int source, int32_t rank) {
   uint64_t world = (uint64_t)s->world, over = s->source_rows[source] % world, turn = 0, before;
   for (int i = 0; i < source; i++)
     turn = (turn + s->source_rows[i]) % world;
@@ -99,7 +99,7 @@ static uint64_t rows_before(const brim_slices *s, int source, int32_t rank) {
 
 /* Passes over files, in a pass's order, up to the one that holds row number `end` - 1; *before: the rows in front of that file.
  */
-static size_t file_of(const brim_slices *s, const uint32_t *order, uint64_t end, uint64_t *before) {
+static size_t file_of(const brim_rank_readers *s, const uint32_t *order, uint64_t end, uint64_t *before) {
   size_t file = 0;
   for (*before = 0; *before + s->rows_kept[order[file]] < end; file++)
     *before += s->rows_kept[order[file]];
@@ -107,11 +107,11 @@ static size_t file_of(const brim_slices *s, const uint32_t *order, uint64_t end,
 }
 
 /* Excluded and damaged rows after a row are of the same rank only where they end the file: else they are the next one's. */
-void brim_slices_cut(const brim_slices *s, int source, const uint32_t *order, size_t count, brim_slice *out) {
+void brim_rank_readers_cut(const brim_rank_readers *s, int source, const uint32_t *order, size_t count, brim_reader_range *out) {
   uint64_t from = rows_before(s, source, s->rank), to = rows_before(s, source, s->rank + 1), before;
-  *out = (brim_slice){.rows = to - from};
+  *out = (brim_reader_range){.rows = to - from};
   if (s->source_rows[source] == 0 && s->rank == 0)
-    *out = (brim_slice){.end = count, .to_end = true};
+    *out = (brim_reader_range){.end = count, .to_end = true};
   if (from == to)
     return;
   if (from > 0) {
@@ -130,7 +130,7 @@ void brim_slices_cut(const brim_slices *s, int source, const uint32_t *order, si
 /* ---- steps ------------------------------------------------------------------------------------------------ */
 
 /* Only the last step of an epoch can be short. */
-void brim_slices_step(const brim_slices *s, uint64_t step, uint64_t *before, uint64_t *all) {
+void brim_rank_readers_step(const brim_rank_readers *s, uint64_t step, uint64_t *before, uint64_t *all) {
   uint64_t first = step * s->step_rows;
   if (!s->fill || first + s->step_rows <= s->rows_all / (uint64_t)s->world) {
     *before = (uint64_t)s->rank * s->step_rows;
@@ -139,7 +139,7 @@ void brim_slices_step(const brim_slices *s, uint64_t step, uint64_t *before, uin
   }
   *before = *all = 0;
   for (int32_t r = 0; r < s->world; r++) {
-    uint64_t rows = brim_slices_rows(s, r);
+    uint64_t rows = brim_rank_readers_rows(s, r);
     uint64_t left = rows > first ? rows - first : 0;
     if (left > s->step_rows)
       left = s->step_rows;
@@ -148,9 +148,9 @@ void brim_slices_step(const brim_slices *s, uint64_t step, uint64_t *before, uin
   }
 }
 
-bool brim_slices_idle(const brim_slices *s) {
+bool brim_rank_readers_idle(const brim_rank_readers *s) {
   if (!s->fill)
     return false;
-  uint64_t rows = brim_slices_rows(s, s->rank);
+  uint64_t rows = brim_rank_readers_rows(s, s->rank);
   return rows % s->step_rows == 0 && rows / s->step_rows < s->steps;
 }

@@ -1,18 +1,18 @@
-/* telling.h: which part of the gradient is complete while backward is under way. */
-#ifndef BRIM_MODEL_TELLING_H
-#define BRIM_MODEL_TELLING_H
+/* ready.h: which part of the gradient is complete while backward is under way. */
+#ifndef BRIM_MODEL_READY_H
+#define BRIM_MODEL_READY_H
 #include "brim/model.h"
 
 /* `complete` is called between two operations of backward, by its thread: nothing of this pass will be added to the gradient from
  * `from` on, which counts as the gradient buffer does and falls from call to call. */
-typedef struct brim_telling {
+typedef struct brim_ready_hook {
   void (*complete)(void *context, int64_t from);
   void *context;
-} brim_telling;
+} brim_ready_hook;
 
 /* Every backward from now on tells, but for those whose operations a device takes at once; NULL: none does. Borrowed. Where the
  * device's memory is not the host's, what completes the gradient is queued then, and not done. */
-void brim_model_tell(brim_model *model, const brim_telling *telling);
+void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready);
 
 /* The gradient but for its tables, from its end to its beginning, as backward completes it, in pieces of about 2 MB, of which the
  * last are smaller: call it with *range 0, until it is false; *range is its own to count with. */
