@@ -1,4 +1,4 @@
-/* path.c: names of files and folders, before there are any. */
+/* path.c: names of files and folders: made, looked up, and on disk for good. */
 #include "base/path.h"
 #include "base/hashmap.h"
 #include "base/memory.h"

@@ -2,7 +2,7 @@
  * (https://github.com/huggingface/safetensors, "Format"):
  *
  *   8 bytes   length N of the header, little-endian
- *   N bytes   JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, .., "__metadata__": {..}} and blanks
+ *   N bytes   JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, .., "__metadata__": {..}} and spaces
  *   the rest  data; offsets count from here, tensors follow one another without a gap */
 #include <string.h>
 
