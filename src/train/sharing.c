@@ -13,7 +13,7 @@ static float *sum_of(const brim_sharing *s, int32_t rank, int32_t index) {
   return (float *)brim_shared_of(s->memory, rank) + (int64_t)index * s->values;
 }
 
-static int make_portion(brim_sharing *s, int32_t sums, brim_error *err) {
+static int make_shard(brim_sharing *s, int32_t sums, brim_error *err) {
   const size_t world = (size_t)s->group->world_size;
   float **gradients = brim_alloc_array(s->runtime, world, sizeof *gradients);
   double **squares = brim_alloc_array(s->runtime, world, sizeof *squares);
@@ -43,7 +43,7 @@ int brim_sharing_open(brim_sharing *s, brim_runtime *runtime, brim_model *model,
   BRIM_TRY(brim_shared_open(group, runtime, able, bytes, &s->memory, err));
   if (!s->memory)
     return BRIM_OK;
-  const int status = brim_group_agree(group, make_portion(s, sums, err), err);
+  const int status = brim_group_agree(group, make_shard(s, sums, err), err);
   if (status) {
     brim_sharing_close(s);
     return status;

@@ -80,7 +80,7 @@ static const float *start_of(const job *j, int64_t panel, float line[SPLIT_SIDE]
 }
 
 /* A tile that c has no room for, or that is added to it. */
-static BRIM_NOINLINE void run_aside(const job *j, int64_t rows, int64_t columns, split_tile *t) {
+static BRIM_NOINLINE void run_spill(const job *j, int64_t rows, int64_t columns, split_tile *t) {
   float sums[SPLIT_SIZE] __attribute__((aligned(64))), *c = t->c;
   const int64_t row = t->c_row;
   const bool adds = j->p->add && !t->accumulates;
@@ -122,7 +122,7 @@ static void multiply(const job *j, int64_t from, int64_t to, const char *left, i
                     .piece_end = SPLIT_PIECES * steps * (i - from + 1) / (to - from)};
     t.next = i + 1 < to ? t.c + SPLIT_SIDE * p->c_stride : t.c - (i - from) * SPLIT_SIDE * p->c_stride + SPLIT_SIDE;
     if (rows < SPLIT_SIDE || columns < SPLIT_SIDE || (p->add && j->k == 0))
-      run_aside(j, rows, columns, &t);
+      run_spill(j, rows, columns, &t);
     else
       j->kernel.run(&t);
   }
