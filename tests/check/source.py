@@ -199,6 +199,8 @@ def check_tasks(root):
     holds(problems if named else ["no tasks were found"], "a task is named in src/task alone")
 
 
+# Variables that test programs alone look at (tests/cuda/tested.c).
+FOR_TESTS = {"BRIM_CUDA_KEEP", "BRIM_CUDA_MANAGED"}
 # What is said in one place: a piece of the words, and the file. The program's own options are its own.
 SAID = {"positions for %d": "src/model/run/fits.c", "ids 0 to %d": "src/model/run/fits.c", "types 0 to %d": "src/model/run/fits.c",
         "there are classes 0 to": "src/task/task.c", "has no labels of tokens": "src/task/task.c"}
@@ -212,6 +214,16 @@ def check_words_once(root):
         problems += [f"{path.relative_to(root)} says \"{words}\"" for words, place in SAID.items()
                      if (words in text) != (path.relative_to(root).as_posix() == place)]
     holds(problems, "whether a row fits a model is said in one place")
+
+
+def check_variables(root):
+    """What the environment may say to the library and the program is told to users or developers; what tests alone say, tests alone read."""
+    pages = "".join(path.read_text(encoding="utf-8") for path in files(root / "docs", ".md") + files(root / "include", ".h"))
+    read = {name: path.relative_to(root) for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h")
+            for name in re.findall(r'"(BRIM_[A-Z0-9_]+)"', path.read_text(encoding="utf-8"))}
+    problems = [f"{path} reads {name}, which no page has" for name, path in sorted(read.items()) if not re.search(rf"\b{name}\b", pages)]
+    problems += [f"{path} reads {name}, which is for tests" for name, path in sorted(read.items()) if name in FOR_TESTS]
+    holds(problems if read else ["no variables were found"], "a variable of the environment is on a page, and is not for tests alone")
 
 
 def check_sizes(root):
@@ -275,6 +287,7 @@ def main():
     check_program(root)
     check_tasks(root)
     check_words_once(root)
+    check_variables(root)
     check_sizes(root)
     check_exports(root, library)
     check_globals(library)

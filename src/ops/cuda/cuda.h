@@ -81,6 +81,12 @@ typedef struct brim_cuda_ranks {
   bool under_way;          /* sums for which nothing waits yet */
 } brim_cuda_ranks;
 
+/* What tests of a real card ask for beside what the program does. */
+typedef struct brim_cuda_tested {
+  bool shares; /* the card's memory is the host's too, and tests look into it */
+  bool keeps;  /* the context stays: tests open a card a thousand times, and a context takes most of a second */
+} brim_cuda_tested;
+
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
@@ -95,7 +101,7 @@ typedef struct brim_cuda {
   brim_cuda_address lt_workspace;
   brim_cuda_plan *plans;
   int plan_count;
-  bool managed; /* BRIM_CUDA_MANAGED: tests look into the card's memory */
+  brim_cuda_tested tested;
   brim_cuda_transfer transfer;
   brim_cuda_graphs graphs;
   brim_cuda_clock clock;
@@ -104,6 +110,9 @@ typedef struct brim_cuda {
   int status; /* the first failure since the last sync: nothing is queued after it */
   brim_error error;
 } brim_cuda;
+
+/* ---- tested.c: nothing; or the function that a test program has instead (tests/cuda/tested.c) */
+brim_cuda_tested brim_cuda_how_tested(void);
 
 /* ---- device.c */
 /* A card of an open driver (0: the process's own; 1: the first), and how many there are. */

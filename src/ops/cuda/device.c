@@ -1,7 +1,6 @@
 /* device.c: opens a card, and queues kernels. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -137,6 +136,7 @@ static int ask_for_memory(const brim_cuda *d, brim_error *err) {
 static int open_device(brim_ops_context *c, brim_error *err) {
   brim_cuda *d = c->device;
   int cards, code = 0;
+  d->tested = brim_cuda_how_tested();
   BRIM_TRY(brim_cuda_driver_open(&d->driver, err));
   BRIM_TRY(brim_cuda_find_card(d, c->card, &cards, err));
   BRIM_TRY(check_open(d, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err));
@@ -147,7 +147,6 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   BRIM_TRY(load_module(c, err));
   BRIM_TRY(find_kernels(d, err));
   BRIM_TRY(ask_for_memory(d, err));
-  d->managed = getenv("BRIM_CUDA_MANAGED") != NULL;
   brim_cuda_open_graphs(d);
   BRIM_TRY(brim_cuda_open_products(c, err));
   brim_cuda_open_matrices(d);
@@ -183,7 +182,7 @@ void brim_cuda_close(brim_ops_context *c) {
     d->driver.cuStreamDestroy_v2(d->stream);
   if (d->module)
     d->driver.cuModuleUnload(d->module);
-  if (d->context && !getenv("BRIM_CUDA_KEEP")) /* tests open a card a thousand times, and a context takes most of a second */
+  if (d->context && !d->tested.keeps)
     d->driver.cuDevicePrimaryCtxRelease_v2(d->device);
   brim_cuda_driver_close(&d->driver);
   brim_release(c->runtime, d);

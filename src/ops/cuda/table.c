@@ -21,8 +21,8 @@ static void *take(brim_ops_context *c, size_t size, bool zeroed) {
   const brim_cuda *d = c->device;
   brim_cuda_address memory = 0;
   if (d->driver.cuCtxSetCurrent(d->context) ||
-      (d->managed ? d->driver.cuMemAllocManaged(&memory, size ? size : 1, CUDA_ATTACH_GLOBAL)
-                  : d->driver.cuMemAlloc_v2(&memory, size ? size : 1)))
+      (d->tested.shares ? d->driver.cuMemAllocManaged(&memory, size ? size : 1, CUDA_ATTACH_GLOBAL)
+                        : d->driver.cuMemAlloc_v2(&memory, size ? size : 1)))
     return NULL;
   void *at = (void *)(uintptr_t)memory;
   if (zeroed)
