@@ -1,4 +1,4 @@
-/* slices.c: see slices.h. */
+/* reduce_tree.c: see slices.h. */
 #include "base/reduce_tree.h"
 
 brim_slice_range brim_slice_range_of(int32_t slices, int32_t world, int32_t rank) {

@@ -1,4 +1,4 @@
-/* slices.h: the slices of a step, and the fixed tree along which their sums are added.
+/* reduce_tree.h: the slices of a step, and the fixed tree along which their sums are added.
  *
  * A node holds 2^k neighbouring slices that begin at a multiple of 2^k, and is the sum of its halves; a half without rows is left
  * out. So the sum of all slices has the same bits wherever, and in however many pieces, its nodes were added up. A sum is named

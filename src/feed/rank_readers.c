@@ -1,4 +1,4 @@
-/* slices.c: which rows of an epoch are a rank's, where each rank reads only its own.
+/* rank_readers.c: which rows of an epoch are a rank's, where each rank reads only its own.
  *
  * The rows of a source that are left (neither excluded nor damaged) stand one after another in the order of its files, and are
  * cut into as many runs as there are ranks: fewer files than ranks and files without rows need no rule of their own. Every rank

@@ -27,12 +27,12 @@ static bool train_waits(const brim_trainer *t) {
   return t->turns && !t->state.stopped && t->state.step < t->outlook.total_steps;
 }
 
-static bool train_goes_on(const brim_trainer *t) {
+static bool train_continues(const brim_trainer *t) {
   return !t->state.stopped && t->state.step < t->outlook.total_steps && (!t->turns || t->state.step < t->turns->until);
 }
 
 static int train_steps(brim_trainer *t, brim_error *err) {
-  while (t->state.pending || train_goes_on(t)) {
+  while (t->state.pending || train_continues(t)) {
     BRIM_TRY(brim_trainer_open_epoch(t, err)); /* boundary needs it too */
     if (!t->state.pending)
       BRIM_TRY(brim_trainer_step(t, err));

@@ -1,4 +1,4 @@
-/* partial.c: see partial.h. A task is a piece of a range: some values, or some rows of a table. */
+/* pending.c: see partial.h. A task is a piece of a range: some values, or some rows of a table. */
 #include "model/run/pending.h"
 
 #include <string.h>
