@@ -49,18 +49,18 @@ typedef struct brim_value {
 } brim_value;
 
 /* What selects a table's rows. */
-typedef enum brim_selection { BRIM_BY_NOTHING = 0, BRIM_BY_IDS, BRIM_BY_POSITIONS, BRIM_BY_TYPES } brim_selection;
+typedef enum brim_read_by { BRIM_BY_NOTHING = 0, BRIM_BY_IDS, BRIM_BY_POSITIONS, BRIM_BY_TYPES } brim_read_by;
 
 /* A tensor of the checkpoint, declared where it is used. Its uses are the operations that list it: its gradient is complete when
  * the first of them has added to it in backward, and it belongs to that one's part. */
 typedef struct brim_weight {
-  brim_parameter is;       /* name, shape, place in the flat buffers, decay, sparse rows */
-  bool one;                /* initialised with ones: a norm's */
-  bool narrow;             /* products in bf16 read it: there is a copy in 16 bits */
-  bool labels;             /* its rows are those of the labels */
-  bool bare;               /* no bias was declared after it */
-  brim_selection selected; /* which rows of a table a batch reads */
-  int32_t part;            /* in which it was declared: that of the first use, or one before */
+  brim_parameter is;     /* name, shape, place in the flat buffers, decay, sparse rows */
+  bool one;              /* initialised with ones: a norm's */
+  bool narrow;           /* products in bf16 read it: there is a copy in 16 bits */
+  bool labels;           /* its rows are those of the labels */
+  bool bare;             /* no bias was declared after it */
+  brim_read_by selected; /* which rows of a table a batch reads */
+  int32_t part;          /* in which it was declared: that of the first use, or one before */
   bool used;
 } brim_weight;
 

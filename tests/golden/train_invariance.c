@@ -1,5 +1,6 @@
 /* The result does not depend on how it is executed: padding, cuts, micro-batches, threads, ranks; with dropout on. */
 
+#include "model/run/flat.h"
 #include "model/run/model.h"
 #include "rank_case.h"
 #include "train_case.h"

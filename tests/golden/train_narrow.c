@@ -2,6 +2,7 @@
  * failed, and runs have the same bits for any number of threads and, with slices, for any cuts of a step: with averages of
  * weights, frozen parts, late rows, clipping, checkpoints of activations, and folds. */
 #include "base/status.h"
+#include "model/run/flat.h"
 #include "model/run/model.h"
 #include "train_case.h"
 

@@ -3,6 +3,7 @@
 #include "base/runtime.h"
 #include "model/kind.h"
 #include "model/run/ask.h"
+#include "model/run/flat.h"
 #include "model_case.h"
 
 static const brim_pass pass = {.training = true, .dropout = true, .seed = 11, .optimizer_step = 3};

@@ -6,6 +6,7 @@
 
 #include "../model_case.h"
 #include "base/status.h"
+#include "model/run/flat.h"
 #include "model/run/model.h"
 #include "strict_device.h"
 

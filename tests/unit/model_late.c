@@ -1,5 +1,6 @@
 /* model_late.c: rows of embeddings without a gradient miss updates until somebody reads them. Beside the model whose rows may be
  * late stands one that is told before every update that any row may have a gradient, so that none of its rows is ever late. */
+#include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model_case.h"
 

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/runtime.h"
 #include "model/files/safetensors.h"
+#include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model_case.h"
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
+#include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model_case.h"
 

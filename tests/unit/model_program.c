@@ -3,6 +3,7 @@
 #include "base/poison.h"
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
+#include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model/run/logits.h"
 #include "model_case.h"

@@ -1,6 +1,7 @@
 /* brim inspect: what a recipe may say, and what is refused. The numbers are checked against golden files elsewhere. */
 #include "base/runtime.h"
 #include "brim/train.h"
+#include "model/run/flat.h"
 #include "model_case.h"
 
 static int steps_seen;

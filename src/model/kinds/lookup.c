@@ -84,7 +84,7 @@ static const brim_kind kind = {
 /* Without a norm backward needs nothing. */
 static const brim_kind plain_kind = {.name = "lookup", .forward = forward, .backward = backward};
 
-static void select_rows(brim_program *p, int32_t table, brim_selection by) {
+static void select_rows(brim_program *p, int32_t table, brim_read_by by) {
   if (!p->status && table != BRIM_NONE)
     p->weights[table].selected = by;
 }

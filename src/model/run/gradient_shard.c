@@ -1,4 +1,5 @@
-/* gradient_shard.c: see shard.h. Parts are whole pieces of ranges (ops.h), so that the gradient's norm can be added up as ever. */
+/* gradient_shard.c: see shard.h. Parts are whole pieces of ranges (ops.h), so that the gradient's norm can be added up as ever.
+ */
 #include "model/run/gradient_shard.h"
 
 #include <math.h>

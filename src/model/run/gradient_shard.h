@@ -1,5 +1,5 @@
-/* gradient_shard.h: an update that ranks share. The gradient of each is in memory that all can read; each adds up its own part of it
- * over all ranks and updates the weights of that part, and takes the weights of the other parts from the ranks that have them.
+/* gradient_shard.h: an update that ranks share. The gradient of each is in memory that all can read; each adds up its own part of
+ * it over all ranks and updates the weights of that part, and takes the weights of the other parts from the ranks that have them.
  * Bits are those of a rank that does all of it. Tables of embeddings have no parts: every rank updates them whole, from a
  * gradient that is the sum of all.
  *

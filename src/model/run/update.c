@@ -12,14 +12,14 @@ static const brim_weight *weight_of(const brim_model *m, int32_t range) {
 }
 
 /* The row of a table that is read for a slot. */
-static int32_t selected_row(const brim_slots *s, brim_selection by, int32_t slot) {
+static int32_t selected_row(const brim_slots *s, brim_read_by by, int32_t slot) {
   return by == BRIM_BY_IDS ? s->ids[slot] : by == BRIM_BY_POSITIONS ? s->positions[slot] : s->types[slot];
 }
 
 /* Sets the bytes of the rows that the laid out batch reads. `all` are bytes of all rows, table after table. */
 static void mark_rows(brim_model *m, uint8_t *all) {
   for (int32_t i = 0; i < m->range_count; i++) {
-    const brim_selection by = weight_of(m, i)->selected;
+    const brim_read_by by = weight_of(m, i)->selected;
     uint8_t *rows = by == BRIM_BY_NOTHING ? NULL : all + (m->ranges[i].touched - m->touched);
     for (int32_t slot = 0; rows && slot < m->tape.layout.slots; slot++)
       rows[selected_row(m->tape.laid, by, slot)] = 1;
