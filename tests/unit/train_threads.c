@@ -181,7 +181,7 @@ static void check_models(void) {
   }
   if (count >= 0)
     free(names);
-  ok(models >= 18 && narrow >= 18, "%d models, %d of them in bf16 too", models, narrow);
+  ok(models >= 17 && narrow >= 17, "%d models, %d of them in bf16 too", models, narrow);
 }
 
 /* ---- ranks -------------------------------------------------------------------------------------------------- */
