@@ -320,13 +320,11 @@ const cli_command cli_compare = {
     .name = "compare",
     .summary = "train the same job with several kinds of batches and padding, and compare",
     .operands = "",
-    .description =
-        "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the share of slots "
-        "without text, `tokens/s` counts real tokens only, `speed` is relative to the first row. Modes take turns in up to 12 "
-        "rounds, so that other load of the machine hits all alike: `speed` is the median of the rounds, with their range where "
-        "it "
-        "is wider than the difference. Where rounds do not tell which mode is faster, the table says so. `seconds` and "
-        "`tokens/s` follow from `speed`. Nothing is kept.",
+    .description = "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the "
+                   "share of slots without text, `tokens/s` counts real tokens only, `speed` is relative to the first row. "
+                   "Modes take turns in up to 12 rounds, so that other load of the machine hits all alike: `speed` is the "
+                   "median of the rounds, with their range where it is wider than the difference. Where rounds do not tell "
+                   "which mode is faster, the table says so. `seconds` and `tokens/s` follow from `speed`. Nothing is kept.",
     .options = options,
     .example = "brim compare --model MiniLM --train reviews.csv --max-length 400 --max-steps 20",
     .run = run,

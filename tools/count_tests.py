@@ -3,6 +3,8 @@
 
 A BUILD is a build folder, or one of its logs: `meson test --logbase NAME` writes BUILD/meson-logs/NAME.json.
 
+--failed N counts so many failures more, of what is no test.
+
 --slowest N also names the N programs that took longest, and lists what was skipped and why.
 
 Every `ok` and `not ok` line of a TAP program counts once. A program that failed without a failing point (it crashed, ran out of
@@ -76,10 +78,13 @@ def main():
     if folders[:1] == ["--slowest"]:
         list_slowest(folders[2:], int(folders[1]))
         folders = folders[2:]
-    totals = [sum(column) for column in zip(*(count_folder(folder) for folder in folders))]
+    more = 0
+    if folders[:1] == ["--failed"]:
+        more, folders = int(folders[1]), folders[2:]
+    totals = [sum(column) for column in zip([0, more, 0], *(count_folder(folder) for folder in folders))]
     print(f"{totals[2]} skipped" if totals[2] else "none skipped")
     print(f"{totals[0]} passed, {totals[1]} failed")
-    return 1 if totals[1] or not totals[0] else 0
+    return 1 if totals[1] or (folders and not totals[0]) else 0
 
 
 if __name__ == "__main__":

@@ -35,10 +35,16 @@ def main():
     holds([f"{path}: {sorted(wanted - set(ci.stages_of(path)))}" for path, wanted in needs.items() if not wanted <= set(ci.stages_of(path))],
           "kernels select all levels and the sanitizers, what devices share the card, the build all")
     holds([path for path in needs if not (root / path).exists()], "these files exist")
+    first = {path: next((pattern for entry in ci.TABLE["paths"] for pattern in entry["of"] if ci.fnmatch.fnmatchcase(path, pattern)), "") for path in tracked}
+    never = [pattern for entry in ci.TABLE["paths"] for pattern in entry["of"] if pattern not in first.values()]
+    holds(never, "every pattern is the first that fits some file")
+    own = {"tests/unit/base_json.c"}
     sides = {"base": "views", "ops": "train", "views": "views"}
-    holds([f"{changed}: {other}" for changed, other in sides.items() if other not in ci.touched_folders([f"src/{changed}/x.c"], "address")] +
-          [other for other in ("base", "text") if other in ci.touched_folders(["src/train/x.c"], "address")],
+    holds([f"{changed}: {other}" for changed, other in sides.items() if other not in ci.touched_folders([f"src/{changed}/x.c"], own)] +
+          [other for other in ("base", "text") if other in ci.touched_folders(["src/train/x.c", "tests/unit/base_json.c"], own)],
           "a folder's change needs its own tests and those of the folders to its right")
+    holds([path for path in ("src/meson.build", "tests/unit/ops_case.h", "tests/golden/meson.build", "tests/tap.h") if ci.touched_folders([path], own) is not None],
+          "what is no program's own source needs all tests of its stages")
     row = ci.Row("a stage", 1.5)
     found = []
     for row.processor in (14, 16, 31):
