@@ -83,7 +83,7 @@ deps: ## install the packages that building and testing need
 	@tools/deps
 
 clean: ## remove what was built
-	rm -rf $(BUILD) build-asan build-tsan build-wide build-fuzz build-faults build-nvrtc dist
+	rm -rf $(BUILD) build-asan build-asan-all build-tsan build-wide build-fuzz build-faults build-nvrtc dist
 
 help:
 	@sed -n 's/^\([a-z%-]*\):.*## /\1: /p' Makefile | awk -F': ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
