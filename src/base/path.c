@@ -45,7 +45,7 @@ char *brim_temporary_name(brim_runtime *runtime, const char *path) {
   enum { MARK = sizeof mark - 1, RANDOM = 6, ENDING = MARK + RANDOM };
   struct {
     struct timespec time;
-    uint64_t process, place;
+    uint64_t process, address;
   } unique = {.process = (uint64_t)getpid()};
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/')
@@ -59,7 +59,7 @@ char *brim_temporary_name(brim_runtime *runtime, const char *path) {
   if (!name)
     return NULL;
   clock_gettime(CLOCK_REALTIME, &unique.time);
-  unique.place = (uint64_t)(uintptr_t)name;
+  unique.address = (uint64_t)(uintptr_t)name;
   uint64_t bits = brim_hash64(&unique, sizeof unique, 0);
   memcpy(name, path, length);
   memcpy(name + length, mark, MARK);

@@ -18,5 +18,5 @@ void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready);
  * last are smaller: call it with *range 0, until it is false; *range is its own to count with. */
 bool brim_gradient_next_dense(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 /* Likewise the tables of a packed gradient (partial.h). */
-bool brim_gradient_next_table(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
+bool brim_gradient_next_embedding(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 #endif

@@ -94,8 +94,8 @@ static void find_sums(tree *t) {
   const brim_tree_sum sum = {.slices = s->slices->run.slices, .owners = owners};
   t->count = brim_tree_names(&sum, t->names);
   for (int32_t i = 0; i < t->count; i++) {
-    const int32_t owner = owners[t->names[i]], place = s->slices->places[t->names[i]];
-    t->sums[i] = sum_of(s, owner, place + 1 == brim_tree_sums_of(&sum, owner) ? 0 : 1 + place);
+    const int32_t owner = owners[t->names[i]], number = s->slices->numbers[t->names[i]];
+    t->sums[i] = sum_of(s, owner, number + 1 == brim_tree_sums_of(&sum, owner) ? 0 : 1 + number);
   }
 }
 
@@ -111,7 +111,7 @@ static void add_slices(void *context, int64_t offset, int64_t count) {
 
 int brim_sharing_sum(brim_sharing *s, brim_error *err) {
   if (!s->slices) {
-    BRIM_TRY(brim_sum_tables(s->group, s->runtime, s->model, err));
+    BRIM_TRY(brim_sum_embeddings(s->group, s->runtime, s->model, err));
     brim_gradient_shard_each(s->shard, add_ranks, s);
   } else {
     tree t = {.sharing = s};

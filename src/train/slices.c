@@ -144,7 +144,7 @@ static void take_owners(brim_slice_sums *s, const double *numbers) {
   for (int32_t i = 0; i < s->run.slices; i++) {
     const int32_t number = (int32_t)numbers[i] - 1, world = world_of(s->group);
     s->owners[i] = number < 0 ? -1 : number % world;
-    s->places[i] = number < 0 ? 0 : number / world;
+    s->numbers[i] = number < 0 ? 0 : number / world;
   }
 }
 
@@ -175,7 +175,7 @@ static int find_owners(brim_slice_sums *s, brim_error *err) {
 
 static bool any_waits(const brim_slice_sums *s) {
   for (int32_t i = 0; i < s->run.slices; i++)
-    if (s->places[i] > 0)
+    if (s->numbers[i] > 0)
       return true;
   return false;
 }
@@ -190,7 +190,7 @@ static int add_piece(brim_slice_sums *s, float *gradients, brim_tree_call call, 
   sums[last] = gradients ? gradients + offset : NULL;
   const brim_tree_sum tree = {.slices = s->run.slices,
                               .owners = s->owners,
-                              .places = s->places,
+                              .numbers = s->numbers,
                               .sums = sums,
                               .out = sums[last],
                               .count = count,
@@ -210,13 +210,13 @@ static int add_dense(brim_slice_sums *s, float *gradients, brim_tree_call call, 
   return BRIM_OK;
 }
 
-static int add_tables(brim_slice_sums *s, float *gradients, int32_t waiting, brim_error *err) {
+static int add_embeddings(brim_slice_sums *s, float *gradients, int32_t waiting, brim_error *err) {
   int status = BRIM_OK;
   int32_t range = 0;
   for (int32_t i = 0; i < waiting; i++)
     brim_gradient_pack(s->model, brim_pending_values(s->pending, i));
   brim_gradient_pack(s->model, gradients);
-  for (int64_t offset, count; !status && brim_gradient_next_table(s->model, &range, &offset, &count);)
+  for (int64_t offset, count; !status && brim_gradient_next_embedding(s->model, &range, &offset, &count);)
     status = add_piece(s, gradients, BRIM_TREE_ALL, offset, count, err);
   for (int32_t i = 0; i < waiting; i++)
     brim_pending_used(s->pending, i);
@@ -248,7 +248,7 @@ int brim_slice_sums_add(brim_slice_sums *s, brim_sum_wait wait, void *context, b
   if (wait)
     wait(context, 0);
   if (!status)
-    status = add_tables(s, gradients, waiting, err);
+    status = add_embeddings(s, gradients, waiting, err);
   if (!status)
     return brim_flat_unmap_summed(s->model, gradients, err);
   brim_flat_unmap(s->model, gradients);

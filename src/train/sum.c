@@ -4,8 +4,8 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/ready.h"
+#include "model/run/embeddings.h"
 #include "model/run/flat.h"
-#include "model/run/tables.h"
 
 /* Rows of tables: of each rank, and of any. */
 typedef struct rows {
@@ -72,11 +72,11 @@ static int sum_dense(const brim_group *group, const brim_model *model, float *gr
 }
 
 /* The rows that any rank's texts have. */
-static int sum_tables(const brim_group *group, const brim_model *model, float *gradients, brim_error *err) {
+static int sum_embeddings(const brim_group *group, const brim_model *model, float *gradients, brim_error *err) {
   int status = BRIM_OK;
   int32_t range = 0;
   brim_gradient_pack(model, gradients);
-  for (int64_t offset, count; !status && brim_gradient_next_table(model, &range, &offset, &count);)
+  for (int64_t offset, count; !status && brim_gradient_next_embedding(model, &range, &offset, &count);)
     if (count > 0)
       status = group->sum(group->context, gradients + offset, count, err);
   brim_gradient_unpack(model, gradients);
@@ -86,7 +86,7 @@ static int sum_tables(const brim_group *group, const brim_model *model, float *g
 static int64_t values_of_any(const brim_model *model) {
   int64_t all = 0;
   int32_t range = 0;
-  for (int64_t offset, count; brim_gradient_next_table(model, &range, &offset, &count);)
+  for (int64_t offset, count; brim_gradient_next_embedding(model, &range, &offset, &count);)
     all += count;
   return all;
 }
@@ -98,7 +98,7 @@ static bool is_less(const brim_group *group, const brim_model *model, const rows
   const int64_t of_any = values_of_any(model);
   *all = 0;
   for (int32_t rank = 0; rank < group->world_size; rank++) {
-    of->counts[rank] = brim_tables_size(model, of->bits + (size_t)rank * of->bytes);
+    of->counts[rank] = brim_embeddings_size(model, of->bits + (size_t)rank * of->bytes);
     if (of->counts[rank] * group->world_size >= 2 * of_any)
       return false;
     *all += of->counts[rank];
@@ -106,13 +106,14 @@ static bool is_less(const brim_group *group, const brim_model *model, const rows
   return true;
 }
 
-static int gather_tables(const brim_group *group, const brim_model *model, const rows *of, float *gradients, brim_error *err) {
+static int gather_embeddings(const brim_group *group, const brim_model *model, const rows *of, float *gradients,
+                             brim_error *err) {
   float *own = of->packed;
   for (int32_t rank = 0; rank < group->rank; rank++)
     own += of->counts[rank];
-  brim_tables_pack(model, of->bits + (size_t)group->rank * of->bytes, gradients, own);
+  brim_embeddings_pack(model, of->bits + (size_t)group->rank * of->bytes, gradients, own);
   BRIM_TRY(group->gather_values(group->context, of->packed, of->counts, err));
-  brim_tables_add_packed(model, of->bits, of->bytes, group->world_size, of->packed, gradients);
+  brim_embeddings_add_packed(model, of->bits, of->bytes, group->world_size, of->packed, gradients);
   return BRIM_OK;
 }
 
@@ -122,7 +123,7 @@ static int sum_mapped(const brim_group *group, brim_model *model, const rows *of
   BRIM_TRY(brim_flat_map(model, BRIM_GRADIENTS, &gradients, err));
   int status = dense ? sum_dense(group, model, gradients, wait, context, err) : BRIM_OK;
   if (!status)
-    status = of->packed ? gather_tables(group, model, of, gradients, err) : sum_tables(group, model, gradients, err);
+    status = of->packed ? gather_embeddings(group, model, of, gradients, err) : sum_embeddings(group, model, gradients, err);
   if (!status)
     return brim_flat_unmap_summed(model, gradients, err);
   brim_flat_unmap(model, gradients);
@@ -149,6 +150,6 @@ int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model
   return sum(group, runtime, model, true, wait, context, err);
 }
 
-int brim_sum_tables(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) {
+int brim_sum_embeddings(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) {
   return sum(group, runtime, model, false, NULL, NULL, err);
 }

@@ -16,5 +16,5 @@ typedef void (*brim_sum_wait)(void *context, int64_t from);
 int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_sum_wait wait, void *context,
                       brim_error *err) BRIM_CHECK;
 /* Only its tables do, after all ranks have come here. */
-int brim_sum_tables(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) BRIM_CHECK;
+int brim_sum_embeddings(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) BRIM_CHECK;
 #endif

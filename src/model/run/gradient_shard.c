@@ -15,11 +15,11 @@
 #include "model/run/model.h"
 
 /* What a rank has of a range. */
-typedef struct part {
+typedef struct extent {
   int32_t owner, range;  /* owner < 0: a table, which all have */
   int64_t from, count;   /* values of the range */
   int64_t piece, pieces; /* its first one among those of all ranges */
-} part;
+} extent;
 
 struct brim_gradient_shard {
   brim_model *model;
@@ -27,9 +27,9 @@ struct brim_gradient_shard {
   real *own; /* the model's own gradient meanwhile */
   real **gradients;
   double **squares, *sums; /* sums: [pieces] */
-  part *parts;             /* in the order of the ranges */
+  extent *extents;         /* in the order of the ranges */
   brim_update_range *ranges;
-  int32_t part_count;
+  int32_t extent_count;
   int64_t pieces;
 };
 
@@ -58,22 +58,23 @@ static int64_t dense_values(const brim_model *m) {
 }
 
 /* Ranks have as many values each, to a piece. */
-static void make_parts(brim_gradient_shard *s) {
+static void make_extents(brim_gradient_shard *s) {
   const brim_model *m = s->model;
   const int64_t all = dense_values(m);
   int64_t before = 0;
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_update_range *range = &m->ranges[i];
     const int64_t pieces = brim_update_pieces(range);
-    part *last = NULL;
+    extent *last = NULL;
     if (range->row_size > 0)
-      s->parts[s->part_count++] = (part){.owner = -1, .range = i, .count = range->count, .piece = s->pieces, .pieces = pieces};
+      s->extents[s->extent_count++] = (extent){
+          .owner = -1, .range = i, .count = range->count, .piece = s->pieces, .pieces = pieces};
     for (int64_t k = 0; k < pieces && range->row_size <= 0; k++) {
       const int64_t from = k * BRIM_UPDATE_PIECE, rest = range->count - from;
       const int32_t owner = (int32_t)((before + from) * s->world / all);
       if (!last || last->owner != owner) {
-        last = &s->parts[s->part_count++];
-        *last = (part){.owner = owner, .range = i, .from = from, .piece = s->pieces + k};
+        last = &s->extents[s->extent_count++];
+        *last = (extent){.owner = owner, .range = i, .from = from, .piece = s->pieces + k};
       }
       last->count += rest < BRIM_UPDATE_PIECE ? rest : BRIM_UPDATE_PIECE;
       last->pieces++;
@@ -103,16 +104,16 @@ int brim_gradient_shard_new(brim_model *model, int32_t rank, int32_t world, floa
   const size_t most = (size_t)model->range_count + (size_t)world; /* a rank's end cuts a range at most once */
   s->gradients = brim_alloc_array(r, (size_t)world, sizeof *s->gradients);
   s->squares = brim_alloc_array(r, (size_t)world, sizeof *s->squares);
-  s->parts = brim_alloc_array(r, most, sizeof *s->parts);
+  s->extents = brim_alloc_array(r, most, sizeof *s->extents);
   s->ranges = brim_alloc_array(r, most, sizeof *s->ranges);
   s->sums = brim_alloc_array_zero(r, (size_t)count_pieces(model) + 1, sizeof *s->sums);
-  if (!s->gradients || !s->squares || !s->parts || !s->ranges || !s->sums) {
+  if (!s->gradients || !s->squares || !s->extents || !s->ranges || !s->sums) {
     brim_gradient_shard_free(s);
     return BRIM_NOMEM(err);
   }
   memcpy(s->gradients, gradients, (size_t)world * sizeof *gradients);
   memcpy(s->squares, squares, (size_t)world * sizeof *squares);
-  make_parts(s);
+  make_extents(s);
   brim_model_zero_gradients(model);
   s->own = model->gradients;
   rest(s);
@@ -126,14 +127,14 @@ void brim_gradient_shard_free(brim_gradient_shard *s) {
     return;
   brim_model *m = s->model;
   if (s->own) {
-    memset(m->host_touched, 0, m->table_rows);
+    memset(m->host_touched, 0, m->embedding_rows);
     m->dirty = false;
     m->gradients = s->own;
     brim_flat_clear(m, BRIM_GRADIENTS); /* which other memory than the system's may need */
   }
   brim_release(m->runtime, s->gradients);
   brim_release(m->runtime, s->squares);
-  brim_release(m->runtime, s->parts);
+  brim_release(m->runtime, s->extents);
   brim_release(m->runtime, s->ranges);
   brim_release(m->runtime, s->sums);
   brim_release(m->runtime, s);
@@ -144,20 +145,20 @@ void brim_gradient_shard_free(brim_gradient_shard *s) {
 typedef struct pieces {
   brim_gradient_shard *shard;
   bool own; /* or those of others */
-  void (*fn)(struct pieces *p, const part *of, int64_t offset, int64_t count);
+  void (*fn)(struct pieces *p, const extent *of, int64_t offset, int64_t count);
   brim_gradient_shard_fn given;
   void *context;
   float *values, *zero; /* of a move; `zero` may be NULL */
 } pieces;
 
-static bool is_meant(const pieces *p, const part *of) {
+static bool is_meant(const pieces *p, const extent *of) {
   return of->owner >= 0 && (of->owner == p->shard->rank) == p->own;
 }
 
 static void piece_task(void *context, int64_t task, int worker) {
   (void)worker;
   pieces *p = context;
-  const part *of = p->shard->parts;
+  const extent *of = p->shard->extents;
   for (; !is_meant(p, of) || task >= of->pieces; of++)
     task -= is_meant(p, of) ? of->pieces : 0;
   const int64_t from = task * BRIM_UPDATE_PIECE, rest = of->count - from;
@@ -166,12 +167,12 @@ static void piece_task(void *context, int64_t task, int worker) {
 
 static void run(pieces *p) {
   int64_t tasks = 0;
-  for (int32_t i = 0; i < p->shard->part_count; i++)
-    tasks += is_meant(p, &p->shard->parts[i]) ? p->shard->parts[i].pieces : 0;
+  for (int32_t i = 0; i < p->shard->extent_count; i++)
+    tasks += is_meant(p, &p->shard->extents[i]) ? p->shard->extents[i].pieces : 0;
   brim_pool_run(p->shard->model->runtime, tasks, piece_task, p);
 }
 
-static void give_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
+static void give_piece(pieces *p, const extent *of, int64_t offset, int64_t count) {
   (void)of;
   p->given(p->context, offset, count);
 }
@@ -180,18 +181,18 @@ void brim_gradient_shard_each(brim_gradient_shard *s, brim_gradient_shard_fn fn,
   run(&(pieces){.shard = s, .own = true, .fn = give_piece, .given = fn, .context = context});
 }
 
-static void take_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
+static void take_piece(pieces *p, const extent *of, int64_t offset, int64_t count) {
   memcpy(p->values + offset, p->shard->gradients[of->owner] + offset, (size_t)count * sizeof *p->values);
   if (p->zero)
     memset(p->zero + offset, 0, (size_t)count * sizeof *p->zero);
 }
 
-static void show_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
+static void show_piece(pieces *p, const extent *of, int64_t offset, int64_t count) {
   (void)of;
   memcpy(p->shard->model->gradients + offset, p->values + offset, (size_t)count * sizeof *p->values);
 }
 
-static void clear_piece(pieces *p, const part *of, int64_t offset, int64_t count) {
+static void clear_piece(pieces *p, const extent *of, int64_t offset, int64_t count) {
   (void)of;
   memset(p->shard->model->gradients + offset, 0, (size_t)count * sizeof(float));
 }
@@ -203,12 +204,12 @@ void brim_gradient_shard_clear(brim_gradient_shard *s) {
 /* ---- a step ----------------------------------------------------------------------------------------------- */
 
 /* This rank's ranges: its part's, and tables where they are wanted. */
-static int32_t own_ranges(brim_gradient_shard *s, bool tables) {
+static int32_t own_ranges(brim_gradient_shard *s, bool embeddings) {
   const brim_model *m = s->model;
   int32_t count = 0;
-  for (int32_t i = 0; i < s->part_count; i++) {
-    const part *p = &s->parts[i];
-    if (p->owner != s->rank && !(p->owner < 0 && tables))
+  for (int32_t i = 0; i < s->extent_count; i++) {
+    const extent *p = &s->extents[i];
+    if (p->owner != s->rank && !(p->owner < 0 && embeddings))
       continue;
     brim_update_range *range = &s->ranges[count++];
     *range = m->ranges[p->range];
@@ -220,7 +221,7 @@ static int32_t own_ranges(brim_gradient_shard *s, bool tables) {
 }
 
 /* Those of the tables are the first rank's. */
-static bool has_square(int32_t rank, const part *p) {
+static bool has_square(int32_t rank, const extent *p) {
   return p->owner == rank || (p->owner < 0 && rank == 0);
 }
 
@@ -230,10 +231,10 @@ void brim_gradient_shard_squares(brim_gradient_shard *s) {
   int64_t done = 0;
   brim_model_enter(m, &m->train);
   m->ops->squares(&m->context, &u, s->sums);
-  for (int32_t i = 0; i < s->part_count; i++)
-    if (has_square(s->rank, &s->parts[i])) {
-      memcpy(s->squares[s->rank] + s->parts[i].piece, s->sums + done, (size_t)s->parts[i].pieces * sizeof *s->sums);
-      done += s->parts[i].pieces;
+  for (int32_t i = 0; i < s->extent_count; i++)
+    if (has_square(s->rank, &s->extents[i])) {
+      memcpy(s->squares[s->rank] + s->extents[i].piece, s->sums + done, (size_t)s->extents[i].pieces * sizeof *s->sums);
+      done += s->extents[i].pieces;
     }
 }
 
@@ -241,8 +242,8 @@ int brim_gradient_shard_update(brim_gradient_shard *s, const brim_adamw *options
   brim_model *m = s->model;
   brim_update u;
   BRIM_TRY(brim_model_begin_update(m, options, &u, err));
-  for (int32_t i = 0; i < s->part_count; i++) {
-    const part *p = &s->parts[i];
+  for (int32_t i = 0; i < s->extent_count; i++) {
+    const extent *p = &s->extents[i];
     memcpy(s->sums + p->piece, s->squares[p->owner < 0 ? 0 : p->owner] + p->piece, (size_t)p->pieces * sizeof *s->sums);
   }
   m->ops->square_of(&m->context, &u, s->sums);
@@ -258,8 +259,8 @@ void brim_gradient_shard_take(brim_gradient_shard *s) {
   if (!isfinite(m->answers[BRIM_ANSWER_SQUARE]))
     return;
   run(&(pieces){.shard = s, .fn = take_piece, .values = m->values + m->trained, .zero = m->gradients});
-  for (int32_t i = 0; i < s->part_count; i++) {
-    const part *p = &s->parts[i];
+  for (int32_t i = 0; i < s->extent_count; i++) {
+    const extent *p = &s->extents[i];
     const brim_update_range *range = &m->ranges[p->range];
     if (p->owner < 0 || p->owner == s->rank || !range->copy)
       continue;

@@ -51,7 +51,7 @@ int brim_pending_new(brim_model *model, int32_t count, brim_pending **out, brim_
   for (; p->count < count; p->count++) {
     partial *one = &p->list[p->count];
     one->values = brim_alloc_array_zero(model->runtime, (size_t)trained_values(model), sizeof *one->values);
-    one->rows = brim_alloc_array_zero(model->runtime, model->table_rows + 1, 1);
+    one->rows = brim_alloc_array_zero(model->runtime, model->embedding_rows + 1, 1);
     if (!one->values || !one->rows) {
       p->count++;
       brim_pending_free(p);
@@ -88,12 +88,12 @@ void brim_pending_use_buffer(brim_pending *p, int32_t index, real *values) {
 }
 
 uint8_t *brim_gradient_rows(const brim_model *model, size_t *count) {
-  *count = model->table_rows;
+  *count = model->embedding_rows;
   return model->host_touched;
 }
 
 void brim_pending_rows(const brim_pending *p, int32_t index, uint8_t *bits) {
-  for (size_t i = 0; i < p->model->table_rows; i++)
+  for (size_t i = 0; i < p->model->embedding_rows; i++)
     bits[i / 8] |= (uint8_t)((p->list[index].rows[i] != 0) << i % 8);
 }
 
@@ -181,8 +181,8 @@ static void run(brim_pending *p, int32_t index, brim_task_fn task) {
 void brim_pending_take(brim_pending *p, int32_t index) {
   brim_model *m = p->model;
   run(p, index, take_task);
-  memcpy(p->list[index].rows, m->host_touched, m->table_rows);
-  memset(m->host_touched, 0, m->table_rows);
+  memcpy(p->list[index].rows, m->host_touched, m->embedding_rows);
+  memset(m->host_touched, 0, m->embedding_rows);
   m->dirty = false;
 }
 
@@ -190,7 +190,7 @@ void brim_pending_add(brim_pending *p, int32_t index) {
   brim_model *m = p->model;
   const uint8_t *rows = p->list[index].rows;
   run(p, index, add_task);
-  for (size_t i = 0; i < m->table_rows; i++)
+  for (size_t i = 0; i < m->embedding_rows; i++)
     m->host_touched[i] |= rows[i];
   m->dirty = true;
 }
@@ -209,7 +209,7 @@ int64_t brim_gradient_rows_of(const brim_model *m, const brim_update_range *rang
   return count;
 }
 
-static void pack_table(const brim_model *m, const brim_update_range *range, real *values) {
+static void pack_embedding(const brim_model *m, const brim_update_range *range, real *values) {
   const uint8_t *rows = rows_of(m, range);
   real *to = values + range->offset;
   for (int64_t row = 0; row < items_of(range); row++)
@@ -219,7 +219,7 @@ static void pack_table(const brim_model *m, const brim_update_range *range, real
     }
 }
 
-static void unpack_table(const brim_model *m, const brim_update_range *range, real *values) {
+static void unpack_embedding(const brim_model *m, const brim_update_range *range, real *values) {
   const uint8_t *rows = rows_of(m, range);
   const size_t bytes = (size_t)range->row_size * sizeof *values;
   const int64_t all = brim_gradient_rows_of(m, range);
@@ -236,13 +236,13 @@ static void unpack_table(const brim_model *m, const brim_update_range *range, re
 void brim_gradient_pack(const brim_model *model, real *values) {
   for (int32_t i = 0; i < model->range_count; i++)
     if (model->ranges[i].row_size > 0)
-      pack_table(model, &model->ranges[i], values);
+      pack_embedding(model, &model->ranges[i], values);
 }
 
 void brim_gradient_unpack(const brim_model *model, real *values) {
   for (int32_t i = 0; i < model->range_count; i++)
     if (model->ranges[i].row_size > 0)
-      unpack_table(model, &model->ranges[i], values);
+      unpack_embedding(model, &model->ranges[i], values);
 }
 
 void brim_pending_used(brim_pending *p, int32_t index) {

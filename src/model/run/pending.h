@@ -38,5 +38,5 @@ uint8_t *brim_gradient_rows(const brim_model *model, size_t *count);
 void brim_gradient_pack(const brim_model *model, real *values);
 void brim_gradient_unpack(const brim_model *model, real *values);
 /* Rows of a table that have a gradient in the model. */
-int64_t brim_gradient_rows_of(const brim_model *model, const brim_update_range *table);
+int64_t brim_gradient_rows_of(const brim_model *model, const brim_update_range *embedding);
 #endif

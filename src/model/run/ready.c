@@ -35,7 +35,7 @@ bool brim_gradient_next_dense(const brim_model *m, int32_t *range, int64_t *offs
   return *count > 0;
 }
 
-bool brim_gradient_next_table(const brim_model *m, int32_t *range, int64_t *offset, int64_t *count) {
+bool brim_gradient_next_embedding(const brim_model *m, int32_t *range, int64_t *offset, int64_t *count) {
   while (*range < m->range_count && m->ranges[*range].row_size <= 0)
     ++*range;
   if (*range == m->range_count)

@@ -1,5 +1,5 @@
-/* tables.c: see tables.h. */
-#include "model/run/tables.h"
+/* embeddings.c: see embeddings.h. */
+#include "model/run/embeddings.h"
 
 #include <string.h>
 
@@ -44,14 +44,14 @@ static void put(real *restrict to, const real *restrict from, int64_t count, boo
   }
 }
 
-int64_t brim_tables_size(const brim_model *model, const uint8_t *bits) {
+int64_t brim_embeddings_size(const brim_model *model, const uint8_t *bits) {
   int64_t values = 0;
   for (walk w = {.model = model}; next_row(&w);)
     values += has(bits, w.row) ? w.width : 0;
   return values;
 }
 
-void brim_tables_pack(const brim_model *model, const uint8_t *bits, const real *gradient, real *packed) {
+void brim_embeddings_pack(const brim_model *model, const uint8_t *bits, const real *gradient, real *packed) {
   for (walk w = {.model = model}; next_row(&w);)
     if (has(bits, w.row)) {
       memcpy(packed, gradient + w.offset, (size_t)w.width * sizeof *packed);
@@ -60,8 +60,8 @@ void brim_tables_pack(const brim_model *model, const uint8_t *bits, const real *
 }
 
 /* The bits of whole gradients' sums, where a rank without the row has zeros: -0 + 0 is 0. */
-void brim_tables_add_packed(const brim_model *model, const uint8_t *bits, size_t bytes, int32_t world, const real *packed,
-                            real *gradient) {
+void brim_embeddings_add_packed(const brim_model *model, const uint8_t *bits, size_t bytes, int32_t world, const real *packed,
+                                real *gradient) {
   for (int32_t rank = 0; rank < world; rank++)
     for (walk w = {.model = model}; next_row(&w);) {
       real *to = gradient + w.offset;
