@@ -1,4 +1,4 @@
-/* help.h: everything that is said about commands, made from their tables. */
+/* help.h: everything that is said about commands, made from their option lists. */
 #ifndef BRIM_CLI_HELP_H
 #define BRIM_CLI_HELP_H
 

@@ -249,6 +249,10 @@ BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths
 /* Which share of them, for texts of this length, multiplies 16-bit values in a precision that has them: 0 to 1. */
 BRIM_API double brim_model_half_share(const brim_model *model, int32_t length);
 
+/* Their names in earlier sources. */
+#define brim_model_half_share  brim_model_half_share
+#define brim_precision_is_half brim_precision_is_half
+
 #ifdef __cplusplus
 }
 #endif

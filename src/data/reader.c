@@ -395,7 +395,7 @@ int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length
   return settle(reader, failed ? reader->failure.code : next_raw(reader, bytes, length, &reader->failure), err);
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- positions -------------------------------------------------------------------------------------------- */
 
 void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total) {
   *consumed = reader->consumed + (reader->stream ? (uint64_t)brim_stream_consumed(reader->stream) : 0);

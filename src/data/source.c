@@ -145,7 +145,7 @@ static bool has_magic(const char *text, size_t length) {
   return false;
 }
 
-/* folder + part, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
+/* folder + component, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
 static char *join(brim_runtime *runtime, const char *folder, const char *component, size_t length) {
   size_t head = strlen(folder), slash = head && folder[head - 1] != '/';
   char *path = brim_alloc(runtime, head + slash + length + 1);
@@ -162,7 +162,7 @@ static char *join(brim_runtime *runtime, const char *folder, const char *compone
 static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
                      brim_error *err);
 
-/* Goes on after one component that is now known to be `part`. */
+/* Goes on after one component that is now known to be `component`. */
 static int glob_into(brim_source *source, const char *folder, const char *component, size_t length, const char *rest,
                      const brim_source_options *options, brim_error *err) {
   char *path = join(source->runtime, folder, component, length);

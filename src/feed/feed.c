@@ -387,7 +387,7 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   return BRIM_OK;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- positions -------------------------------------------------------------------------------------------- */
 
 /* Parts of the present step that were handed out, 0 when all were. */
 static uint64_t parts_of_open_step(const brim_feed *feed) {

@@ -84,7 +84,7 @@ typedef struct brim_shards {
 int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      bool apart, brim_shards *out, brim_error *err) BRIM_CHECK;
 void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
-/* The bytes that lie before a place in the files order[0, count). */
+/* The bytes that lie before a position in the files order[0, count). */
 double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_position *position);
 
 /* How many rows each rank has, where ranks read slices. */
@@ -172,7 +172,7 @@ int brim_producer_sample(brim_producer *producer, const brim_encoded *row, uint6
 
 /* mix.c: the rows of all sources. */
 int brim_mix_taps(brim_producer *producer, brim_error *err) BRIM_CHECK;
-/* Opens all files at the places where the next window, which is being made, begins. */
+/* Opens all files at the positions where the next window, which is being made, begins. */
 int brim_mix_begin(brim_producer *producer, brim_window *window, brim_error *err) BRIM_CHECK;
 void brim_mix_end(brim_producer *producer);
 /* The tap whose row is the next of all; NULL after the last. */
@@ -184,7 +184,7 @@ int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, 
 void brim_mix_positions(brim_producer *producer, brim_window *window, brim_mix_position *out);
 /* The rows of its slices that the epoch has given; 0 without slices. */
 uint64_t brim_mix_rows(const brim_producer *producer);
-/* The share of the epoch that lies before these places. */
+/* The share of the epoch that lies before these positions. */
 double brim_mix_share(const brim_producer *producer, const brim_mix_position *places);
 
 struct brim_feed {
@@ -215,7 +215,7 @@ struct brim_feed {
   brim_batch batch;
 };
 
-/* A place in a window, as the state has it. */
+/* A position in a window, as the state has it. */
 typedef struct brim_feed_position {
   brim_beginning beginning;
   uint64_t step, part; /* steps that are done; parts of the next one that are done */
@@ -223,7 +223,7 @@ typedef struct brim_feed_position {
 } brim_feed_position;
 
 int brim_state_write(const brim_feed *feed, const brim_feed_position *position, brim_text *out, brim_error *err) BRIM_CHECK;
-/* Reads a state and compares it with the feed; *place must be freed whatever comes back. */
+/* Reads a state and compares it with the feed; *position must be freed whatever comes back. */
 int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_position *position,
                     brim_error *err) BRIM_CHECK;
 /* Of everything that decides what comes out, the files left aside. */

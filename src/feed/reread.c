@@ -19,7 +19,7 @@ typedef struct rereading {
   brim_scratch *scratch;
   brim_encoding encoding;
   brim_word_numbers words;
-  brim_dataset *found; /* in order of place */
+  brim_dataset *found; /* in order of position */
   wanted *order;       /* [waiting] */
   size_t *found_at;    /* [waiting] */
 } rereading;

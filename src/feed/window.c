@@ -89,7 +89,7 @@ static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
   for (size_t i = 0; i < p->next.waiting_count; i++) {
     brim_sample sample;
     brim_dataset_sample(p->waiting_rows, i, &sample);
-    sample.row = w->dataset->rows; /* what it is called stands in its place */
+    sample.row = w->dataset->rows; /* its number is its name */
     BRIM_TRY(add_waiting(p, w, &p->next.waiting[i], err));
     BRIM_TRY(brim_dataset_add(w->dataset, &sample, 0, p->options->source.need_label, err));
   }

@@ -94,12 +94,12 @@ bool brim_is_half(const brim_lowering *l, int32_t value);
 
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access);
 void brim_fill_typed(brim_lowering *l, brim_typed *field, brim_at at, brim_access access); /* its type too */
-/* A place among rows of distances: from the first on that the batch reaches. */
+/* An offset among rows of distances: from the first on that the batch reaches. */
 void brim_fill_reached(brim_lowering *l, void *field, brim_at at, brim_access access);
 /* A field of a weight that is BRIM_NONE stays NULL. */
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);
-/* Its copy in 16 bits, of a weight that has its bit in `narrow`. */
+/* Its copy in 16 bits, of a weight that has its bit in `half`. */
 void brim_fill_weight_half(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* The weight is there, and not frozen. */
 bool brim_is_weight_trained(const brim_lowering *l, int32_t weight);

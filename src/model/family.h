@@ -12,7 +12,7 @@ struct brim_program;
 /* Keys of config.json; NULL: the family has no such member. */
 typedef struct brim_family_keys {
   const char *hidden, *layers, *heads, *intermediate, *activation, *hidden_dropout, *attention_dropout, *head_dropout;
-  const char *embedding; /* width of the tables; without this member as wide as the layers */
+  const char *embedding; /* width of the embeddings; without this member as wide as the layers */
   const char *eps;       /* NULL: "layer_norm_eps" */
 } brim_family_keys;
 

@@ -1,4 +1,4 @@
-/* ready.h: which part of the gradient is complete while backward is under way. */
+/* ready.h: how much of the gradient is complete while backward is under way. */
 #ifndef BRIM_MODEL_READY_H
 #define BRIM_MODEL_READY_H
 #include "brim/model.h"
@@ -14,9 +14,9 @@ typedef struct brim_ready_hook {
  * device's memory is not the host's, what completes the gradient is queued then, and not done. */
 void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready);
 
-/* The gradient but for its tables, from its end to its beginning, as backward completes it, in pieces of about 2 MB, of which the
- * last are smaller: call it with *range 0, until it is false; *range is its own to count with. */
+/* The gradient but for its embeddings, from its end to its beginning, as backward completes it, in pieces of about 2 MB, of which
+ * the last are smaller: call it with *range 0, until it is false; *range is its own to count with. */
 bool brim_gradient_next_dense(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
-/* Likewise the tables of a packed gradient (partial.h). */
+/* Likewise the embeddings of a packed gradient (pending.h). */
 bool brim_gradient_next_embedding(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 #endif

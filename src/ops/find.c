@@ -1,4 +1,4 @@
-/* find.c: which table serves a level or a recorded name. */
+/* find.c: which device serves a level or a recorded name. */
 #include "base/runtime.h"
 #include "ops/ops.h"
 

@@ -1,4 +1,4 @@
-/* scale.h: from values to places in a picture, and the round numbers that stand at its axes. */
+/* scale.h: from values to coordinates in a picture, and the round numbers that stand at its axes. */
 #ifndef BRIM_REPORT_SCALE_H
 #define BRIM_REPORT_SCALE_H
 #include "brim/report.h"
@@ -11,7 +11,7 @@ enum { MOST_TICKS = 12 };
 /* One axis. Values are mapped by a line, or by one through their logarithms. */
 typedef struct brim_scale {
   double low, high; /* values at the ends, low < high */
-  double from, to;  /* places of them */
+  double from, to;  /* coordinates of them */
   bool log;
   double ticks[MOST_TICKS];
   int tick_count;

@@ -82,7 +82,7 @@ int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint
 
 typedef struct labelled_row {
   float label;
-  uint64_t drawn, row; /* place: in a random order, which decides among equal labels */
+  uint64_t drawn, row; /* drawn: its number in a random order, which decides among equal labels */
 } labelled_row;
 
 /* The lowest of the ranks that a row's words have; `none` without a labelled word. */

@@ -40,7 +40,7 @@ static void *sum_steps(void *context) {
 
 /* ---- who computes ----------------------------------------------------------------------------------------- */
 
-/* The rows of tables that this step reads are known by now. */
+/* The rows of embeddings that this step reads are known by now. */
 static void on_complete(void *context, int64_t from) {
   brim_overlapped_sum *o = context;
   pthread_mutex_lock(&o->lock);

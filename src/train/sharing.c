@@ -99,7 +99,7 @@ static void find_sums(tree *t) {
   }
 }
 
-/* Sums of no use after it are the others' too: of this rank's part nobody else reads them. */
+/* Sums of no use after it are the others' too: of this rank's shard nobody else reads them. */
 static void add_slices(void *context, int64_t offset, int64_t count) {
   const tree *t = context;
   float *lists[BRIM_MOST_SLICES];

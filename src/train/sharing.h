@@ -1,5 +1,5 @@
-/* sharing.h: the gradient's sum and the update, where ranks share memory: each adds up its part out of all ranks' gradients,
- * updates it, and takes the weights of the other parts from theirs. The bits are those of sums by messages and of updates that
+/* sharing.h: the gradient's sum and the update, where ranks share memory: each adds up its shard out of all ranks' gradients,
+ * updates it, and takes the weights of the other shards from theirs. The bits are those of sums by messages and of updates that
  * every rank does whole. */
 #ifndef BRIM_TRAIN_SHARING_H
 #define BRIM_TRAIN_SHARING_H
@@ -24,9 +24,9 @@ int brim_sharing_open(brim_sharing *sharing, brim_runtime *runtime, brim_model *
 /* Before `slices` is closed. */
 void brim_sharing_close(brim_sharing *sharing);
 
-/* A step of every rank: of each rank's gradient its part is the sum of all, and the tables are. */
+/* A step of every rank: of each rank's gradient its shard is the sum of all, and the embeddings are. */
 int brim_sharing_sum(brim_sharing *sharing, brim_error *err) BRIM_CHECK;
-/* Then of its part and the tables; brim_model_answers has the norm. */
+/* Then of its shard and the embeddings; brim_model_answers has the norm. */
 int brim_sharing_update(brim_sharing *sharing, const brim_adamw *options, brim_error *err) BRIM_CHECK;
 /* Then all weights of all ranks. */
 int brim_sharing_gather(brim_sharing *sharing, brim_error *err) BRIM_CHECK;

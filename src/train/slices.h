@@ -17,7 +17,7 @@ typedef struct brim_slice_sums {
   int32_t names[BRIM_MOST_SLICES], count;
   int32_t owners[BRIM_MOST_SLICES]; /* of all ranks' sums, once they are known: as those of brim_tree_sum */
   int32_t numbers[BRIM_MOST_SLICES];
-  bool apart;       /* brim_slice_sums_add adds up tables only */
+  bool apart;       /* brim_slice_sums_add adds up embeddings only */
   bool joins;       /* the model computes several slices at once */
   bool whole;       /* no two sums of a rank meet: the last backward of a step completes its last sum */
   int32_t *offsets; /* of a slice by itself */

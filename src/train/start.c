@@ -146,7 +146,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   return (t->logits || t->outcomes) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
-/* ---- the place to begin at -------------------------------------------------------------------------------- */
+/* ---- where to begin --------------------------------------------------------------------------------------- */
 
 static void start_fresh(brim_trainer *t) {
   brim_model_catch_up(t->model);

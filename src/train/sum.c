@@ -7,7 +7,7 @@
 #include "model/run/embeddings.h"
 #include "model/run/flat.h"
 
-/* Rows of tables: of each rank, and of any. */
+/* Rows of embeddings: of each rank, and of any. */
 typedef struct rows {
   size_t bytes;    /* of a rank's bits */
   uint8_t *bits;   /* [world + 1][bytes] */

@@ -68,7 +68,7 @@ typedef struct brim_trainer {
 
 #define BRIM_NO_STEP UINT64_MAX
 
-/* start.c: checks everything, plans, takes all memory, opens the run folder and finds the place to begin at. */
+/* start.c: checks everything, plans, takes all memory, opens the run folder and finds where to begin. */
 int brim_trainer_open(brim_trainer *trainer, const brim_named_dataset *evals, int eval_count, brim_error *err) BRIM_CHECK;
 void brim_trainer_close(brim_trainer *trainer);
 /* Makes the supply ready for the next step. */

@@ -48,7 +48,7 @@ int brim_views_event(void *views, const brim_event *event) {
   return brim_tensorboard_event(v->tensorboard, event);
 }
 
-/* The place of the set of that name, a new one if need be. */
+/* The index of the set of that name, a new one if need be. */
 static int index_of(brim_views *v, const char *name, int *index, brim_error *err) {
   for (*index = 0; *index < v->count; ++*index)
     if (strncmp(v->sets[*index].name, name, sizeof v->sets->name - 1) == 0)

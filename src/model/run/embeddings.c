@@ -9,7 +9,7 @@ typedef struct walk {
   const brim_model *model;
   int32_t range;
   int64_t next; /* of the range's rows */
-  size_t row;   /* over all tables */
+  size_t row;   /* over all embeddings */
   int64_t offset, width;
 } walk;
 

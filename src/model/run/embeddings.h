@@ -1,5 +1,5 @@
 /* embeddings.h: rows of embeddings of several ranks' gradients, each rank's own ones packed one after another. Rows are
- * counted over all trained tables, as brim_gradient_rows does. */
+ * counted over all trained embeddings, as brim_gradient_rows does. */
 #ifndef BRIM_MODEL_EMBEDDINGS_H
 #define BRIM_MODEL_EMBEDDINGS_H
 #include "brim/model.h"

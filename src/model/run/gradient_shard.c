@@ -1,4 +1,5 @@
-/* gradient_shard.c: see shard.h. Parts are whole pieces of ranges (ops.h), so that the gradient's norm can be added up as ever.
+/* gradient_shard.c: see gradient_shard.h. Shards are whole pieces of ranges (ops.h), so that the gradient's norm can be added up
+ * as ever.
  */
 #include "model/run/gradient_shard.h"
 
@@ -16,7 +17,7 @@
 
 /* What a rank has of a range. */
 typedef struct extent {
-  int32_t owner, range;  /* owner < 0: a table, which all have */
+  int32_t owner, range;  /* owner < 0: an embedding, which all have */
   int64_t from, count;   /* values of the range */
   int64_t piece, pieces; /* its first one among those of all ranges */
 } extent;
@@ -48,7 +49,7 @@ size_t brim_gradient_shard_squares_size(const brim_model *model) {
   return (size_t)count_pieces(model) * sizeof(double);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------ */
+/* ---- extents ---------------------------------------------------------------------------------------------- */
 
 static int64_t dense_values(const brim_model *m) {
   int64_t all = 0;
@@ -203,7 +204,7 @@ void brim_gradient_shard_clear(brim_gradient_shard *s) {
 
 /* ---- a step ----------------------------------------------------------------------------------------------- */
 
-/* This rank's ranges: its part's, and tables where they are wanted. */
+/* This rank's ranges: its shard's, and embeddings where they are wanted. */
 static int32_t own_ranges(brim_gradient_shard *s, bool embeddings) {
   const brim_model *m = s->model;
   int32_t count = 0;
@@ -220,7 +221,7 @@ static int32_t own_ranges(brim_gradient_shard *s, bool embeddings) {
   return count;
 }
 
-/* Those of the tables are the first rank's. */
+/* Those of the embeddings are the first rank's. */
 static bool has_square(int32_t rank, const extent *p) {
   return p->owner == rank || (p->owner < 0 && rank == 0);
 }

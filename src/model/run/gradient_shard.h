@@ -1,7 +1,7 @@
-/* gradient_shard.h: an update that ranks share. The gradient of each is in memory that all can read; each adds up its own part of
- * it over all ranks and updates the weights of that part, and takes the weights of the other parts from the ranks that have them.
- * Bits are those of a rank that does all of it. Tables of embeddings have no parts: every rank updates them whole, from a
- * gradient that is the sum of all.
+/* gradient_shard.h: an update that ranks share. The gradient of each is in memory that all can read; each adds up its own shard
+ * of it over all ranks and updates the weights of that shard, and takes the weights of the other shards from the ranks that have
+ * them. Bits are those of a rank that does all of it. Embeddings have no shards: every rank updates them whole, from a gradient
+ * that is the sum of all.
  *
  *   each -> squares  ->  update  ->  take -> (the others have taken) -> clear
  *
@@ -22,19 +22,19 @@ int brim_gradient_shard_new(brim_model *model, int32_t rank, int32_t world, floa
                             brim_gradient_shard **out, brim_error *err) BRIM_CHECK;
 void brim_gradient_shard_free(brim_gradient_shard *shard);
 
-/* Calls it with the pieces of this rank's part of the gradient, from the pool's threads. */
+/* Calls it with the pieces of this rank's shard of the gradient, from the pool's threads. */
 typedef void (*brim_gradient_shard_fn)(void *context, int64_t offset, int64_t count);
 void brim_gradient_shard_each(brim_gradient_shard *shard, brim_gradient_shard_fn fn, void *context);
-/* Of this rank's part, now that it is the sum of all, to where the others read them. */
+/* Of this rank's shard, now that it is the sum of all, to where the others read them. */
 void brim_gradient_shard_squares(brim_gradient_shard *shard);
-/* Norm, clipping and AdamW as brim_model_queue_update, but of this rank's part and the tables. */
+/* Norm, clipping and AdamW as brim_model_queue_update, but of this rank's shard and the embeddings. */
 int brim_gradient_shard_update(brim_gradient_shard *shard, const brim_adamw *options, brim_error *err) BRIM_CHECK;
-/* The values of the other parts; their gradient becomes zero. Nothing where the update did nothing. */
+/* The values of the other shards; their gradient becomes zero. Nothing where the update did nothing. */
 void brim_gradient_shard_take(brim_gradient_shard *shard);
-/* This rank's part of the gradient becomes zero. */
+/* This rank's shard of the gradient becomes zero. */
 void brim_gradient_shard_clear(brim_gradient_shard *shard);
 
-/* A moment, of which each rank has its own part only: to where the others read it; and those of the others. */
+/* A moment, of which each rank has its own shard only: to where the others read it; and those of the others. */
 void brim_gradient_shard_show_moment(brim_gradient_shard *shard, brim_flat moment);
 void brim_gradient_shard_take_moment(brim_gradient_shard *shard, brim_flat moment);
 #endif

@@ -17,8 +17,10 @@
 #include "model/run/host.h"
 #include "model/run/model.h"
 
-enum { LINE = 64 };                        /* alignment of every piece */
-enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of a table, where it marks them in memory of its own */
+enum { LINE = 64 }; /* alignment of every piece */
+enum {
+  HOST_ROWS = 1 + BRIM_MOST_QUEUED
+}; /* bytes on the host for a row of an embedding, where it marks them in memory of its own */
 
 /* Hands out pieces of a block; with base NULL it only counts. */
 typedef struct carver {
@@ -118,7 +120,7 @@ int brim_model_reserve_schedules(brim_model *model, brim_error *err) {
   return BRIM_OK;
 }
 
-/* The schedule for these limits, with its places; regions become as large as it needs. */
+/* The schedule for these limits, with its offsets; regions become as large as it needs. */
 static int plan(const brim_model *m, const brim_model_limits *limits, bool all_rows, brim_call_schedule *s,
                 uint64_t regions[BRIM_REGIONS], brim_error *err) {
   const brim_variant variant = variant_of(m, limits, all_rows);

@@ -1,4 +1,4 @@
-/* pending.c: see partial.h. A task is a piece of a range: some values, or some rows of a table. */
+/* pending.c: see pending.h. A task is a piece of a range: some values, or some rows of an embedding. */
 #include "model/run/pending.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ enum { CHUNK = 1 << 15 };
 
 typedef struct partial {
   real *values;  /* [trained values] */
-  uint8_t *rows; /* [rows of tables] that have one */
+  uint8_t *rows; /* [rows of embeddings] that have one */
   bool lent;
 } partial;
 

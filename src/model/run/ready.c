@@ -10,7 +10,7 @@ void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready) {
   model->ready = ready;
 }
 
-/* Of the ranges that are left, but for tables. */
+/* Of the ranges that are left, but for embeddings. */
 static int64_t dense_values(const brim_model *m, int32_t range) {
   int64_t values = 0;
   for (; range < m->range_count; range++) {

@@ -144,7 +144,7 @@ static void pack_tiles(const gradient *s, int64_t from, int64_t tiles, char *to)
     pack_stretch(s, &s->chunk.list[k], from, tiles, to);
 }
 
-/* Units of a stretch's place. */
+/* Units before a stretch. */
 static int64_t units_at(const gradient *s, const stretch *of) {
   return s->kernel.widens ? of->at : of->at / 2;
 }

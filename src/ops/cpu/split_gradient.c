@@ -12,7 +12,7 @@ enum {
   CUT_CHUNK = 24  /* steps of a chunk where there are slices and it is the only one: nothing waits for another */
 };
 
-/* A stretch's place in packed sides. */
+/* Where a stretch is in packed sides. */
 typedef struct packed_stretch {
   int64_t at, steps; /* at: bytes */
   int64_t whole;     /* rows of its whole steps */
@@ -286,7 +286,7 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
   }
 }
 
-/* Rows are slots, or places of a table of distances: no operation has more. */
+/* Rows are slots, or rows of a distance embedding: no operation has more. */
 size_t CPU(split_weight_gradient_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t narrow = split_steps(limits->hidden), wide = split_steps(split_longest(limits));
   const int64_t rows = limits->max_slots > limits->distances ? limits->max_slots : limits->distances;

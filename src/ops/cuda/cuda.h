@@ -1,4 +1,4 @@
-/* cuda.h: a card, from open to close of a context, and how kernels get to it. The table itself is brim_ops_cuda of ops.h. */
+/* cuda.h: a card, from open to close of a context, and how kernels get to it. The operations are brim_ops_cuda of ops.h. */
 #ifndef BRIM_CUDA_CUDA_H
 #define BRIM_CUDA_CUDA_H
 #include "ops/cuda/driver.h"
@@ -226,7 +226,7 @@ void brim_cuda_norm_columns(brim_ops_context *c, const cu_norm_gradient *g);
 cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *op);
 void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a);
-/* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a table of distances. */
+/* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a distance embedding. */
 size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool embedding);
 /* Rows of a tile of the kernels without tensor cores. */
 enum { BRIM_CUDA_PAIRS = 32 };
