@@ -106,7 +106,8 @@ static void note_joined(brim_reduce *r) {
 }
 
 /* *slice: the piece's only one, or -1. */
-static int next_slices(brim_reduce *r, const brim_batch *part, int32_t first, brim_batch *piece, int32_t *slice, brim_error *err) {
+static int next_slices(brim_reduce *r, const brim_batch *part, int32_t first, brim_batch *piece, int32_t *slice,
+                       brim_error *err) {
   note_joined(r);
   if (!r->tree->joins)
     BRIM_TRY(brim_slice_sums_cut(r->tree, part, first, piece, err));
@@ -219,8 +220,7 @@ const brim_reduced *brim_reduce_result(const brim_reduce *r) {
 /* ---- the update ------------------------------------------------------------------------------------------- */
 
 int brim_reduce_update(brim_reduce *r, const brim_adamw *options, brim_error *err) {
-  return r->sharing.memory ? brim_sharing_update(&r->sharing, options, err)
-                           : brim_model_queue_update(r->how.model, options, err);
+  return r->sharing.memory ? brim_sharing_update(&r->sharing, options, err) : brim_model_queue_update(r->how.model, options, err);
 }
 
 int brim_reduce_gather(brim_reduce *r, brim_error *err) {

@@ -2,9 +2,9 @@
  *
  *   begin -> (part -> forward, backward -> losses)* -> finish -> update -> gather
  *
- * Every rank makes the same calls but for those of its parts. How gradients are added up is hidden here: a process alone, messages
- * while backward runs, memory that ranks share (each updates its shard), or the ranks' devices. With plan->slices the sum goes
- * along a fixed tree, whatever the way, and has the same bits for any number of ranks. */
+ * Every rank makes the same calls but for those of its parts. How gradients are added up is hidden here: a process alone,
+ * messages while backward runs, memory that ranks share (each updates its shard), or the ranks' devices. With plan->slices the
+ * sum goes along a fixed tree, whatever the way, and has the same bits for any number of ranks. */
 #ifndef BRIM_REDUCE_REDUCE_H
 #define BRIM_REDUCE_REDUCE_H
 #include "brim/batch.h"
@@ -43,8 +43,8 @@ int brim_reduce_part(brim_reduce *reduce, const brim_batch *part, bool last, int
 void brim_reduce_losses(brim_reduce *reduce, const double *losses, int32_t count);
 /* Whether brim_reduce_finish decides by the losses, so that it needs all of them; else they may be asked for after the update. */
 bool brim_reduce_needs_losses(const brim_reduce *reduce);
-/* All ranks meet here, whatever their status is, and get one decision: BRIM_OK, or a failure or cancellation of one of them. After
- * BRIM_OK, if the loss is finite, the gradient is there for the update. */
+/* All ranks meet here, whatever their status is, and get one decision: BRIM_OK, or a failure or cancellation of one of them.
+ * After BRIM_OK, if the loss is finite, the gradient is there for the update. */
 int brim_reduce_finish(brim_reduce *reduce, int status, brim_error *err) BRIM_CHECK;
 
 /* Of the step, so far. */

@@ -321,7 +321,8 @@ static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, i
   brim_model_limits whole = t->outlook.limits;
   whole.slices = 0;
   t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other);
-  t->memory.slices = t->memory.training - brim_memory_of_limits(t->model, &whole, &t->eval_limits, other - brim_reduce_memory(&how, false));
+  t->memory.slices = t->memory.training -
+                     brim_memory_of_limits(t->model, &whole, &t->eval_limits, other - brim_reduce_memory(&how, false));
   const uint64_t all = t->memory.held + t->memory.besides + t->memory.training;
   if (limit == 0 || all <= limit || t->options.resume)
     return BRIM_OK;

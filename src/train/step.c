@@ -203,7 +203,8 @@ static int step_run(brim_trainer *t, brim_error *err) {
   t->state.log_bytes = t->folder.log.bytes;
   t->safe = t->state;
   /* ranks decide together, in their next step */
-  const bool cancel = t->options.group.world_size == 1 ? brim_runtime_cancelled(t->runtime) : brim_reduce_result(t->reduce)->cancel;
+  const bool cancel = t->options.group.world_size == 1 ? brim_runtime_cancelled(t->runtime)
+                                                       : brim_reduce_result(t->reduce)->cancel;
   return cancel ? brim_error_cancelled(err) : BRIM_OK;
 }
 
