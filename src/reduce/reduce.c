@@ -2,6 +2,7 @@
 #include "reduce/reduce.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -87,6 +88,34 @@ void brim_reduce_close(brim_reduce *r) {
   brim_release(r->how.runtime, r);
 }
 
+/* ---- what comes first ------------------------------------------------------------------------------------- */
+
+static double began(const brim_reduce *r, const char *name) {
+  brim_profile_begin(r->how.profile, BRIM_WORK_RANKS, name);
+  return brim_seconds_now();
+}
+
+static void ended(const brim_reduce *r, double since, double *seconds) {
+  *seconds += brim_seconds_now() - since;
+  brim_profile_end(r->how.profile, 0);
+}
+
+int brim_reduce_sum(brim_reduce *r, int status, double *values, int32_t count, brim_error *err) {
+  const brim_group *group = r->how.group;
+  double shared[2 + BRIM_REDUCE_MOST_SUMS] = {status && status != BRIM_E_CANCELLED, status == BRIM_E_CANCELLED};
+  brim_error ignored;
+  if (group->world_size <= 1)
+    return status;
+  memcpy(shared + 2, values, (size_t)count * sizeof *values);
+  const double since = began(r, "sums before the step");
+  const int summed = group->sum_double(group->context, shared, 2 + count, status ? &ignored : err);
+  ended(r, since, &r->result.waited);
+  if (summed)
+    return status ? status : summed;
+  memcpy(values, shared + 2, (size_t)count * sizeof *values);
+  return brim_group_decide(status, shared[0], shared[1], err);
+}
+
 /* ---- parts ------------------------------------------------------------------------------------------------ */
 
 void brim_reduce_begin(brim_reduce *r) {
@@ -147,16 +176,6 @@ bool brim_reduce_needs_losses(const brim_reduce *r) {
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------------- */
-
-static double began(const brim_reduce *r, const char *name) {
-  brim_profile_begin(r->how.profile, BRIM_WORK_RANKS, name);
-  return brim_seconds_now();
-}
-
-static void ended(const brim_reduce *r, double since, double *seconds) {
-  *seconds += brim_seconds_now() - since;
-  brim_profile_end(r->how.profile, 0);
-}
 
 /* What is left of the sum that backward has begun. Also where this rank has failed, since the others wait for its share. */
 static int join(brim_reduce *r, int status, brim_error *err) {

@@ -1,6 +1,6 @@
 /* reduce.h: the way from the gradients that ranks compute to the weights that all of them have after a step.
  *
- *   begin -> (part -> forward, backward -> losses)* -> finish -> update -> gather
+ *   begin -> sum -> (part -> forward, backward -> losses)* -> finish -> update -> gather
  *
  * Every rank makes the same calls but for those of its parts. How gradients are added up is hidden here: a process alone,
  * messages while backward runs, memory that ranks share (each updates its shard), or the ranks' devices. With plan->slices the
@@ -34,6 +34,11 @@ void brim_reduce_close(brim_reduce *reduce);
 
 /* A step begins, on all ranks after the last one is over on all. */
 void brim_reduce_begin(brim_reduce *reduce);
+/* What a step must know before its first forward, such as the divisor of its loss: each of `values` [count] becomes its sum over
+ * the ranks. A step may do without it, on all ranks. All meet here, whatever their status is, and get one decision, as in
+ * brim_reduce_finish. */
+enum { BRIM_REDUCE_MOST_SUMS = 8 };
+int brim_reduce_sum(brim_reduce *reduce, int status, double *values, int32_t count, brim_error *err) BRIM_CHECK;
 /* Before a forward: *piece are the rows of the part from row *first on that are computed at once, borrowed from it until the next
  * call, and *first moves past them. `last`: this rank has no further part in this step, so that its backward completes the
  * gradient. */

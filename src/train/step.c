@@ -78,6 +78,7 @@ static int step_part(brim_trainer *t, const brim_batch *part, bool last, step_su
     if (brim_model_queue_full(t->model))
       BRIM_TRY(step_answers(t, sums, err));
     BRIM_TRY(brim_reduce_part(t->reduce, part, last, &first, &piece, err));
+    piece.divisor = t->supply.divisor;
     BRIM_TRY(step_compute(t, &piece, sums, err));
   }
   return BRIM_OK;
@@ -85,11 +86,14 @@ static int step_part(brim_trainer *t, const brim_batch *part, bool last, step_su
 
 /* All parts of this rank, queued. The supply counts those of all ranks. */
 static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
-  for (bool last = false; !last;) {
+  bool last = false;
+  for (bool first = true; !last; first = false) {
     const brim_batch *part;
     brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
     int status = brim_supply_next(&t->supply, &part, &last, err);
     brim_profile_end(t->options.profile, 0);
+    if (first)
+      status = brim_supply_sum(&t->supply, t->reduce, status, err);
     BRIM_TRY(status);
     BRIM_TRY(step_part(t, part, last, sums, err));
   }
