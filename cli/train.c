@@ -166,7 +166,7 @@ static void note_start(const cli_call *cli, const brim_event *event) {
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
 }
 
-/* What a run that goes on has otherwise than before. */
+/* What a resumed run has otherwise than before. */
 static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
   const brim_field *former = brim_event_field(event, "former_steps"), *kernels = brim_event_field(event, "kernels");

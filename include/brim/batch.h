@@ -151,7 +151,7 @@ typedef struct brim_batch {
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */
 BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                              brim_error *err) BRIM_CHECK;
-/* The same rows in memory of their own. `to`, another one, is zeroed before its first use, and reused by the next. */
+/* A copy of the rows. `to`, another batch, is zeroed before its first use, and reused by the next. */
 BRIM_API int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
 /* Width of the padded view: batch->width, or the longest row of a ragged batch. */

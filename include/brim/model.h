@@ -82,8 +82,8 @@ BRIM_API int brim_model_unused_count(const brim_model *model);
 BRIM_API const char *brim_model_unused_name(const brim_model *model, int index);
 BRIM_API int brim_model_initialized_count(const brim_model *model);
 BRIM_API const char *brim_model_initialized_name(const brim_model *model, int index);
-/* The name that config.json has for class `index`, where the file's classifier went on for as many classes whose names are others
- * (LABEL_0 and the like are none): its rows kept their order, which may not be what is meant. NULL otherwise. */
+/* The name that config.json has for class `index`, where the file's classifier was continued for as many classes whose names are
+ * others (LABEL_0 and the like are none): its rows kept their order, which may not be what is meant. NULL otherwise. */
 BRIM_API const char *brim_model_former_class(const brim_model *model, int32_t index);
 
 /* Writes model.safetensors (F32, Hugging Face's names) and config.json into the folder, which is made if need be; each file is

@@ -260,7 +260,7 @@ void brim_folder_free(brim_folder *folder) {
   if (!folder)
     return;
   if (folder->temporary)
-    remove_tree(folder->temporary); /* when that fails it is left: there is nobody to tell */
+    remove_tree(folder->temporary); /* when that fails it is left: nobody could be informed */
   brim_release(folder->runtime, folder->temporary);
   brim_release(folder->runtime, folder->path);
   brim_release(folder->runtime, folder);

@@ -3,7 +3,7 @@
 #define BRIM_DATA_POSITION_H
 #include "brim/data.h"
 
-/* Where a reader stands: what a saved state holds. */
+/* Where a reader is: what a saved state holds. */
 typedef struct brim_position {
   int64_t file;       /* index into the files, in reading order */
   int64_t byte, line; /* of the next record; byte 0 is the beginning of the file, header included */

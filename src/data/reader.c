@@ -200,7 +200,7 @@ static bool is_white(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* A string becomes the list of what stands between its white space. */
+/* A string becomes the list of what is between its white space. */
 static int cut_words(brim_slot *slot, brim_text *list, brim_error *err) {
   const char *at = slot->bytes, *end = at + slot->length;
   if (!slot->present || slot->is_list)
@@ -314,7 +314,7 @@ static int next_values(brim_reader *reader, brim_error *err) {
   return BRIM_END;
 }
 
-/* The next record that is selected, or damaged where damage is told. */
+/* The next record that is selected, or damaged where damage is reported. */
 static int next_selected(brim_reader *reader, brim_error *err) {
   for (;; reader->row++) {
     BRIM_TRY(next_values(reader, err));

@@ -36,7 +36,7 @@ static bool ends_with(const char *name, size_t length, const char *extension) {
   return length > n && strncasecmp(name + length - n, extension, n) == 0;
 }
 
-/* The format that a name tells, or AUTO. */
+/* The format by a name's end, or AUTO. */
 static brim_format format_of_name(const char *name) {
   static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
   size_t length = strlen(name), whole = length;
@@ -162,7 +162,7 @@ static char *join(brim_runtime *runtime, const char *folder, const char *compone
 static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
                      brim_error *err);
 
-/* Goes on after one component that is now known to be `component`. */
+/* Continues after one component that is now known to be `component`. */
 static int glob_into(brim_source *source, const char *folder, const char *component, size_t length, const char *rest,
                      const brim_source_options *options, brim_error *err) {
   char *path = join(source->runtime, folder, component, length);

@@ -21,7 +21,7 @@ typedef struct brim_tree_sum {
 } brim_tree_sum;
 
 /* Every rank calls it with the same owners, numbers and count. `sums` are of no use after it, but between an early call and the
- * late one. By the group's own sum_tree, or in doubles, in which every sum has a place of its own, and where early calls do
+ * late one. By the group's own sum_tree, or in doubles, in which every sum has its own memory, and where early calls do
  * nothing. */
 int brim_group_sum_tree(const brim_group *group, brim_runtime *runtime, const brim_tree_sum *sum, brim_error *err) BRIM_CHECK;
 

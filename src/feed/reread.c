@@ -1,4 +1,4 @@
-/* reread.c: a feed that goes on in another process encodes the rows that waited once more. */
+/* reread.c: a feed that continues in another process encodes the rows that waited once more. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #include "feed/feed.h"
 #include "text/encode.h"
 
-/* One row to find, and where it stands in the list. */
+/* One row to find, and where it is in the list. */
 typedef struct wanted {
   const brim_waiting *waiting;
   size_t at;

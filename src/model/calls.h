@@ -65,10 +65,10 @@ brim_at brim_gradient(brim_lowering *l, int32_t value);
 brim_at brim_gradient_half(brim_lowering *l, int32_t value); /* in 16 bits: as it is stored, or a copy */
 brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add);
 brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add);
-/* All of the gradient of `from` goes on to `to`, of which `from` is a sum with something else. To be called last: the gradient of
- * `to` may from then on be in the same memory. The rows of `from` are those of `to`, or the chosen ones. */
+/* All of the gradient of `from` is passed to `to`, of which `from` is a sum with something else. To be called last: the gradient
+ * of `to` may from then on be in the same memory. The rows of `from` are those of `to`, or the chosen ones. */
 void brim_share_gradient(brim_lowering *l, int32_t from, int32_t to);
-/* The value has no gradient of its own: it is the chosen rows of another one. */
+/* The value has no separate gradient: it is the chosen rows of another one. */
 void brim_pass_gradient_on(brim_lowering *l, int32_t from, int32_t chosen_of);
 /* Where a call writes that cannot add: the first contribution, or scratch where no gradient is wanted. */
 brim_at brim_write_gradient(brim_lowering *l, int32_t value, brim_row_kind rows);

@@ -1,4 +1,4 @@
-/* family.h: what tells the encoders apart: names of tensors and of config.json's keys, defaults, and the program.
+/* family.h: what distinguishes the encoders: names of tensors and of config.json's keys, defaults, and the program.
  *
  * A family is a file of families/ and its row in families/families.h. */
 #ifndef BRIM_MODEL_FAMILY_H
@@ -16,7 +16,7 @@ typedef struct brim_family_keys {
   const char *eps;       /* NULL: "layer_norm_eps" */
 } brim_family_keys;
 
-/* Names of tensors, without ".weight" and ".bias". Those of the encoder stand after the prefix, those of a layer after
+/* Names of tensors, without ".weight" and ".bias". Those of the encoder follow the prefix, those of a layer after
  * prefix + layer. `position`, `type`, `embed_norm` NULL: there is none. */
 typedef struct brim_family_names {
   const char *word, *position, *type, *embed_norm;

@@ -27,7 +27,7 @@
 
 enum { BRIM_NONE = -1 };
 
-/* What a row of a value stands for. How many there are is known when a part is run. */
+/* What a row of a value belongs to. How many there are is known when a part is run. */
 typedef enum brim_row_kind {
   BRIM_ROW_TEXTS = 0, /* one a text */
   BRIM_ROW_CHOSEN,    /* tokens that the pass asks for: the first of each text */

@@ -26,7 +26,7 @@ typedef enum brim_device_op { BRIM_OPS_LIST(BRIM_OP_NAME) BRIM_OP_COUNT } brim_d
  * that one operation needs for itself */
 typedef enum brim_role { BRIM_FIRST = 0, BRIM_AGAIN, BRIM_STORED, BRIM_GRADIENT, BRIM_SCRATCH } brim_role;
 
-/* Kept values are apart from those that come and go, whose memory stays in the caches. */
+/* Kept values have another region than those that come and go, whose memory stays in the caches. */
 typedef enum brim_region { BRIM_TEMPORARY = 0, BRIM_KEPT, BRIM_REGIONS } brim_region;
 
 typedef struct brim_value_version {

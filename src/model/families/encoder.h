@@ -45,7 +45,7 @@ int32_t brim_write_feed_forward(const brim_writing *w, int32_t attended, double 
 int32_t brim_write_layer(const brim_writing *w, int32_t x);
 
 /* First token, or pooled -> dropout -> dense -> activation -> dropout -> output -> loss. Rates may be 0; without `drops_input`
- * nothing stands for the first, with a rate below 0 for the second. */
+ * nothing is the default of the first, with a rate below 0 for the second. */
 typedef struct brim_head {
   bool drops_input;
   double input_dropout, dropout;

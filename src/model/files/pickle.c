@@ -223,7 +223,7 @@ static int op_long(machine *m, brim_error *err) {
   return push_integer(m, INTEGER, (int64_t)n, err);
 }
 
-/* Numbers with a fraction only ever stand in what is not looked at. */
+/* Numbers with a fraction are only in what is not looked at. */
 static int op_real(machine *m, brim_error *err) {
   const uint8_t *bytes = NULL;
   BRIM_TRY(take(m, 8, &bytes, err));
@@ -263,7 +263,7 @@ static int op_empty_dictionary(machine *m, brim_error *err) {
   return push(m, DICTIONARY, &v, err);
 }
 
-/* A tuple of stack[first ..], which stands where `depth` is. */
+/* A tuple of stack[first ..], which is put where `depth` is. */
 static int make_tuple(machine *m, size_t first, size_t depth, brim_error *err) {
   value *tuple = brim_arena_alloc(&m->arena, sizeof *tuple);
   if (!tuple)

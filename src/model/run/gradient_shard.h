@@ -5,7 +5,7 @@
  *
  *   each -> squares  ->  update  ->  take -> (the others have taken) -> clear
  *
- * Between two of these arrows' ends all ranks meet. Where the device's memory is the host's. */
+ * Between two of these steps all ranks wait for each other. Where the device's memory is the host's. */
 #ifndef BRIM_MODEL_RUN_GRADIENT_SHARD_H
 #define BRIM_MODEL_RUN_GRADIENT_SHARD_H
 #include "brim/model.h"
