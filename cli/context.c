@@ -115,7 +115,7 @@ int cli_encode_options(cli_call *cli, brim_encode_options *out) {
 int cli_plan_options(cli_call *cli, brim_plan_options *out) {
   *out = (brim_plan_options){0};
   int status = cli_fill(&cli->arguments, CLI_PLAN, out, &cli->error);
-  /* A token budget alone makes batches of its own size: the default of rows would cut them again. */
+  /* A token budget alone makes batches of that size: the default of rows would cut them again. */
   if (cli->values->max_tokens > 0 && !cli_given(&cli->arguments, "batch-size"))
     out->batch_size = 0;
   return status;

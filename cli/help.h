@@ -17,7 +17,7 @@ void cli_help_markdown(brim_text *out);
 /* A completion script for "bash", "zsh" or "fish". */
 int cli_help_completion(const char *shell, brim_text *out, brim_error *err);
 
-/* What stands after an option's text: "(required)", "(default: 16)", or "". */
+/* What follows an option's text: "(required)", "(default: 16)", or "". */
 void cli_help_default(const cli_option *option, char *buffer, size_t size);
 /* "--max-length N" with its letter and value. */
 void cli_help_signature(const cli_option *option, char *buffer, size_t size);

@@ -192,7 +192,7 @@ static int load_model(cli_call *cli, cli_job *job) {
   return BRIM_OK;
 }
 
-/* sentence-transformers says what it was made for; a classifier looks at the first token unless it is told. */
+/* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
   const char *name = brim_pooling_name(made_for);
   if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))

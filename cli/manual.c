@@ -87,14 +87,14 @@ static void cell(brim_text *out, const char *text) {
   }
 }
 
-/* An option, the heading that it first stands under, and how many commands have it. */
+/* An option, the heading that it first appears under, and how many commands have it. */
 typedef struct page_row {
   cli_option option;
   const char *title;
   int commands;
 } page_row;
 
-/* What several commands have stands once, at the end of the page, and their sections name it by link. */
+/* What several commands have is written once, at the end of the page, and their sections name it by link. */
 typedef struct page {
   page_row rows[256];
   int count;

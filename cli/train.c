@@ -192,7 +192,7 @@ static void note_fold(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "fold %lld of 0 to %lld", (long long)fold->integer, (long long)count->integer - 1);
 }
 
-/* Each fold is a run of its own, and looked at as one. */
+/* Each fold is a run, and looked at as one. */
 static int next_fold(cli_call *cli, const brim_event *event) {
   char folder[4096];
   const brim_field *fold = brim_event_field(event, "fold");

@@ -59,7 +59,7 @@ typedef struct brim_plan_options {
   brim_tail tail;
   double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2; ranks are balanced by it. Both 0:
                                       4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */
-  brim_rows_fn rows_for;           /* NULL: none. Another limit beside max_tokens, or instead of it */
+  brim_rows_fn rows_for;           /* NULL: none. Another limit besides max_tokens, or instead of it */
   void *rows_context;
 } brim_plan_options;
 

@@ -52,7 +52,7 @@ int brim_share_slices(brim_share *share, const int32_t *lengths, const uint32_t 
 int brim_share_look(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
 /* Any rows may be in one part. */
 bool brim_share_is_loose(const brim_recipe *recipe);
-/* Rows count the same beside any others: there is no padding, multiple or rows function. */
+/* Rows count the same with any others: there is no padding, multiple or rows function. */
 bool brim_rows_stand_alone(const brim_plan_options *options);
 /* slices.c: nothing but a rank's run cuts its slices: what is computed at once has no limit. */
 bool brim_slices_whole(const brim_plan_options *options);

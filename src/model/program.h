@@ -17,7 +17,7 @@
  *   run.c              a pass: the calls one after the other, with this batch's counts and addresses
  *   listing.c          the schedule as a table for readers: brim inspect program
  *
- * The program is never rewritten: a pass over it makes tables beside it. Letters as in ops/ops.h. */
+ * The program is never rewritten: a pass over it makes lists besides. Letters as in ops/ops.h. */
 #ifndef BRIM_MODEL_PROGRAM_H
 #define BRIM_MODEL_PROGRAM_H
 #include "base/arena.h"

@@ -10,7 +10,7 @@
 #define BRIM_OPS_LIST_H
 
 /* What a device may lack, once: X(feature, how a model that needs it is refused, or NULL where the library does without). The
- * first %s of the words is the device's name, the second the model's family; of several the first in this order is told.
+ * first %s of the words is the device's name, the second the model's family; of several the first in this order is named.
  *
  * HOST_MEMORY: the device's memory is the host's, which may use it between a sync and the next call. FP16: 16-bit values may be
  * of half precision, and gradients scaled. */

@@ -505,7 +505,7 @@ typedef struct brim_ops_context {
   void *workspace;
   size_t workspace_size;
   brim_ops_stats stats;
-  struct brim_profile *profile; /* these two: of operations that are timed, else NULL. A card tells it its own times */
+  struct brim_profile *profile; /* these two: of operations that are timed, else NULL. A card reports its own times to it */
   const struct brim_ops *inner;
   int32_t card; /* which of the machine's GPUs, from 1 on; 0: the process's own. Set before `open`, as the next */
   bool tf32;    /* products of fp32 may be of TF32: of a GPU */
@@ -551,7 +551,7 @@ typedef struct brim_ops {
   bool (*begin)(brim_ops_context *c, int64_t slots);
   bool (*end)(brim_ops_context *c);
   /* NULL, or: devices of several processes add up themselves. Rank 0's key brings all of them together; each calls join, which
-   * waits for the others. Sums are queued, in place, on all ranks in the same order: after what is queued so far, and beside what
+   * waits for the others. Sums are queued, in place, on all ranks in the same order: after what is queued so far, and along with what
    * is queued later, which comes after all of them from ranks_wait on. leave may be called at any time; `broken`: whatever the
    * others do, and sums that nothing waits for yet come to nothing. */
   int (*ranks_key)(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_error *err);
@@ -577,7 +577,7 @@ const brim_ops *brim_ops_ref(void);
 const brim_ops *brim_ops_cpu(brim_cpu_level level);
 /* An NVIDIA GPU's. Its `open` finds driver, card and compiler, or says what is missing (ops/cuda). */
 const brim_ops *brim_ops_cuda(void);
-/* What a run records, and what a run that goes on from it must have: the device's name, for 16-bit products how they are made
+/* What a run records, and what a run that resumes from it must have: the device's name, for 16-bit products how they are made
  * where that decides their bits (AMX), and for a card its architecture. Of an open context; the name lives as long as it. */
 const char *brim_ops_class(const brim_ops *ops, const brim_ops_context *c, bool bf16);
 /* Whether a recorded name is that of products in TF32: it ends with this. */

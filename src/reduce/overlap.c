@@ -25,7 +25,7 @@ static void *sum_steps(void *context) {
     if (o->stop)
       break;
     pthread_mutex_unlock(&o->lock);
-    int status = o->status; /* a group that failed goes on failing */
+    int status = o->status; /* a group that failed keeps failing */
     if (!status)
       status = o->slices ? brim_slice_sums_add(o->slices, wait_for_piece, o, &o->error)
                          : brim_sum_gradient(o->group, o->runtime, o->model, wait_for_piece, o, &o->error);

@@ -1,6 +1,6 @@
 /* overlap.h: the gradient of all ranks, summed by a thread while this rank's backward is still under way.
  *
- * The thread sums pieces in an order that is the same on all ranks, each as soon as backward has told that it is complete. Bits
+ * The thread sums pieces in an order that is the same on all ranks, each as soon as backward has said that it is complete. Bits
  * are those of a sum afterwards: each value is added up by itself. */
 #ifndef BRIM_REDUCE_OVERLAP_H
 #define BRIM_REDUCE_OVERLAP_H

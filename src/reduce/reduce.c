@@ -43,7 +43,7 @@ static int open_own(brim_reduce *r, brim_error *err) {
   return brim_slice_sums_open(&r->slices, how->runtime, how->model, how->group, how->plan, err);
 }
 
-/* What ranks share is not sent while backward goes on. */
+/* What ranks share is not sent during backward. */
 static int open_way(brim_reduce *r, brim_error *err) {
   const brim_reduce_how *how = &r->how;
   if (!r->tree)

@@ -30,7 +30,7 @@ int brim_sharing_sum(brim_sharing *sharing, brim_error *err) BRIM_CHECK;
 int brim_sharing_update(brim_sharing *sharing, const brim_adamw *options, brim_error *err) BRIM_CHECK;
 /* Then all weights of all ranks. */
 int brim_sharing_gather(brim_sharing *sharing, brim_error *err) BRIM_CHECK;
-/* After all ranks have met again: the gradient is zero. */
+/* After all ranks have waited for each other again: the gradient is zero. */
 void brim_sharing_done(brim_sharing *sharing);
 
 /* Every rank gets all moments. */

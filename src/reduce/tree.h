@@ -19,7 +19,7 @@ typedef struct brim_slice_sums {
   int32_t numbers[BRIM_MOST_SLICES];
   bool apart;       /* brim_slice_sums_add adds up embeddings only */
   bool joins;       /* the model computes several slices at once */
-  bool whole;       /* no two sums of a rank meet: the last backward of a step completes its last sum */
+  bool whole;       /* no two sums of a rank are added: the last backward of a step completes its last sum */
   int32_t *offsets; /* of a slice by itself */
   size_t offset_room;
   double *shared; /* [2 * slices + BRIM_SLICE_MORE] losses, owners of sums, what else ranks add up at once */
@@ -54,6 +54,6 @@ int brim_slice_sums_cut(brim_slice_sums *sums, const brim_batch *batch, int32_t 
 enum { BRIM_SLICE_MORE = 8 };
 int brim_slice_sums_share(brim_slice_sums *sums, double *loss, double *more, int count, brim_error *err) BRIM_CHECK;
 /* After that the gradient of all slices becomes the model's, on every rank. `wait` (NULL: all is complete): before that, and
- * while the last forward and backward go on, where sums are `whole`. */
+ * during the last forward and backward, where sums are `whole`. */
 int brim_slice_sums_add(brim_slice_sums *sums, brim_sum_wait wait, void *context, brim_error *err) BRIM_CHECK;
 #endif

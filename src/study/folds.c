@@ -134,7 +134,7 @@ static int refuse_small_class(const brim_dataset *dataset, float label, uint64_t
                         name, (unsigned long long)rows, (int)folds);
 }
 
-/* One class after another, each dealt out one row a fold: where one stops the next goes on, so that sizes stay even. */
+/* One class after another, each dealt out one row a fold: where one stops the next continues, so that sizes stay even. */
 static int deal_classes(const brim_dataset *dataset, const labelled_row *sorted, brim_folds *out, brim_error *err) {
   for (uint64_t i = 0, first = 0; i < out->rows; i++) {
     folds_put(out, sorted[i].row, (int32_t)(i % (uint64_t)out->count));

@@ -1,4 +1,4 @@
-/* cache.h: a thread's memory of words and their ids. It grows with the words it meets, up to a bound, and is never visible in
+/* cache.h: a thread's memory of words and their ids. It grows with the words it sees, up to a bound, and is never visible in
  * results: a word has the same ids whether it is found here or worked out. */
 #ifndef BRIM_TEXT_CACHE_H
 #define BRIM_TEXT_CACHE_H
@@ -8,7 +8,7 @@
 enum {
   BRIM_SHORT_BYTES = 15, /* words up to here are their own key */
   BRIM_WORD_BYTES = 63,  /* longer ones are not remembered */
-  BRIM_WORD_IDS = 3,     /* so many ids lie beside the key */
+  BRIM_WORD_IDS = 3,     /* so many ids lie with the key */
   BRIM_WORD_REACH = 8,   /* sets in which a word may lie: its own and those after it */
   BRIM_SPILL_IDS = 8     /* so many are copied at once of those that lie elsewhere */
 };

@@ -1,4 +1,4 @@
-/* exact.c: the pipeline as it stands, one step after the other, with the origin of every character. */
+/* exact.c: the pipeline as written, one step after the other, with the origin of every character. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"

@@ -25,7 +25,7 @@ int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, co
                               brim_error *err) BRIM_CHECK;
 /* A link to "step-N". */
 bool brim_owned_best(const char *path);
-/* Names of what a killed process had not put in its place yet, beside (`checkpoint` false) or in the folder of checkpoints. */
+/* Names of what a killed process had not renamed yet, next to the folder (`checkpoint` false) or in the folder of checkpoints. */
 bool brim_owned_leftover(const char *name, bool checkpoint);
 
 /* Does the folder hold a run: a log that begins as brim's do, a complete checkpoint, rows in folds, or any of these in

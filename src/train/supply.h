@@ -44,7 +44,7 @@ int brim_supply_next(brim_supply *supply, const brim_batch **part, bool *last, b
 /* Every rank calls it, with its status, after the first brim_supply_next of a step. Ranks that read their own rows know their own
  * shares of the step: now the counts and the divisor are of all. One decision for all ranks. */
 int brim_supply_sum(brim_supply *supply, brim_reduce *reduce, int status, brim_error *err) BRIM_CHECK;
-/* The step counts: notes where the supply stands after it. */
+/* The step counts: notes where the supply is after it. */
 int brim_supply_step_done(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Is the epoch over after `epoch_step` steps of it, and (a feed that is not endless) is all of it? */
 int brim_supply_over(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, bool *epoch_over, bool *all,

@@ -1,4 +1,4 @@
-/* views.c: what others look at of a run while it goes on, and what it keeps when it ends. */
+/* views.c: what is looked at during a run, and what it keeps when it ends. */
 #include <stdio.h>
 #include <string.h>
 

@@ -503,7 +503,7 @@ static int op_stop(machine *m, brim_error *err) {
   return top(m, DICTIONARY, &m->result, err);
 }
 
-/* Opcodes by their bytes, with pickletools' names beside those that differ. */
+/* Opcodes by their bytes, with pickletools' names next to those that differ. */
 static int (*const operations[256])(machine *m, brim_error *err) = {
     [0x80] = op_protocol,    [0x95] = op_frame,
     ['N'] = op_none,         [0x88] = op_true,

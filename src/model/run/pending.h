@@ -1,4 +1,4 @@
-/* pending.h: gradients of some rows of a step, beside the model's own: sums that wait for others. Where the device's memory is
+/* pending.h: gradients of some rows of a step, besides the model's own: sums that wait for others. Where the device's memory is
  * the host's. */
 #ifndef BRIM_MODEL_RUN_PENDING_H
 #define BRIM_MODEL_RUN_PENDING_H

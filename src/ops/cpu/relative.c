@@ -156,7 +156,7 @@ static void multiply(const attention_work *w, int64_t count, const float *rows, 
   }
 }
 
-/* Keys, which are packed already, times the query rows that they meet. */
+/* Keys, which are packed already, times the query rows at their distances. */
 static void multiply_keys(const attention_work *w, const float *keys, relative_head *r) {
   turn_rows(w, r->query_rows, r);
   for (int64_t j = 0; j < r->keys; j += BAND_ROWS) {

@@ -12,7 +12,7 @@ struct relative_head {
   int64_t head, keys, distances; /* of the text: distances are counted from 1 - keys */
   int64_t first, rows, room;     /* reached rows of the embeddings; rounded up to whole panels */
   const int32_t *row;            /* [distances] of the embeddings; VEC more on each side may be read */
-  int64_t from;                  /* where the first of them stands among the call's distances */
+  int64_t from;                  /* the index of the first of them among the call's distances */
   float *bias;                   /* [distances], in powers of two */
   float *key_rows, *query_rows;  /* packed, [room, head_room] */
   float *panels;                 /* of key_rows */
@@ -32,7 +32,7 @@ int64_t CPU(relative_scratch)(int64_t longest, int64_t size, int64_t rows);
 attention_work CPU(relative_work)(brim_ops_context *c, const brim_relative *r, int64_t scratch_size);
 /* Divides a worker's scratch; with gradients: nothing is added up yet. */
 void CPU(relative_open)(const attention_work *w, bool gradients, int worker, relative_head *r);
-/* Goes on to a text, whose packed keys these are. */
+/* The next text, whose packed keys these are. */
 void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool gradients, const float *keys, relative_head *r);
 /* Products of a block's queries, which are packed. */
 void CPU(relative_queries)(const attention_work *w, const attention_block *b, const float *queries, relative_head *r);

@@ -65,7 +65,7 @@ typedef struct split_tile {
   float *c;
   int64_t c_row;     /* values */
   bool half;         /* of the first 16 rows alone */
-  bool accumulates;  /* sums go on from what c holds, instead of from `start` */
+  bool accumulates;  /* sums continue from what c holds, instead of from `start` */
   const char *fetch; /* what will be needed afterwards: `fetch_lines` cache lines a step; or NULL */
   int64_t fetch_lines;
   const split_panel *beside; /* of which pieces are packed meanwhile, from `piece` on, before `piece_end`; or NULL */
@@ -93,11 +93,11 @@ typedef struct split_rows {
 } split_rows;
 
 /* A tile of 32 rows and 32 columns over some rows of a gradient's sides: c = sum over k of a(i, k) b(k, j), and `rest` is added
- * before c is written. Sides are in registers before a sum is out of them: one after another, tiles tell the next one's. */
+ * before c is written. Sides are in registers before a sum is out of them: one after another, a tile names the next one's. */
 typedef struct split_stretch {
   int64_t steps;
   bool half_k; /* the last step has 16 k: see split_left_turned_half */
-  bool begun;  /* the tile before this one has told its sides */
+  bool begun;  /* the tile before this one has named its sides */
   const char *a, *b, *next_a, *next_b;
   float *c;
   bool waits; /* c is long out of the first cache */

@@ -225,7 +225,7 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
   }
 }
 
-/* The n-th of a task: each of the other side by all of its own. */
+/* The n-th of a task: each of the other side by all of this one. */
 static pair pair_of(const gradient *g, int64_t n, int64_t first, int64_t mine, char *own) {
   const int64_t other = n / mine, i = n % mine, others = g->share_panels ? g->panels : g->tiles;
   char *packed = own + i * g->size, *shared = g->shared + other * g->size;

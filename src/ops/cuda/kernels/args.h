@@ -230,7 +230,7 @@ typedef struct cu_columns {     /* y[c] += sum of x[r, c] over the rows, or over
   GLOBAL(float) block_sums; /* [blocks of rows, width], which have the sums then; NULL: y has */
 } cu_columns;
 
-/* ---- attention: blocks of the kernels of tensor cores that run beside one another, with heads of up to 32 columns and with
+/* ---- attention: blocks of the kernels of tensor cores that run at the same time, with heads of up to 32 columns and with
  * wider ones */
 
 enum { CU_BLOCKS_NARROW = 3, CU_BLOCKS_WIDE = 2 };
