@@ -551,9 +551,9 @@ typedef struct brim_ops {
   bool (*begin)(brim_ops_context *c, int64_t slots);
   bool (*end)(brim_ops_context *c);
   /* NULL, or: devices of several processes add up themselves. Rank 0's key brings all of them together; each calls join, which
-   * waits for the others. Sums are queued, in place, on all ranks in the same order: after what is queued so far, and along with what
-   * is queued later, which comes after all of them from ranks_wait on. leave may be called at any time; `broken`: whatever the
-   * others do, and sums that nothing waits for yet come to nothing. */
+   * waits for the others. Sums are queued, in place, on all ranks in the same order: after what is queued so far, and along with
+   * what is queued later, which comes after all of them from ranks_wait on. leave may be called at any time; `broken`: whatever
+   * the others do, and sums that nothing waits for yet come to nothing. */
   int (*ranks_key)(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_error *err);
   int (*ranks_join)(brim_ops_context *c, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world, brim_error *err);
   void (*ranks_sum)(brim_ops_context *c, real *x, int64_t count);

@@ -23,7 +23,8 @@ brim_scale brim_scale_make(double low, double high, bool log, bool round_ends, i
 double brim_scale_at(const brim_scale *scale, double value);
 /* Whether the value can be drawn at all. */
 bool brim_scale_holds(const brim_scale *scale, double value);
-/* A value in few characters: 0.05, 400, 12k, 2.5M, 5e-5; so many that values that differ by `step` look different (0: three digits). */
+/* A value in few characters: 0.05, 400, 12k, 2.5M, 5e-5; so many that values that differ by `step` look different (0: three
+ * digits). */
 void brim_scale_text(double value, double step, char *buffer, size_t size);
 
 /* Axes with ticks, grid lines below the data, and titles. */

@@ -5,8 +5,8 @@
 #include "train/state.h"
 #include "train/supply.h"
 
-/* Writes checkpoints/step-N under a temporary name, syncs it and renames it into place: the checkpoints before it stay as they were when that
- * fails. */
+/* Writes checkpoints/step-N under a temporary name, syncs it and renames it into place: the checkpoints before it stay as they
+ * were when that fails. */
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
                          const brim_train_state *state, const float *average, const brim_train_identity *identity,
                          const brim_supply *supply, brim_error *err) BRIM_CHECK;

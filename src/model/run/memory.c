@@ -17,7 +17,7 @@
 #include "model/run/host.h"
 #include "model/run/model.h"
 
-enum { LINE = 64 }; /* alignment of every piece */
+enum { LINE = 64 };                        /* alignment of every piece */
 enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of an embedding, where it marks them in host memory */
 
 /* Hands out pieces of a block; with base NULL it only counts. */

@@ -1,9 +1,9 @@
 /* attention.h: what both directions of attention share.
  *
  * A task is one head of keys and values of one sequence, with the heads of queries that share it; the longest sequences come
- * first. It runs over blocks of queries, and for each over blocks of keys, so that a block of scores and all it is multiplied with stay in the
- * first-level cache. Scores have keys for rows and queries for columns: what a query's softmax needs is then a lane, and every
- * product finds its sides as they lie.
+ * first. It runs over blocks of queries, and for each over blocks of keys, so that a block of scores and all it is multiplied
+ * with stay in the first-level cache. Scores have keys for rows and queries for columns: what a query's softmax needs is then a
+ * lane, and every product finds its sides as they lie.
  *
  * Products are those of single precision, or of 16-bit values with sums in single precision: then queries, keys, values and
  * gradients are multiplied as they are stored, probabilities and gradients of scores are rounded, and all factors (the scores'

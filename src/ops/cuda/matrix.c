@@ -44,8 +44,8 @@ static size_t row_size(const cu_attention *a) {
   return (size_t)(width_of(a) / 2 + 4) * sizeof(uint32_t);
 }
 
-/* Pairs of tiles in memory with `own` rows: at least two, one of which is on its way; and as many as the longest text has, where no block
- * has to wait for it that registers would let run with the others. */
+/* Pairs of tiles in memory with `own` rows: at least two, one of which is on its way; and as many as the longest text has, where
+ * no block has to wait for it that registers would let run with the others. */
 static int held(const brim_cuda *d, const brim_layout *layout, const cu_attention *a, int own) {
   const int blocks = width_of(a) == NARROW ? CU_BLOCKS_NARROW : CU_BLOCKS_WIDE,
             each = (d->most_shared + RESERVED) / blocks - RESERVED, most = (each / (int)row_size(a) - own) / (2 * stream_of(a)),

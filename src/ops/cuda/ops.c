@@ -30,7 +30,8 @@ static void *take(brim_ops_context *c, size_t size, bool zeroed) {
   return at;
 }
 
-/* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is returned by the next sync. */
+/* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is returned by the next sync.
+ */
 static void release(brim_ops_context *c, void *memory) {
   brim_cuda *d = c->device;
   if (!memory)
