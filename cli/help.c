@@ -121,7 +121,8 @@ void cli_help_overview(brim_text *out) {
                         "\nData is .csv, .tsv, .jsonl, .json or .txt, plain or packed (.gz, .zst, .xz, .bz2); several files, "
                         "globs, or - for standard input.\n"
                         "Results go to standard output, progress to standard error.\n"
-                        "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first).\n"
+                        "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first;\n"
+                        "143 after SIGTERM, 129 after SIGHUP).\n"
                         "\nExample\n  brim analyze -t MiniLM --max-length 400 reviews.csv --html reviews.html\n"
                         "  brim train --model MiniLM --train reviews.csv --output run\n"
                         "  brim predict --model run new.csv -o predictions.jsonl\n");

@@ -25,6 +25,7 @@ struct brim_reduce {
   brim_device_ranks devices;   /* instead: the ranks' devices */
   brim_reduced result;
   int32_t asked[BRIM_MOST_QUEUED], asked_count; /* the slices of pieces without a loss so far; < 0: none, or several */
+  bool known;                                   /* the loss is that of the whole step */
   bool joined;                                  /* the last piece has several slices, whose losses are the model's */
 };
 
@@ -124,7 +125,7 @@ void brim_reduce_begin(brim_reduce *r) {
     brim_slice_sums_begin(r->tree);
   r->result = (brim_reduced){0};
   r->asked_count = 0;
-  r->joined = false;
+  r->joined = r->known = false;
 }
 
 /* Those of the forward that was queued last. */
@@ -141,8 +142,9 @@ static int next_slices(brim_reduce *r, const brim_batch *part, int32_t first, br
   if (!r->tree->joins)
     BRIM_TRY(brim_slice_sums_cut(r->tree, part, first, piece, err));
   brim_slice_sums_next(r->tree, piece->slices[0]);
-  r->joined = piece->slices[0] != piece->slices[piece->count - 1];
-  *slice = r->joined ? -1 : piece->slices[0];
+  const bool several = piece->slices[0] != piece->slices[piece->count - 1];
+  r->joined = several && !r->how.host_losses;
+  *slice = several ? -1 : piece->slices[0];
   return BRIM_OK;
 }
 
@@ -157,7 +159,8 @@ int brim_reduce_part(brim_reduce *r, const brim_batch *part, bool last, int32_t 
     BRIM_TRY(next_slices(r, part, *first, piece, &slice, err));
     brim_overlapped_sum_early(&r->overlap);
   }
-  r->asked[r->asked_count++] = slice;
+  if (!r->how.host_losses)
+    r->asked[r->asked_count++] = slice;
   *first += piece->count;
   return BRIM_OK;
 }
@@ -169,6 +172,17 @@ void brim_reduce_losses(brim_reduce *r, const double *losses, int32_t count) {
       brim_slice_sums_note(r->tree, r->asked[i], losses[i]);
   }
   r->asked_count = 0;
+}
+
+void brim_reduce_loss(brim_reduce *r, int32_t slice, double loss) {
+  r->result.loss += loss;
+  if (slice >= 0)
+    brim_slice_sums_note(r->tree, slice, loss);
+}
+
+void brim_reduce_loss_of_all(brim_reduce *r, double loss) {
+  r->result.loss = loss;
+  r->known = true;
 }
 
 bool brim_reduce_needs_losses(const brim_reduce *r) {
@@ -200,7 +214,8 @@ static int decide(brim_reduce *r, int status, brim_error *err) {
   ended(r, since, &r->result.waited);
   if (summed)
     return status ? status : summed;
-  r->result.loss = shared[0];
+  if (!r->known)
+    r->result.loss = shared[0];
   r->result.cancel = shared[3] > 0.0;
   return brim_group_decide(status, shared[1], shared[2], err);
 }
