@@ -39,7 +39,7 @@ except ImportError:
     print("torch is not installed: the loader is left out")
     raise SystemExit(0)
 
-dataset = [{"input_ids": rows[i]["ids"].tolist(), "label": rows[i]["label"]} for i in range(len(rows))]  # any map-style dataset
+dataset = list(rows)  # any map-style dataset
 sampler = brim.torch.BatchSampler([len(r["input_ids"]) for r in dataset], batch_size=args.batch_size, batching="sorted")
 loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=brim.torch.Collator(tokenizer), num_workers=2)
 for epoch in range(2):

@@ -48,7 +48,11 @@ class Stream:
         self._loaded: str | None = None
         self._open()  # wrong options and missing files are refused here
 
-    def __reduce__(self):
+    def __repr__(self) -> str:
+        named = ", ".join(self._files[:2]) + (", ..." if len(self._files) > 2 else "")
+        return f"Stream({named}, epochs={self.epochs}, window={self._options['window']})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
         options = {**self._options, "epochs": self.epochs, "weights": self._weights}
         return _reopen, (self._files, self.tokenizer, self.labels, options, self._saved())
 
@@ -89,7 +93,7 @@ class Stream:
                 return
             epoch, batches = feed.place
             yield Batch(core, pad_id=self.tokenizer.pad_id, values=values, labelled=self._options["need_label"],
-                        types=self.tokenizer.uses_type_ids, epoch=epoch, index=max(batches - 1, 0))
+                        types=self.tokenizer.uses_type_ids, layout=self.tokenizer.layout, epoch=epoch, index=max(batches - 1, 0))
 
     def state_dict(self) -> dict[str, Any]:
         """Where the consumer stands, as JSON-able values; after a finished pass, the beginning of the next."""

@@ -93,8 +93,8 @@ class Evaluation(dict, _Paged):
 
 def _decoded(dataset, tokenizer, row: int) -> tuple[str, None]:
     """What the model saw: of rows that cannot be asked for their texts again."""
-    here = row if row < len(dataset) and dataset[row]["origin"] == row else next(i for i in range(len(dataset)) if dataset[i]["origin"] == row)
-    return tokenizer.decode(dataset[here]["ids"].tolist()), None
+    here = row if row < len(dataset) and dataset.row(row)["origin"] == row else next(i for i in range(len(dataset)) if dataset.row(i)["origin"] == row)
+    return tokenizer.decode(dataset.row(here)["ids"].tolist()), None
 
 
 def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | None]) -> None:
@@ -105,7 +105,7 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
     text, pair = columns.get("text_column"), columns.get("pair_column")
     try:
         if dataset._words(0) is not None:
-            places = {dataset[i]["origin"]: i for i in range(len(dataset))}
+            places = {dataset.row(i)["origin"]: i for i in range(len(dataset))}
             for index, row in enumerate(rows):
                 judged.text(index, " ".join(dataset._words(places[row])[0]), None)
             return

@@ -32,16 +32,30 @@ class TokenPrediction(NamedTuple):
 
     @property
     def entities(self) -> list[tuple[str, int, int, str]]:
-        """(kind, first word, word after the last, their text) of each stretch of B-, I-, E- and S- labels, as seqeval finds them."""
-        found, begin, before = [], 0, "O"
-        for at, label in enumerate([*(name or "O" for name in self.labels), "O"]):
-            other = before[2:] != label[2:]
-            if before[0] != "O" and (before[0] in "ES" or label[0] in "BSO" or other):
-                found.append((before[2:], begin, at, " ".join(self.tokens[begin:at])))
-            if label[0] != "O" and (label[0] in "BS" or before[0] in "ESO" or other):
+        """(kind, first word, word after the last, their text) of each stretch of B-, I-, E- and S- labels (L- and U- of BILOU are the same),
+        as seqeval finds them. Of names without such a mark, words of one name that follow each other are one."""
+        found, begin, before, kind = [], 0, "O", ""
+        for at, (mark, name) in enumerate([*map(_entity_part, self.labels), ("O", "")]):
+            other = kind != name
+            if before != "O" and (before in "ES" or mark in "BSO" or other):
+                found.append((kind, begin, at, " ".join(self.tokens[begin:at])))
+            if mark != "O" and (mark in "BS" or before in "ESO" or other):
                 begin = at
-            before = label
+            before, kind = mark, name
         return found
+
+
+def _entity_part(label: str | None) -> tuple[str, str]:
+    """How a word stands in its entity (B, I, E, S; O: in none), and the entity's kind."""
+    if label is None or label == "O":
+        return "O", ""
+    if label[1:2] == "-" and label[0] in _MARKS:
+        return _MARKS[label[0]], label[2:]
+    return "I", label
+
+
+#: As seqeval has them; BILOU's last and unit are E and S.
+_MARKS = {"B": "B", "I": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 
 
 def _sigmoid(x: float) -> float:

@@ -220,7 +220,7 @@ def analyze(data, tokenizer=None, *, max_length: int | None = 512, batch_size: i
 
 # ---- folds -----------------------------------------------------------------------------------------------------------
 
-@dataclass
+@dataclass(repr=False)
 class FoldsResult(_Paged):
     """What training in folds came to: every row predicted by the model that has not seen it."""
 
@@ -229,6 +229,10 @@ class FoldsResult(_Paged):
     fold: Sequence[int]                     #: int32 [rows]: in which fold a row was held out
     logits: Any                             #: float32 [rows, outputs], out of fold
     averages: list[dict[str, Any]] = field(default_factory=list)  #: name, logits and metrics of each evaluation set, by all folds' models together
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {_number(value)}" for name, value in self.metrics.items() if isinstance(value, float) and name != "seconds")
+        return f"FoldsResult({len(self.folds)} folds, {len(self.fold):,} rows, {shown})"
 
     def _page(self):
         names = [n for n in self.metrics if n not in ("rows", "tokens", "slots", "seconds")]

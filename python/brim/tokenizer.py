@@ -1,13 +1,12 @@
 """Tokenizers: exactly the ids of Hugging Face's, at the speed of C."""
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import tempfile
 from typing import NamedTuple, Sequence
 
-from . import _core, hub as _hub, runtime as _runtime
+from . import _core, hub as _hub, layout as _layout, runtime as _runtime
 from .errors import UsageError
 
 
@@ -38,28 +37,16 @@ class Ragged(NamedTuple):
         return len(self.offsets) - 1
 
 
-def _read(folder: str, name: str) -> dict:
-    try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _of_files(files: dict[str, bytes], path: str, types: bool | None) -> "Tokenizer":
+def _of_files(files: dict[str, bytes], path: str, types: bool | None, layout: _layout.Layout | None) -> "Tokenizer":
     """A tokenizer whose files are in memory."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             pathlib.Path(folder, name).write_bytes(content)
         made = Tokenizer(folder)
         made._types = made.uses_type_ids if types is None else types
+        made._layout = layout or _layout.of_folder(path, made.pad_id) or made.layout
     made.path = path
     return made
-
-
-def _remake(path, files, types):
-    return _of_files(files, path, types)
 
 
 class Tokenizer:
@@ -74,12 +61,13 @@ class Tokenizer:
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, self.path)
         self._types: bool | None = None
+        self._layout: _layout.Layout | None = None
 
     def __reduce__(self):
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(folder)
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
-        return _remake, (self.path, files, self.uses_type_ids)
+        return _of_files, (files, self.path, self.uses_type_ids, self.layout)
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.path!r}, family={self.family!r}, vocab_size={self.vocab_size})"
@@ -106,11 +94,22 @@ class Tokenizer:
     def uses_type_ids(self) -> bool:
         """Models of this tokenizer take token_type_ids: what tokenizer_config.json or config.json beside it say, else WordPiece does."""
         if self._types is None:
-            folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
-            names = _read(folder, "tokenizer_config.json").get("model_input_names")
-            kind = _read(folder, "config.json").get("model_type")
+            names = _layout.read_json(self._folder, "tokenizer_config.json").get("model_input_names")
+            kind = _layout.read_json(self._folder, "config.json").get("model_type")
             self._types = "token_type_ids" in names if names else kind == "bert" if kind else self.family == "wordpiece"
         return self._types
+
+    @property
+    def _folder(self) -> str:
+        return self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+
+    @property
+    def layout(self) -> _layout.Layout:
+        """How models of this tokenizer number positions, and how far their local layers look: as config.json beside it says, or
+        tokenizer_config.json; where neither says, positions begin at 0."""
+        if self._layout is None:
+            self._layout = _layout.of_folder(self._folder, self.pad_id) or _layout.Layout()
+        return self._layout
 
     @property
     def fingerprint(self) -> int:
@@ -172,4 +171,4 @@ def _tokenizer(given, runtime) -> Tokenizer:
         else:
             raise UsageError(f"a tokenizer is a brim.Tokenizer, a folder, a name, or one of transformers, not a {type(given).__name__}")
         files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir() if file.is_file()}
-        return _of_files(files, str(getattr(given, "name_or_path", "") or type(given).__name__), None)
+        return _of_files(files, str(getattr(given, "name_or_path", "") or type(given).__name__), None, None)
