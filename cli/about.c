@@ -66,6 +66,8 @@ static int run_help(cli_call *cli) {
     cli_help_markdown(&out);
   else if (family)
     put_family(&out, a->operands[0]);
+  else if (!command && cli->values->manual)
+    cli_help_manual_overview(&out);
   else if (!command)
     cli_help_overview(&out);
   else if (cli->values->manual)
