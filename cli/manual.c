@@ -1,4 +1,4 @@
-/* manual.c: the option tables as manual pages and Markdown. */
+/* manual.c: the option tables as manual pages, Markdown and JSON. */
 #include "help.h"
 
 #include <ctype.h>
@@ -314,4 +314,36 @@ void cli_help_markdown(brim_text *out) {
     if (!cli_commands[i]->hidden)
       markdown_command(&p, cli_commands[i], out);
   markdown_shared(&p, out);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------- */
+
+static void json_option(brim_json_writer *json, const cli_option *option) {
+  static const char *const kinds[] = {[CLI_FLAG] = "flag", [CLI_INTEGER] = "integer", [CLI_REAL] = "real",
+                                      [CLI_TEXT] = "text", [CLI_CHOICE] = "choice",   [CLI_LIST] = "list"};
+  brim_json_open_object(json, NULL);
+  brim_json_put_string(json, "name", option->name);
+  brim_json_put_string(json, "also", option->aliases);
+  brim_json_put_string(json, "kind", kinds[option->kind]);
+  brim_json_put_string(json, "value", option->value);
+  brim_json_put_string(json, "default", option->shown ? option->shown : option->fallback);
+  brim_json_put_bool(json, "constant", !option->shown && option->fallback);
+  brim_json_put_string(json, "help", option->help);
+  brim_json_close_object(json);
+}
+
+void cli_help_json(brim_text *out) {
+  cli_option options[CLI_OPTION_LIMIT];
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  for (int i = 0; cli_commands[i]; i++) {
+    brim_json_open_array(&json, cli_commands[i]->name);
+    cli_join(cli_commands[i]->options, options);
+    for (const cli_option *option = options; option->kind != CLI_END; option++)
+      if (option->kind != CLI_GROUP)
+        json_option(&json, option);
+    brim_json_close_array(&json);
+  }
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
 }

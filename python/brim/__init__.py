@@ -8,8 +8,10 @@
 ``brim.data`` puts brim's tokenizers and batches in front of any other model, ``brim.torch`` has the pieces that fit into torch's loaders.
 """
 import importlib
+import inspect
+from typing import Any
 
-from . import _core, data, errors, hub
+from . import _core, data, errors, hub, keywords
 from .device import to
 from .data import Batch, Batches, Dataset, Labels, Plan, Stream, restore_order
 from .errors import STOP, Error
@@ -25,7 +27,21 @@ __all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "Encoding", 
            "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "to", "train", "train_events"]
 
 
-def __getattr__(name: str):
+def _tell(function: Any, options: Any) -> None:
+    """Lets help() and notebooks, which look at the function, know of the options that it takes by name."""
+    signature = inspect.signature(function)
+    named = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name, kind in options.__annotations__.items()
+            if getattr(kind, "__forward_arg__", kind) != "Any" and name not in signature.parameters]
+    function.__signature__ = signature.replace(parameters=[*named, *more])
+    if function.__doc__:
+        function.__doc__ = f"{function.__doc__.rstrip()}\n\n    {options.__doc__}"
+
+
+_tell(train, keywords.TrainOptions)
+
+
+def __getattr__(name: str) -> Any:
     """``brim.torch`` is there when it is first asked for: torch takes its time to import."""
     if name == "torch":
         try:
@@ -41,5 +57,5 @@ _HERE = {"Trainer": "brim.train(model, rows) trains", "TrainingArguments": "brim
          "AutoModelForSequenceClassification": "brim.Model(folder) opens every kind"}
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

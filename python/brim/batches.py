@@ -23,6 +23,14 @@ class Batch:
     torch.from_dlpack.
     """
 
+    pad_id: int
+    values: bool
+    labelled: bool
+    types: bool
+    layout: Layout
+    epoch: int
+    index: int
+
     __slots__ = ("_core", "pad_id", "values", "labelled", "types", "layout", "epoch", "index")
 
     def __init__(self, core: Any, *, pad_id: int, values: bool, labelled: bool, types: bool, layout: Layout, epoch: int, index: int):
@@ -35,7 +43,7 @@ class Batch:
     def __len__(self) -> int:
         return self._core.count
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         core = self._core
         arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places, core.token_labels)
         numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows)
@@ -172,7 +180,7 @@ class Batch:
         return torches.tensors(to.kept_apart(torches.tensors(self.ragged(to.layout))), device=device, pin_memory=pin_memory)
 
 
-def _flat(values):
+def _flat(values: Any) -> Any:
     """The numbers of an array of one or two dimensions, in one."""
     return values if len(values.shape) == 1 else [one for row in values for one in row]
 
@@ -188,12 +196,12 @@ class Plan:
     ``plan[i]`` is a dict: step, rank, rows (int64), width (0 when ragged), tokens, slots, step_rows.
     """
 
-    def __init__(self, lengths, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime=None, **options):
+    def __init__(self, lengths: Any, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime: Any = None, **options: Any):
         self.rank = rank
         self._made = (lengths, epoch, rows_for, options)
         self._core = _core.plan(runtime or _runtime.default(), lengths, dict(options), epoch, rows_for)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         lengths, epoch, rows_for, options = self._made
         return _remake_plan, (lengths, epoch, self.rank, rows_for, options)
 
@@ -236,6 +244,9 @@ class Batches:
     world_size: this process's part; every rank gets the same number of batches, of nearly equal cost.
     """
 
+    dataset: Dataset
+    rank: int
+
     def __init__(self, dataset: Dataset, *, batching: str = "random", padding: str = "none", batch_size: int | None = None,
                  max_tokens: int | None = None, max_rows: int | None = None, max_length: int | None = None, seed: int = 42,
                  rank: int = 0, world_size: int = 1, drop_last: bool = False, pad_to_multiple_of: int | None = None,
@@ -257,8 +268,8 @@ class Batches:
                          "oversize": oversize, "tail": tail}
         self._epoch = 0        # of the next iter()
         self._start = 0        # its first batch
-        self._running = None   # the iterator that state_dict speaks of
-        self._planned = None   # (epoch, plan)
+        self._running: _BatchIterator | None = None  # the iterator that state_dict speaks of
+        self._planned: tuple[int, Plan] | None = None  # (epoch, plan)
         self.plan(0)           # wrong options are refused here
 
     def __repr__(self) -> str:
@@ -340,10 +351,10 @@ class _BatchIterator:
             self._plan = self.batches.plan(self.epoch)
         return self._plan
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_plan": None}
 
-    def __iter__(self):
+    def __iter__(self) -> _BatchIterator:
         return self
 
     def __len__(self) -> int:

@@ -4,14 +4,18 @@ from __future__ import annotations
 import array
 import operator
 import os
-from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, overload
+from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
 from . import _core, rows as _rows, runtime as _runtime
 from .batches import Batches
 from .errors import UsageError
+from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels
 from .layout import Layout
 from .tokenizer import Tokenizer, _tokenizer
+
+#: A file, or several; globs and folders too.
+Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def _where(where) -> list[tuple[str, str]]:
@@ -27,6 +31,9 @@ def _skips(missing_label: str) -> bool:
 class Dataset:
     """Rows in memory, encoded once. Immutable; may be shared between threads, and by processes that are forked."""
 
+    tokenizer: Tokenizer | None
+    pad_id: int
+
     def __init__(self, core: Any, tokenizer: Tokenizer | None, runtime: Any, *, pad_id: int = 0, types: bool | None = None):
         self._core, self.tokenizer, self._runtime = core, tokenizer, runtime
         self._facts = core.facts()
@@ -39,13 +46,13 @@ class Dataset:
     # ---- where rows come from ------------------------------------------------------------------------------------
 
     @classmethod
-    def from_files(cls, files, tokenizer: Tokenizer, *, max_length: int | None = None, labels: Labels | Sequence[str] | None = None,
+    def from_files(cls, files: Files, tokenizer: Tokenizer, *, max_length: int | None = None, labels: Labels | Sequence[str] | None = None,
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
                    where: dict[str, str] | None = None, skip_damaged: bool = False, missing_label: str = "error", delimiter: str | None = None,
-                   cache: str | os.PathLike | None = None,
+                   cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True,
-                   progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
+                   progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
@@ -73,12 +80,12 @@ class Dataset:
         return cls(core, tokenizer, runtime)
 
     @classmethod
-    def from_csv(cls, files, tokenizer: Tokenizer, **options) -> "Dataset":
+    def from_csv(cls, files: Files, tokenizer: Tokenizer, **options: Unpack[FileOptions]) -> "Dataset":
         """``from_files`` with format="csv"."""
         return cls.from_files(files, tokenizer, format="csv", **options)
 
     @classmethod
-    def from_jsonl(cls, files, tokenizer: Tokenizer, **options) -> "Dataset":
+    def from_jsonl(cls, files: Files, tokenizer: Tokenizer, **options: Unpack[FileOptions]) -> "Dataset":
         """``from_files`` with format="jsonl"."""
         return cls.from_files(files, tokenizer, format="jsonl", **options)
 
@@ -86,7 +93,7 @@ class Dataset:
     def from_texts(cls, texts: Sequence[str | bytes], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes] | None = None,
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
-                   missing_label: str = "error", runtime=None) -> "Dataset":
+                   missing_label: str = "error", runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None."""
@@ -105,7 +112,7 @@ class Dataset:
         return cls(core, tokenizer, runtime)
 
     @classmethod
-    def from_iterable(cls, rows: Iterable[Any], tokenizer: Tokenizer, **options) -> "Dataset":
+    def from_iterable(cls, rows: Iterable[Any], tokenizer: Tokenizer, **options: Unpack[TextOptions]) -> "Dataset":
         """Rows as str, as (text, label), as (text, pair, label), or as dicts with text, text_pair and label."""
         return cls._of_columns(_rows.of_rows(rows), tokenizer, **options)
 
@@ -114,10 +121,10 @@ class Dataset:
         return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=mapping or columns.names, **options)
 
     @classmethod
-    def from_arrow(cls, table, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
+    def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
-                   special_tokens: bool = True, missing_label: str = "error", runtime=None) -> "Dataset":
+                   special_tokens: bool = True, missing_label: str = "error", runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
@@ -138,8 +145,8 @@ class Dataset:
         return cls(core, tokenizer, runtime)
 
     @classmethod
-    def of(cls, data, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
-           text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, **options) -> "Dataset":
+    def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
+           text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, **options: Any) -> "Dataset":
         """Whatever holds rows: a Dataset, files, a table (datasets, pandas, polars, pyarrow), a dict of columns, a list of dicts, of
         (text, label) or (text, pair, label), of texts.
 
@@ -194,8 +201,8 @@ class Dataset:
         return self._core.words(row)
 
     @classmethod
-    def from_ids(cls, ids: Sequence[int] | Sequence[Sequence[int]], offsets: Sequence[int] | None = None, *, type_ids=None, labels=None,
-                 mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime=None) -> "Dataset":
+    def from_ids(cls, ids: Sequence[int] | Sequence[Sequence[int]], offsets: Sequence[int] | None = None, *, type_ids: Any = None, labels: Any = None,
+                 mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime: Any = None) -> "Dataset":
         """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
         values."""
         runtime = runtime or _runtime.default()
@@ -377,12 +384,12 @@ class Dataset:
             begins.append(len(text))
         return numbers, labels or None, bytes(text), begins
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts())
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
-    def batches(self, **options) -> "Batches":
+    def batches(self, **options: Unpack[BatchOptions]) -> Batches:
         """Batches of these rows; see ``Batches``."""
         return Batches(self, **options)
 

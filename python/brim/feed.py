@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Sequence, Unpack
 
 from . import _core, rows as _rows, runtime as _runtime
 from .batches import Batch
+from .dataset import Files
 from .errors import UsageError
+from .keywords import PlanOptions
 from .labels import Labels, _labels
 from .tokenizer import Tokenizer
 
@@ -23,11 +25,15 @@ class Stream:
     there. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
     """
 
-    def __init__(self, files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, task: str | None = None,
+    tokenizer: Tokenizer
+    labels: Labels | None
+    epochs: int | None
+
+    def __init__(self, files: Files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, task: str | None = None,
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, runtime=None, **plan):
+                 repeat: bool = False, skip_damaged: bool = False, runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
         if task == "tokens" and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
@@ -145,6 +151,6 @@ def _reopen(files, tokenizer, labels, options, state):
     return stream
 
 
-def stream(files, tokenizer: Tokenizer, **options) -> Stream:
+def stream(files: Files, tokenizer: Tokenizer, **options: Any) -> Stream:
     """See ``Stream``."""
     return Stream(files, tokenizer, **options)

@@ -35,7 +35,7 @@ def _ratio(above: int, below: int) -> float:
     return above / below if below else math.nan
 
 
-class Evaluation(dict, _Paged):
+class Evaluation(dict[str, Any], _Paged):
     """Metrics of labelled rows as a dict, with what they come from. In a notebook it shows the pictures of a run's report; ``page(path)``
     writes them.
 
@@ -43,11 +43,13 @@ class Evaluation(dict, _Paged):
     ids; probabilities of the predicted class and of the right one). Other tasks: {"logits"}, [rows, outputs]. None in what a training keeps.
     """
 
-    def __init__(self, metrics: dict[str, Any], judged, rows: dict[str, Any] | None = None):
+    rows: dict[str, Any] | None
+
+    def __init__(self, metrics: dict[str, Any], judged: Any, rows: dict[str, Any] | None = None):
         super().__init__(metrics)
         self._judged, self.rows, self._found = judged, rows, None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
     def _facts(self) -> dict[str, Any]:

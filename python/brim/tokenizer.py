@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import pathlib
 import tempfile
-from typing import NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from . import _core, hub as _hub, layout as _layout, runtime as _runtime
 from .errors import UsageError
@@ -13,12 +13,12 @@ from .errors import UsageError
 class Encoding(NamedTuple):
     """One text (or pair). Arrays convert without a copy: ``numpy.asarray(e.ids)``, ``torch.from_dlpack(e.ids)``."""
 
-    ids: "_core.Array"       #: int32 [length]
-    type_ids: "_core.Array"  #: uint8 [length]
+    ids: _core.Array       #: int32 [length]
+    type_ids: _core.Array  #: uint8 [length]
     lost: int                #: tokens that truncation cut off
-    spans: "_core.Array | None" = None    #: int32 [length, 2]: bytes of the UTF-8 text that the token comes from; 0, 0 if special
-    words: "_core.Array | None" = None    #: int32 [length]: number of the word; -1 if special
-    sources: "_core.Array | None" = None  #: int32 [length]: 0 the text, 1 the pair, -1 special
+    spans: _core.Array | None = None    #: int32 [length, 2]: bytes of the UTF-8 text that the token comes from; 0, 0 if special
+    words: _core.Array | None = None    #: int32 [length]: number of the word; -1 if special
+    sources: _core.Array | None = None  #: int32 [length]: 0 the text, 1 the pair, -1 special
 
     @property
     def length(self) -> int:
@@ -28,9 +28,9 @@ class Encoding(NamedTuple):
 class Ragged(NamedTuple):
     """Many texts, end to end: row ``i`` is ``ids[offsets[i]:offsets[i + 1]]``."""
 
-    ids: "_core.Array"       #: int32 [tokens]
-    offsets: "_core.Array"   #: int64 [rows + 1]
-    type_ids: "_core.Array"  #: uint8 [tokens]
+    ids: _core.Array       #: int32 [tokens]
+    offsets: _core.Array   #: int64 [rows + 1]
+    type_ids: _core.Array  #: uint8 [tokens]
     lost: int                #: tokens that truncation cut off
 
     def __len__(self) -> int:
@@ -56,14 +56,16 @@ class Tokenizer:
     Immutable; may be shared between threads. Anything in the file that brim does not know is an error that names it.
     """
 
-    def __init__(self, path: str | os.PathLike, *, revision: str | None = None, runtime=None):
+    path: str
+
+    def __init__(self, path: str | os.PathLike[str], *, revision: str | None = None, runtime: Any = None):
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, self.path)
         self._types: bool | None = None
         self._layout: _layout.Layout | None = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(folder)
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
@@ -127,7 +129,7 @@ class Tokenizer:
         return self._core.added(pair)
 
     @staticmethod
-    def _options(max_length, special_tokens, truncation, truncation_side):
+    def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         if truncation_side not in ("left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
@@ -152,7 +154,7 @@ class Tokenizer:
         """The text of ids, as the file's decoder says."""
         return self._core.decode(ids, skip_special_tokens)
 
-    def save(self, folder: str | os.PathLike) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the tokenizer's files, and a tokenizer.json where there was none."""
         self._core.save(os.fspath(folder))
 

@@ -239,8 +239,11 @@ class BatchSampler(_data.Sampler[list[int]]):
     with num_workers=0; with workers, count the batches you took and pass them to ``state_dict(taken)``.
     """
 
-    def __init__(self, lengths: Sequence[int], *, rank: int | None = None, world_size: int | None = None, seed: int = 42,
-                 padding: str = "longest", batching: str = "random", **options):
+    lengths: Sequence[int] | _core.Array
+    rank: int
+
+    def __init__(self, lengths: Sequence[int] | _core.Array, *, rank: int | None = None, world_size: int | None = None, seed: int = 42,
+                 padding: str = "longest", batching: str = "random", **options: Any):
         rank_now, size_now = _process()
         self.lengths = lengths
         self.rank = rank_now if rank is None else rank
@@ -302,6 +305,12 @@ class Collator:
     input_ids: int64 [rows, width] with -100 on padding, or [1, tokens]. Other features go along: numbers as [rows], lists as long as
     input_ids as those, other lists as [rows, their length]; ``leave_out`` names those that shall not.
     """
+
+    pad_id: int
+    padding: str
+    max_length: int | None
+    multiple: int
+    leave_out: frozenset[str]
 
     def __init__(self, tokenizer: Any = None, *, pad_id: int | None = None, padding: str = "longest", max_length: int | None = None,
                  pad_to_multiple_of: int | None = None, for_attention: str | None = None, model: Any = None, leave_out: Sequence[str] = ()):
