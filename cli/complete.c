@@ -128,12 +128,11 @@ static void put_rules(brim_text *out) {
 }
 
 static void complete_bash(brim_text *out) {
-  brim_text_string(out,
-                   "_brim() {\n"
-                   "  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} place=$COMP_CWORD\n"
-                   "  local command=${COMP_WORDS[1]} second=${COMP_WORDS[2]} kind= list= options= more=\n"
-                   "  [ \"$word\" = = ] && word=  # --option=WORD comes as three\n"
-                   "  [ \"$previous\" = = ] && previous=${COMP_WORDS[COMP_CWORD-2]}\n");
+  brim_text_string(out, "_brim() {\n"
+                        "  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} place=$COMP_CWORD\n"
+                        "  local command=${COMP_WORDS[1]} second=${COMP_WORDS[2]} kind= list= options= more=\n"
+                        "  [ \"$word\" = = ] && word=  # --option=WORD comes as three\n"
+                        "  [ \"$previous\" = = ] && previous=${COMP_WORDS[COMP_CWORD-2]}\n");
   put_rules(out);
   brim_text_string(out, "  COMPREPLY=()\n"
                         "  if [ \"${word#-}\" != \"$word\" ] && [ -n \"$options\" ]; then\n"
@@ -206,7 +205,8 @@ static void fish_option(const cli_command *command, const cli_option *option, br
 static void fish_name(const cli_command *command, brim_text *out) {
   const char *second = strchr(command->name, ' ');
   if (second)
-    brim_text_printf(out, "complete -c brim -n '__brim_at inspect; and test (count (commandline -opc)) -eq 2' -a %s -d ", second + 1);
+    brim_text_printf(out, "complete -c brim -n '__brim_at inspect; and test (count (commandline -opc)) -eq 2' -a %s -d ",
+                     second + 1);
   else
     brim_text_printf(out, "complete -c brim -n '__brim_first' -a %s -d ", command->name);
   fish_quoted(out, command->summary);
@@ -217,7 +217,8 @@ static void complete_fish(brim_text *out) {
   cli_option options[CLI_OPTION_LIMIT];
   brim_text_string(out, "function __brim_first\n  test (count (commandline -opc)) -eq 1\nend\n"
                         "function __brim_at\n  set -l given (commandline -opc)\n"
-                        "  test \"$given[2]\" = \"$argv[1]\"; and begin\n    test (count $argv) -eq 1; or test \"$given[3]\" = \"$argv[2]\"\n  end\nend\n"
+                        "  test \"$given[2]\" = \"$argv[1]\"; and begin\n    test (count $argv) -eq 1; or test \"$given[3]\" = "
+                        "\"$argv[2]\"\n  end\nend\n"
                         "complete -c brim -n '__brim_first; or __brim_at inspect' -f\n"
                         "complete -c brim -n '__brim_first' -a inspect -d 'look inside'\n");
   for (int i = 0; cli_commands[i]; i++) {

@@ -94,9 +94,9 @@ const char *const cli_examples = "brim analyze -t MiniLM --max-length 400 review
                                  "brim predict --model run new.csv -o predictions.jsonl\n";
 
 const cli_wish cli_purposes[] = {{"Look at data", " analyze plan tokenize shard "},
-                {"Train", " train compare report "},
-                {"Use a model", " evaluate predict "},
-                {"Look inside", " doctor inspect model inspect program inspect gradients inspect trajectory "},
+                                 {"Train", " train compare report "},
+                                 {"Use a model", " evaluate predict "},
+                                 {"Look inside", " doctor inspect model inspect program inspect gradients inspect trajectory "},
                                  {"Help", " completion help version "},
                                  {NULL, NULL}};
 

@@ -189,8 +189,8 @@ static PyObject *padded(PyObject *object, PyObject *args) {
   return Py_BuildValue("(NNN)", ids, mask, types);
 }
 
-/* flat(pad_id) -> (input_ids, token_type_ids, position_ids), 64 bits, [1, tokens]. Positions begin at 0; pad_id >= 0: at pad_id + 1,
- * and that id, which has no place of its own, is at pad_id, as RoBERTa numbers them. */
+/* flat(pad_id) -> (input_ids, token_type_ids, position_ids), 64 bits, [1, tokens]. Positions begin at 0; pad_id >= 0: at pad_id +
+ * 1, and that id, which has no place of its own, is at pad_id, as RoBERTa numbers them. */
 static PyObject *flat(PyObject *object, PyObject *args) {
   core_batch *self = (core_batch *)object;
   const brim_batch *b = &self->batch;
