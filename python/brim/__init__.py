@@ -42,15 +42,16 @@ _tell(train, keywords.TrainOptions)
 
 
 def __getattr__(name: str) -> Any:
-    """``brim.torch`` is there when it is first asked for: torch takes its time to import."""
-    if name == "torch":
+    """``brim.torch`` and ``brim.sklearn`` are there when they are first asked for: what they import takes its time."""
+    if name in _LATER:
         try:
-            return importlib.import_module("brim.torch")
+            return importlib.import_module(f"brim.{name}")
         except ModuleNotFoundError as missing:
-            raise AttributeError("brim.torch needs torch: pip install torch") from missing
+            raise AttributeError(f"brim.{name} needs {_LATER[name]}: pip install {_LATER[name]}") from missing
     raise AttributeError(f"module 'brim' has no attribute {name!r}" + (f": {_HERE[name]}" if name in _HERE else ""))
 
 
+_LATER = {"torch": "torch", "sklearn": "scikit-learn"}
 _HERE = {"Trainer": "brim.train(model, rows) trains", "TrainingArguments": "brim.train takes them as keywords, or a TrainingArguments as args",
          "pipeline": 'brim.Model(folder).predict("a text") labels', "load_dataset": "brim.train takes what datasets.load_dataset gives",
          "AutoModel": "brim.Model(folder) opens every kind", "AutoTokenizer": "brim.Tokenizer(folder) opens every kind",

@@ -246,7 +246,7 @@ class Dataset:
         words = self._core.words(self._place(row))
         if words is not None and words[2] is not None:
             found["labels"] = words[2]
-        elif label == label and self._core.labels() is not None:
+        elif isinstance(label, list) or label == label:
             found["labels"] = label if self._values else int(label)
         return found
 
