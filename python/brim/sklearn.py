@@ -157,7 +157,8 @@ class TextClassifier(ClassifierMixin, _Estimator):
 
     def predict(self, X: Any) -> Any:
         """Of each row a class, as y had it."""
-        return self.classes_[self._logits(X).argmax(axis=1)]
+        best = self._logits(X).argmax(axis=1)
+        return self.classes_[best]
 
 
 class TextRegressor(RegressorMixin, _Estimator):
