@@ -88,7 +88,8 @@ const char *const cli_notes =
     "Data is .csv, .tsv, .jsonl, .json or .txt, plain or packed (.gz, .zst, .xz, .bz2); several files, globs, or - for standard "
     "input.\n"
     "Results go to standard output, progress to standard error.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first).\n";
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first), 143 after SIGTERM, 129 after "
+    "SIGHUP.\n";
 const char *const cli_examples = "brim analyze -t MiniLM --max-length 400 reviews.csv --html reviews.html\n"
                                  "brim train --model MiniLM --train reviews.csv --output run\n"
                                  "brim predict --model run new.csv -o predictions.jsonl\n";

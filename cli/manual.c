@@ -87,7 +87,8 @@ void cli_help_manual(const cli_command *command, brim_text *out) {
   }
   brim_text_string(out, ".SH EXAMPLE\n.nf\n");
   roff(out, command->example);
-  brim_text_string(out, "\n.fi\n.SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 130 interrupted.\n");
+  brim_text_string(out,
+                   "\n.fi\n.SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).\n");
 }
 
 void cli_help_manual_overview(brim_text *out) {
