@@ -1,4 +1,4 @@
-/* manual.c: the option tables as manual pages, Markdown and JSON. */
+/* manual.c: the option lists as manual pages, Markdown and JSON. */
 #include "help.h"
 
 #include <ctype.h>
