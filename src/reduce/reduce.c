@@ -18,12 +18,11 @@ static const brim_reduce_way alone = {.name = "alone"};
 static const brim_reduce_way *const ways[] = {&brim_reduce_devices, &brim_reduce_shards, &brim_reduce_messages};
 
 uint64_t brim_reduce_memory(const brim_reduce_how *how, bool cut) {
-  return how->plan->slices > 0 ? brim_slice_sums_memory(how->model, how->group, how->plan, cut) : 0;
+  return how->plan->slices > 0 ? brim_slice_sums_memory(how, cut) : 0;
 }
 
 static int open_tree(brim_reduce *r, brim_error *err) {
-  const brim_reduce_how *how = &r->how;
-  return how->plan->slices > 0 ? brim_slice_sums_open(how->runtime, how->model, how->group, how->plan, &r->tree, err) : BRIM_OK;
+  return r->how.plan->slices > 0 ? brim_slice_sums_open(&r->how, &r->tree, err) : BRIM_OK;
 }
 
 static int open_way(brim_reduce *r, brim_error *err) {
@@ -98,6 +97,7 @@ void brim_reduce_begin(brim_reduce *r) {
     brim_slice_sums_begin(r->tree);
   r->result = (brim_reduced){0};
   r->asked_count = 0;
+  r->known = false;
 }
 
 int brim_reduce_part(brim_reduce *r, const brim_batch *part, bool last, int32_t *first, brim_batch *piece, brim_error *err) {
@@ -105,7 +105,8 @@ int brim_reduce_part(brim_reduce *r, const brim_batch *part, bool last, int32_t 
   if (r->tree)
     BRIM_TRY(brim_slice_sums_next(r->tree, part, *first, piece, err));
   const bool one = r->tree && piece->slices[0] == piece->slices[piece->count - 1];
-  r->asked[r->asked_count++] = one ? piece->slices[0] : -1;
+  if (!r->how.host_losses)
+    r->asked[r->asked_count++] = one ? piece->slices[0] : -1;
   *first += piece->count;
   if (last && *first == part->count && r->way->last)
     r->way->last(r);
@@ -119,6 +120,17 @@ void brim_reduce_losses(brim_reduce *r, const double *losses, int32_t count) {
       brim_slice_sums_note(r->tree, r->asked[i], losses[i]);
   }
   r->asked_count = 0;
+}
+
+void brim_reduce_loss(brim_reduce *r, int32_t slice, double loss) {
+  r->result.loss += loss;
+  if (slice >= 0)
+    brim_slice_sums_note(r->tree, slice, loss);
+}
+
+void brim_reduce_loss_of_all(brim_reduce *r, double loss) {
+  r->result.loss = loss;
+  r->known = true;
 }
 
 bool brim_reduce_needs_losses(const brim_reduce *r) {
@@ -149,7 +161,8 @@ static int decide(brim_reduce *r, int status, brim_error *err) {
   ended(r, since, &r->result.waited);
   if (summed)
     return status ? status : summed;
-  r->result.loss = shared[0];
+  if (!r->known)
+    r->result.loss = shared[0];
   r->result.cancel = shared[3] > 0.0;
   return brim_group_decide(status, shared[1], shared[2], err);
 }

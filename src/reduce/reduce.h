@@ -21,6 +21,7 @@ typedef struct brim_reduce_how {
   const brim_group *group;
   const brim_plan_options *plan; /* of training: its slices, and what cuts them */
   brim_profile *profile;         /* or NULL */
+  bool host_losses;              /* pieces have no losses of the model's */
 } brim_reduce_how;
 
 /* Bytes beside those of the model; `cut`: of steps that a limit of memory cuts into smaller parts. */
@@ -47,6 +48,10 @@ int brim_reduce_part(brim_reduce *reduce, const brim_batch *part, bool last, int
                      brim_error *err) BRIM_CHECK;
 /* The losses of pieces since the last call, in their order: shares of the step's mean loss. */
 void brim_reduce_losses(brim_reduce *reduce, const double *losses, int32_t count);
+/* Instead, with how->host_losses: the share of one slice of a piece (slice < 0: of the piece, which has none); or the loss of the
+ * whole step, where every rank has it. */
+void brim_reduce_loss(brim_reduce *reduce, int32_t slice, double loss);
+void brim_reduce_loss_of_all(brim_reduce *reduce, double loss);
 /* Whether brim_reduce_finish decides by the losses, so that it needs all of them; else they may be asked for after the update. */
 bool brim_reduce_needs_losses(const brim_reduce *reduce);
 /* All ranks meet here, whatever their status is, and get one decision: BRIM_OK, or a failure or cancellation of one of them.

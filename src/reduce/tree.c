@@ -31,6 +31,7 @@ struct brim_slice_sums {
   int32_t names[BRIM_MOST_SLICES], count;
   int32_t owners[BRIM_MOST_SLICES]; /* of all ranks' sums, once they are known: as those of brim_tree_sum */
   int32_t places[BRIM_MOST_SLICES];
+  bool host_losses; /* somebody else notes them */
   bool joins;       /* the model computes several slices at once */
   bool joined;      /* as it did last: their losses are the model's */
   bool whole;       /* no two sums of a rank meet: the last backward of a step completes its last sum */
@@ -74,8 +75,8 @@ static uint64_t memory_of(const brim_model *model, const brim_group *group, int3
   return slices > 0 ? (uint64_t)most_waiting(group, slices, how) * each : 0;
 }
 
-uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, const brim_plan_options *plan, bool cut) {
-  return memory_of(model, group, plan->slices, cut ? SLICE_BY_SLICE : way_of(model, plan));
+uint64_t brim_slice_sums_memory(const brim_reduce_how *how, bool cut) {
+  return memory_of(how->model, how->group, how->plan->slices, cut ? SLICE_BY_SLICE : way_of(how->model, how->plan));
 }
 
 static int take_buffers(brim_slice_sums *s, brim_error *err) {
@@ -92,20 +93,23 @@ static int take_buffers(brim_slice_sums *s, brim_error *err) {
   return s->waiting && s->shared ? BRIM_OK : BRIM_NOMEM(err);
 }
 
-int brim_slice_sums_open(brim_runtime *runtime, brim_model *model, const brim_group *group, const brim_plan_options *plan,
-                         brim_slice_sums **out, brim_error *err) {
+int brim_slice_sums_open(const brim_reduce_how *how, brim_slice_sums **out, brim_error *err) {
+  const brim_group *group = how->group;
+  const int32_t slices = how->plan->slices;
+  const way chosen = way_of(how->model, how->plan);
   *out = NULL;
-  BRIM_TRY(brim_features_fit(model, BRIM_FEATURE_HOST_MEMORY, err));
-  brim_slice_sums *s = brim_alloc_zero(runtime, sizeof *s);
+  BRIM_TRY(brim_features_fit(how->model, BRIM_FEATURE_HOST_MEMORY, err));
+  brim_slice_sums *s = brim_alloc_zero(how->runtime, sizeof *s);
   if (!s)
     return BRIM_NOMEM(err);
-  *s = (brim_slice_sums){.runtime = runtime,
-                         .model = model,
+  *s = (brim_slice_sums){.runtime = how->runtime,
+                         .model = how->model,
                          .group = group,
-                         .run = brim_slice_range_of(plan->slices, world_of(group), group->rank),
-                         .most = most_waiting(group, plan->slices, way_of(model, plan)),
-                         .joins = brim_model_joins_slices(model),
-                         .whole = way_of(model, plan) == ROOTS};
+                         .host_losses = how->host_losses,
+                         .run = brim_slice_range_of(slices, world_of(group), group->rank),
+                         .most = most_waiting(group, slices, chosen),
+                         .joins = brim_model_joins_slices(how->model),
+                         .whole = chosen == ROOTS};
   const int status = take_buffers(s, err);
   if (status)
     brim_slice_sums_close(s);
@@ -306,7 +310,7 @@ int brim_slice_sums_next(brim_slice_sums *s, const brim_batch *part, int32_t fir
   if (s->count > 0)
     take(s, s->count - 1);
   s->names[s->count++] = out->slices[0];
-  s->joined = out->slices[0] != out->slices[out->count - 1];
+  s->joined = !s->host_losses && out->slices[0] != out->slices[out->count - 1];
   return BRIM_OK;
 }
 

@@ -1,17 +1,16 @@
 /* tree.h: the gradient of a step, slice by slice, with the same bits for any number of ranks, whatever way they are added up. */
 #ifndef BRIM_REDUCE_TREE_H
 #define BRIM_REDUCE_TREE_H
-#include "brim/batch.h"
 #include "dist/tree.h"
 #include "model/run/gradient.h"
+#include "reduce/reduce.h"
 
 typedef struct brim_slice_sums brim_slice_sums;
 
 /* Bytes for a rank of a group; `cut`: where a limit of memory cuts steps into smaller parts. */
-uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, const brim_plan_options *plan, bool cut);
+uint64_t brim_slice_sums_memory(const brim_reduce_how *how, bool cut);
 /* The model is prepared for training; BRIM_E_UNSUPPORTED: its device has other memory than the host's. */
-int brim_slice_sums_open(brim_runtime *runtime, brim_model *model, const brim_group *group, const brim_plan_options *plan,
-                         brim_slice_sums **out, brim_error *err) BRIM_CHECK;
+int brim_slice_sums_open(const brim_reduce_how *how, brim_slice_sums **out, brim_error *err) BRIM_CHECK;
 void brim_slice_sums_close(brim_slice_sums *sums); /* NULL: nothing happens */
 
 /* ---- sums of this rank, that wait while it computes another one; the last one is the model's gradient */

@@ -35,6 +35,7 @@ struct brim_reduce {
   brim_slice_sums *tree; /* with plan->slices, whatever the way is */
   brim_reduced result;
   bool broken;                                  /* nobody is to be met any more */
+  bool known;                                   /* the loss is that of the whole step */
   int32_t asked[BRIM_MOST_QUEUED], asked_count; /* the slices of pieces without a loss so far; < 0: none, or several */
 };
 

@@ -15,13 +15,14 @@ static int open_reduce(brim_runtime *runtime, void *context, brim_error *err) {
   const brim_model_limits training = {.max_slots = 64, .max_sequences = 4, .max_length = 32, .training = true};
   const brim_plan_options plan = {.batch_size = 4, .slices = w->slices};
   const brim_group group = brim_group_single();
+  brim_reduce_how how = {.runtime = runtime, .group = &group, .plan = &plan};
   brim_model *model;
   brim_reduce *reduce = NULL;
   int status = brim_model_load(runtime, w->folder, &options, &model, err);
   if (!status)
     status = brim_model_prepare(model, &training, err);
   if (!status)
-    status = brim_reduce_open(&(brim_reduce_how){runtime, model, &group, &plan, NULL}, &reduce, err);
+    how.model = model, status = brim_reduce_open(&how, &reduce, err);
   if (status == BRIM_E_UNSUPPORTED && w->slices > 0 && !brim_model_is_host(model))
     status = BRIM_OK; /* there are none where memory is a device's */
   brim_reduce_close(reduce);
