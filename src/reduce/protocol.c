@@ -1,4 +1,4 @@
-/* reduce.c: which way gradients are added up, and a step's one decision. */
+/* protocol.c: the calls of reduce.h, in their order, whatever the way is. */
 #include "reduce/reduce.h"
 
 #include <math.h>
