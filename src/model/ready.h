@@ -10,13 +10,7 @@ typedef struct brim_ready_hook {
   void *context;
 } brim_ready_hook;
 
-/* Every backward from now on calls it, but for those whose operations a device takes at once; NULL: none does. Borrowed. Where
- * the device's memory is not the host's, what completes the gradient is queued then, and not done. */
+/* Every backward from now on tells, but for those whose operations a device takes at once; NULL: none does. Borrowed. Where the
+ * device's memory is not the host's, what completes the gradient is queued then, and not done. */
 void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready);
-
-/* The gradient but for its embeddings, from its end to its beginning, as backward completes it, in pieces of about 2 MB, of which
- * the last are smaller: call it with *range 0, until it is false; *range is its own to count with. */
-bool brim_gradient_next_dense(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
-/* Likewise the embeddings of a packed gradient (pending.h). */
-bool brim_gradient_next_embedding(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 #endif

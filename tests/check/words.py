@@ -27,7 +27,7 @@ PHRASES = {
 NAMES = {r"(?!proportion|_)\w*portion\b": "shard", r"\w*telling\w*": "ready", r"brim_partial\w*|partials": "pending", r"brim_heart_\w*": "heartbeat",
          r"\w*goes_on\w*": "accumulates, resumes", r"brim_\w*_lend\w*": "use_buffer",
          r"(?!brim_precision_is_narrow\b|brim_model_narrow_share\b|brim_(call|cuda|amx|avx512)_narrow\b|BRIM_CUDA_HAS_narrow\b)(brim|BRIM)_\w*narrow\w*|BRIM_\w*NARROW\w*": "half, dtype",
-         r"(brim|BRIM)(_\w+)?_(place|PLACE)s?\b": "position, offset, index",
+         r"(brim|BRIM)(_\w+)?(?<!_in)_(place|PLACE)s?\b": "position, offset, index",
          r"(?!brim_split_(step|kind)\b|BRIM_SPLIT_)(brim|BRIM)_(split|SPLIT)\w*": "scan",
          r"brim_(section|begin|normed|schedule)_parts?\b|brim_part_\w+|BRIM_PART_\w+": "section, piece, component",
          r"brim_(plain|avx2|avx512|amx|sum|declare|append|gradient_next)_tables?\b|brim_tables\w*": "ops, embedding"}
