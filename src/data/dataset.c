@@ -248,6 +248,33 @@ int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *len
   return BRIM_OK;
 }
 
+int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_error *err) {
+  const size_t width = (size_t)d->label_width;
+  uint64_t to = 0;
+  size_t next = 0;
+  BRIM_TRY(make_room(d, 0, false, true, false, err));
+  d->longest = 0;
+  for (uint64_t row = 0; row < d->rows; row++) {
+    if (next < count && rows[next] == row) {
+      d->token_count -= (uint64_t)d->lengths[row];
+      next++;
+      continue;
+    }
+    d->ids[to] = d->ids[row];
+    d->lengths[to] = d->lengths[row];
+    d->origins[to] = d->origins[row];
+    if (d->type_ids)
+      d->type_ids[to] = d->type_ids[row];
+    for (size_t i = 0; d->values && i < width; i++)
+      d->values[(size_t)to * width + i] = d->values[(size_t)row * width + i];
+    if (d->lengths[to] > d->longest)
+      d->longest = d->lengths[to];
+    to++;
+  }
+  d->rows = to;
+  return BRIM_OK;
+}
+
 static int32_t highest_id(const brim_dataset *d) {
   int32_t highest = -1;
   for (uint64_t row = 0; row < d->rows; row++)

@@ -117,27 +117,7 @@ int32_t brim_labels_width(const brim_labels *labels) {
   return brim_task_has_outcomes(labels->task) ? 1 : labels->count;
 }
 
-/* ---- what a label is -------------------------------------------------------------------------------------- */
-
-brim_label_text brim_label_read(const char *text, size_t length) {
-  const char *trimmed = text;
-  size_t left = length;
-  for (; left && (*trimmed == ' ' || *trimmed == '\t'); left--)
-    trimmed++;
-  while (left && (trimmed[left - 1] == ' ' || trimmed[left - 1] == '\t'))
-    left--;
-  brim_label_text label = {.kind = BRIM_LABEL_INTEGER, .text = trimmed, .length = left};
-  if (brim_number_integer(trimmed, left, &label.integer)) {
-    label.real = (double)label.integer;
-    return label;
-  }
-  bool pointed = memchr(trimmed, '.', left) || memchr(trimmed, 'e', left) || memchr(trimmed, 'E', left);
-  if (pointed && brim_number_real(trimmed, left, &label.real)) {
-    label.kind = BRIM_LABEL_DECIMAL;
-    return label;
-  }
-  return (brim_label_text){.kind = BRIM_LABEL_STRING, .text = text, .length = length};
-}
+/* ---- the class of a label --------------------------------------------------------------------------------- */
 
 static int32_t find_name(const brim_labels *labels, const char *name, size_t length) {
   for (int32_t i = 0; i < labels->count; i++)
@@ -146,17 +126,35 @@ static int32_t find_name(const brim_labels *labels, const char *name, size_t len
   return -1;
 }
 
-int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length) {
+/* The class of that value, where all names are plain numbers. */
+static int32_t find_value(const brim_labels *labels, const brim_label_text *label) {
+  int32_t found = -1;
+  for (int32_t i = 0; i < labels->count; i++) {
+    const brim_label_text name = brim_label_read(labels->names[i], strlen(labels->names[i]), BRIM_FORM_TEXT);
+    if (!name.plain)
+      return -1;
+    if (brim_label_equal(&name, label))
+      found = i;
+  }
+  return found;
+}
+
+int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length, char form) {
   if (!labels->names)
     return -1;
   int32_t id = find_name(labels, text, length);
-  brim_label_text label = brim_label_read(text, length);
-  if (id >= 0 || label.kind != BRIM_LABEL_INTEGER)
+  const brim_label_text label = brim_label_read(text, length, form);
+  if (id >= 0 || !label.plain)
     return id;
-  char digits[32];
-  int size = brim_number_format(digits, sizeof digits, "%lld", (long long)label.integer);
-  id = find_name(labels, digits, (size_t)size);
-  if (id < 0 && label.integer >= 0 && label.integer < labels->count && all_numbered(labels, "LABEL_"))
+  id = find_value(labels, &label);
+  if (id < 0 && label.fits && label.integer >= 0 && label.integer < labels->count && all_numbered(labels, "LABEL_"))
     id = (int32_t)label.integer;
   return id;
+}
+
+int brim_labels_none(const brim_labels *labels) {
+  if (!brim_task_has_classes(labels->task))
+    return 0;
+  return (brim_labels_find(labels, "-1", 2, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_1 : 0) |
+         (brim_labels_find(labels, "-100", 4, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_100 : 0);
 }

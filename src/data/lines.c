@@ -36,7 +36,6 @@ static int next_txt(brim_reader *reader, brim_error *err) {
   BRIM_TRY(next_line(reader, &text->bytes, &text->length, err));
   for (int i = 0; i < reader->slot_count; i++)
     reader->slots[i].present = i == BRIM_SLOT_TEXT;
-  text->is_string = true;
   text->is_list = false;
   return brim_reader_check_text(reader, text->bytes, text->bytes, text->length, err);
 }
@@ -102,35 +101,60 @@ static bool is_blank(const char *line, size_t length) {
   return true;
 }
 
-static bool is_scalar(const brim_json_token *token) {
-  return token->kind == BRIM_JSON_STRING || token->kind == BRIM_JSON_INT || token->kind == BRIM_JSON_REAL ||
-         token->kind == BRIM_JSON_BOOL;
+/* A brim_label_form, or 0 for what is no label. */
+static char form_of(brim_json_kind kind) {
+  switch (kind) {
+  case BRIM_JSON_STRING:
+    return BRIM_FORM_NAME;
+  case BRIM_JSON_INT:
+  case BRIM_JSON_REAL:
+    return BRIM_FORM_NUMBER;
+  case BRIM_JSON_BOOL:
+    return BRIM_FORM_BOOLEAN;
+  case BRIM_JSON_NULL:
+    return BRIM_FORM_NONE;
+  default:
+    return 0;
+  }
+}
+
+/* What messages call the slot's column: the name by which the present record has it. */
+static const char *slot_name(const brim_slot *slot) {
+  return slot->found ? slot->others[slot->found - 1] : slot->name;
 }
 
 /* The items of an array of labels or words, a NUL after each. */
 static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim_error *err) {
+  const bool labels = slot == &reader->slots[BRIM_SLOT_LABEL];
   brim_json_token item;
   brim_text_clear(list);
+  if (labels)
+    brim_text_clear(&reader->forms);
   for (;;) {
     BRIM_TRY(brim_json_next(&reader->json, &item, err));
     if (item.kind == BRIM_JSON_ARRAY_END)
       break;
-    if (!is_scalar(&item))
+    const char form = form_of(item.kind);
+    if (!form || (form == BRIM_FORM_NONE && !labels))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT,
-                                    "\"%s\" holds %s where a string, a number or a boolean is expected", slot->name,
+                                    "\"%s\" holds %s where a string, a number or a boolean is expected", slot_name(slot),
                                     brim_json_kind_name(item.kind));
-    if (item.kind == BRIM_JSON_BOOL)
+    if (form == BRIM_FORM_BOOLEAN)
       brim_text_string(list, item.integer ? "true" : "false");
-    else if (memchr(item.text, 0, item.length))
+    else if (form != BRIM_FORM_NONE && memchr(item.text, 0, item.length))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the %s holds a NUL byte: remove it",
-                                    slot == &reader->slots[BRIM_SLOT_LABEL] ? "label" : "word");
-    else
+                                    labels ? "label" : "word");
+    else if (form != BRIM_FORM_NONE)
       brim_text_append(list, item.text, item.length);
     brim_text_append(list, "", 1);
+    if (labels)
+      brim_text_append(&reader->forms, &form, 1);
   }
   slot->bytes = list->data ? list->data : "";
   slot->length = list->length;
   slot->is_list = true;
+  slot->forms = labels ? reader->forms.data : NULL;
+  BRIM_TRY(brim_text_status(&reader->forms, err));
   return brim_text_status(list, err);
 }
 
@@ -139,24 +163,26 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
 /* Sets the slots of a column to the value that the token begins. */
 static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_token *token, brim_error *err) {
   bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR];
-  bool number = token->kind == BRIM_JSON_INT || token->kind == BRIM_JSON_REAL;
+  static const char forms[] = {BRIM_FORM_NAME, BRIM_FORM_NUMBER, BRIM_FORM_BOOLEAN, BRIM_FORM_NONE, 0};
+  const char *form = strchr(forms, form_of(token->kind));
+  const bool number = *form == BRIM_FORM_NUMBER, string = *form == BRIM_FORM_NAME;
   slot->present = token->kind != BRIM_JSON_NULL;
-  slot->is_string = token->kind == BRIM_JSON_STRING;
+  slot->forms = *form ? form : NULL;
   slot->is_list = false;
   if (token->kind == BRIM_JSON_ARRAY && slot == &reader->slots[BRIM_SLOT_LABEL])
     return take_list(reader, slot, &reader->list, err);
   if (token->kind == BRIM_JSON_ARRAY && reader->words && slot == &reader->slots[BRIM_SLOT_TEXT])
     return take_list(reader, slot, &reader->word_list, err);
-  if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
+  if (slot->present && !string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
     return brim_json_reader_error(
-        &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot->name,
+        &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot_name(slot),
         brim_json_kind_name(token->kind),
         is_text && reader->words                  ? "a list of words, or a string,"
         : is_text                                 ? "a string"
         : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
                                                   : "a string, a number or a boolean",
         is_text && !reader->words && (token->kind == BRIM_JSON_ARRAY || token->kind == BRIM_JSON_OBJECT) ? BY_COLUMN : "");
-  if (slot->is_string || number) {
+  if (string || number) {
     slot->bytes = token->text;
     slot->length = token->length;
   } else {
@@ -170,8 +196,8 @@ static bool is_key(const brim_json_token *key, const char *name) {
   return strlen(name) == key->length && memcmp(name, key->text, key->length) == 0;
 }
 
-/* Whether the slot wants the key's value: one of its names, of which the record has had no better one. */
-static bool wants(brim_slot *slot, const brim_json_token *key) {
+/* Whether the slot wants the key's value: one of its names, of which the record has had no better one. *twice: it had this one. */
+static bool wants(brim_slot *slot, const brim_json_token *key, bool *twice) {
   int which = 0;
   if (!slot->name)
     return false;
@@ -183,17 +209,22 @@ static bool wants(brim_slot *slot, const brim_json_token *key) {
   }
   if (slot->bytes && which > slot->found)
     return false;
+  *twice = slot->bytes && which == slot->found;
   slot->found = which;
   return true;
 }
 
-/* After a key: takes its value into the slots that want it. A key that comes twice counts the second time, as in Python. */
+/* After a key: takes its value into the slots that want it. */
 static int take_member(brim_reader *reader, const brim_json_token *key, brim_error *err) {
   brim_json_token value = {.kind = BRIM_JSON_END};
   for (int i = 0; i < reader->slot_count; i++) {
     brim_slot *slot = &reader->slots[i];
-    if (!wants(slot, key))
+    bool twice = false;
+    if (!wants(slot, key, &twice))
       continue;
+    if (twice)
+      return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
+                                    "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));
     if (value.kind == BRIM_JSON_END)
       BRIM_TRY(brim_json_next(&reader->json, &value, err));
     BRIM_TRY(take_value(reader, slot, &value, err));

@@ -250,7 +250,7 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
   size_t used = 0;
   for (int i = 0; i < reader->slot_count; i++) {
     brim_slot *slot = &reader->slots[i];
-    slot->present = slot->is_string = slot->column >= 0;
+    slot->present = slot->column >= 0;
     slot->is_list = false;
     if (!slot->present)
       continue;

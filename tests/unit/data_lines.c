@@ -65,8 +65,19 @@ static void jsonl_values(void) {
       "jsonl: labels as written, null and \"\" are none");
   ok_string(data_read_text("a.jsonl", "{\"x\":{\"text\":\"no\",\"a\":[1,{\"text\":2}]},\"text\":\"yes\",\"y\":[[]]}\n", NULL),
             "0 1 0 [yes] - -\n", "jsonl: nested values are passed over");
-  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"text\":\"b\"}\n", NULL), "0 1 0 [b] - -\n",
-            "jsonl: the last of equal keys");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"text\":\"b\"}\n", NULL),
+            "!5 a.jsonl: line 1, byte 12: \"text\" comes twice in this object: keep the one that is meant\n",
+            "jsonl: a key twice");
+  ok_string(data_read_text("a.jsonl", "{\"x\":1,\"text\":\"a\",\"x\":2}\n", NULL), "0 1 0 [a] - -\n",
+            "jsonl: a key twice that nobody asked for");
+  char deep[1200] = "{\"x\":";
+  memset(deep + 5, '[', 300);
+  strcpy(deep + 305, "{\"a\":\"]\\\"}\"}");
+  memset(deep + strlen(deep), ']', 300);
+  strcat(deep, ",\"y\":1e999,\"text\":\"yes\"}\n");
+  ok_string(data_read_text("a.jsonl", deep, NULL), "0 1 0 [yes] - -\n", "jsonl: depth and large numbers that nobody asked for");
+  ok(strstr(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":1e999}\n", NULL), "a number that is too large"),
+     "jsonl: a large number that was asked for");
   brim_source_options other = {.text_column = "t\"x", .label_column = "t\"x"};
   ok_string(data_read_text("a.jsonl", "{\"t\\\"x\":\"a\"}\n", &other), "0 1 0 [a] - [a]\n",
             "jsonl: an escaped key, wanted twice");

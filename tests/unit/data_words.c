@@ -26,6 +26,10 @@ static void json(void) {
             "an array of rows");
   ok_string(data_read_text("a.jsonl", "{\"tokens\":[\"a\",\"b\"]}\n", &unlabelled), "0 1 0 [a\\x00b\\x00] - -\n",
             "without labels");
+  ok_string(data_read_text("a.jsonl", "{\"tokens\":[\"a\",\"b\"],\"labels\":[null,\"O\"]}\n", &words),
+            "0 1 0 [a\\x00b\\x00] - [\\x00O\\x00]\n", "null is no label");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\xC2\xA0" "b\xE2\x80\x83\xE3\x80\x80" "c\xE2\x80\x8B\"}\n", &unlabelled),
+            "0 1 0 [a\\x00b\\x00c\xE2\x80\x8B\\x00] - -\n", "white space of any kind, not what has no width");
 }
 
 static void json_refused(void) {
