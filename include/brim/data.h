@@ -272,6 +272,12 @@ BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /*
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
 BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids and labels in order */
+/* brim_tokenizer_content of the tokenizer that encoded the rows; 0: not known, as of encoded rows that came from elsewhere until it
+ * is set, which has to be done before others see them. */
+BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
+BRIM_API void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content);
+/* Words whose label is none by what their row says: null or -100. */
+BRIM_API uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset);
 /* The row's number in its source (brim_record.row): differs from `row` only after an excluded one. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */

@@ -35,10 +35,24 @@ static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
   }
 }
 
+/* Of a data set whose rows are another's. */
+static void free_lent(brim_dataset *dataset) {
+  brim_runtime *runtime = dataset->runtime;
+  brim_release(runtime, dataset->values);
+  brim_release(runtime, dataset->token_labels);
+  brim_release(runtime, dataset->own_token_labels);
+  brim_labels_free(&dataset->labels);
+  brim_release(runtime, dataset);
+}
+
 void brim_dataset_free(brim_dataset *dataset) {
   if (!dataset)
     return;
   brim_runtime *runtime = dataset->runtime;
+  if (dataset->lent) {
+    free_lent(dataset);
+    return;
+  }
   free_chunks(runtime, dataset->tokens);
   free_chunks(runtime, dataset->types);
   free_chunks(runtime, dataset->spare);
@@ -386,6 +400,22 @@ int32_t brim_dataset_highest_type(const brim_dataset *dataset) {
 
 bool brim_dataset_has_pairs(const brim_dataset *dataset) {
   return dataset->pairs;
+}
+
+int brim_dataset_pairs_known(const brim_dataset *dataset) {
+  return dataset->pairs ? 1 : dataset->texts ? 0 : -1;
+}
+
+uint64_t brim_dataset_tokenizer(const brim_dataset *dataset) {
+  return dataset->tokenizer;
+}
+
+void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content) {
+  dataset->tokenizer = content;
+}
+
+uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset) {
+  return dataset->unlabelled_words;
 }
 
 bool brim_dataset_has_labels(const brim_dataset *dataset) {

@@ -35,9 +35,13 @@ struct brim_dataset {
 
   uint64_t token_count, truncated, lost, fingerprint;
   uint64_t unlabelled_words; /* that said so: null, -100 */
+  uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id, label_width;
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
+  bool texts;                   /* the rows came as texts, so that `pairs` is known */
+  bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
+  int32_t *own_token_labels;    /* lent: the block of all */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
   void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */

@@ -274,6 +274,8 @@ static int make(texts *t, brim_error *err) {
   t->dataset = brim_dataset_new(t->runtime, err);
   if (!t->dataset)
     return BRIM_E_MEMORY;
+  t->dataset->texts = true;
+  BRIM_TRY(brim_tokenizer_content(t->tokenizer, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)
     return BRIM_NOMEM(err);

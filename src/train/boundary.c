@@ -61,7 +61,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, how == OF_AVERAGE, how != AGAIN, err));
   if (speaks && t->options.evaluated)
     t->options.evaluated(t->options.event_context, &(brim_evaluation){set->name, t->state.step, how == OF_AVERAGE, set->dataset,
-                                                                      t->logits, t->outcomes, metrics});
+                                                                      t->logits, t->outcomes, metrics, brim_model_labels(t->model)});
   return BRIM_OK;
 }
 

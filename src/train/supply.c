@@ -34,16 +34,24 @@ static int check_feed(const brim_supply *s, brim_error *err) {
   if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_outputs(s->model))
     return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
                           (int)how->labels->count, (int)brim_model_outputs(s->model));
+  const brim_labels *own = brim_model_labels(s->model);
+  for (int32_t i = 0; own->names && i < own->count; i++)
+    if (strcmp(own->names[i], how->labels->names[i]) != 0)
+      return brim_error_set(err, BRIM_E_MISMATCH,
+                            "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels",
+                            (int)i, how->labels->names[i], own->names[i]);
   brim_feed_limits(s->feed, &slots, &rows, &width);
   if (width == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the feed's rows may have any length: give it a max_length");
   return brim_length_fits(s->model, "the feed's rows may have", width, BRIM_E_USAGE, err);
 }
 
-int brim_supply_check(const brim_supply *s, brim_error *err) {
+int brim_supply_check(brim_supply *s, brim_error *err) {
   if (s->feed)
     return check_feed(s, err);
-  return brim_dataset_fits(s->model, s->dataset, s->options->plan.max_length, true, "training data", err);
+  BRIM_TRY(brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, true, "training data", &s->mapped, err));
+  s->dataset = s->mapped ? s->mapped : s->dataset;
+  return BRIM_OK;
 }
 
 int brim_supply_outlook(brim_supply *s, brim_outlook *out, brim_error *err) {
@@ -107,6 +115,7 @@ double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_s
 
 void brim_supply_close(brim_supply *s) {
   brim_class_counter_free(&s->counter);
+  brim_dataset_free(s->mapped);
   brim_plan_free(s->first);
   brim_plan_free(s->plan);
   brim_release(s->runtime, s->places);

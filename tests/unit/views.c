@@ -219,11 +219,15 @@ static int train(case_job *job, const char *output, brim_views *views, brim_data
   return brim_train(job->runtime, job->model, NULL, job->train, &sets, 1, &options, &result, err);
 }
 
+static const char *const *own_names(const brim_model *model) {
+  return (const char *const *)brim_model_labels(model)->names;
+}
+
 static void run(void) {
   const char *output = scratch_file("run");
   case_job job = case_open(case_model_folder("bert-pair-3"), 1);
   const int32_t outputs = brim_model_outputs(job.model);
-  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, names, outputs, classes, 5, 1);
+  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, own_names(job.model), outputs, classes, 5, 1);
   brim_views *views;
   brim_judged own;
   brim_metrics metrics;
@@ -256,7 +260,8 @@ static void run(void) {
 /* A run is worth keeping where nothing can be written of it. */
 static void pictures_fail(void) {
   case_job job = case_open(case_model_folder("bert-pair-3"), 1);
-  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, names, brim_model_outputs(job.model), classes, 5, 1);
+  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, own_names(job.model), brim_model_outputs(job.model), classes, 5,
+                                  1);
   brim_views *views;
   brim_error err = {0};
   ok_int(brim_views_new(job.runtime, "/dev/null/run", on_failure, NULL, &views, &err), BRIM_OK, "views that cannot be written");
