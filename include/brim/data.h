@@ -101,6 +101,8 @@ typedef struct brim_record {
   const char *damage; /* what a feed gets in place of a damaged row: why, and no text; NULL elsewhere */
 } brim_record;
 
+/* The reason where the label says that there is none (brim_source_options.none_labels). */
+#define BRIM_NONE_REASON "the label, -1 or -100, says that there is none"
 /* A row that min_chars, where, skip_unlabelled or skip_damaged left out, and why: one line such as "fewer than 3 characters". */
 typedef struct brim_exclusion {
   uint64_t row;

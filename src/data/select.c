@@ -156,7 +156,7 @@ static int init_reasons(brim_selection *selection, const brim_source_options *op
   brim_text_string(words, "there is no label");
   BRIM_TRY(add_reason(list, words, err));
   brim_text_clear(words);
-  brim_text_string(words, "the label, -1 or -100, says that there is none");
+  brim_text_string(words, BRIM_NONE_REASON);
   return add_reason(list, words, err);
 }
 
