@@ -51,7 +51,7 @@ typedef struct brim_source_options {
   bool no_header;     /* csv, tsv: columns are named by number, from 0 */
   const char *text_column;  /* NULL: "text" ("0" without a header) */
   const char *pair_column;  /* NULL: "text_pair" if there is such a column */
-  const char *label_column; /* NULL: "label" if there is such a column */
+  const char *label_column; /* NULL: "label" or "labels" if there is such a column */
   bool words; /* labels are of words: a text is a list of them (a string is split at white space), a label one of as many tags,
                  and the columns are "tokens", "words" or "text", and "ner_tags", "tags", "labels" or "label"; of conll the first
                  and the last, or by their numbers. Of datasets the task says it */
@@ -278,7 +278,7 @@ BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /*
  * is set, which has to be done before others see them. */
 BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
 BRIM_API void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content);
-/* Words whose label is none by what their row says: null or -100. */
+/* Words whose label is null. */
 BRIM_API uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset);
 /* The row's number in its source (brim_record.row): differs from `row` only after an excluded one. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
@@ -313,7 +313,7 @@ BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample 
 /* One text of the caller's. The pointers stay valid until the call that asked for them returns. */
 typedef struct brim_text_row {
   const char *text;
-  size_t text_length;
+  size_t text_length; /* text NULL: there is none, which is an error unless min_chars excludes the row */
   const char *pair;
   size_t pair_length; /* NULL: a single text */
   const char *label;

@@ -58,8 +58,6 @@ bool core_texts_lists(core_texts *texts, PyObject *text, PyObject *pair, PyObjec
 int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error *error) {
   const core_texts *texts = context;
   const core_bytes *text = &texts->text.rows[index];
-  if (!text->data)
-    return brim_error_set(error, BRIM_E_FORMAT, "row %llu has no text", (unsigned long long)index);
   out->text = text->data;
   out->text_length = (size_t)text->size;
   if (texts->pair.rows) {

@@ -34,7 +34,7 @@ struct brim_dataset {
   size_t ids_room, lengths_room, types_room, values_room, origins_room, token_labels_room, words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
-  uint64_t unlabelled_words; /* that said so: null, -100 */
+  uint64_t unlabelled_words; /* whose label is null */
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id, label_width;
   uint8_t highest_type;

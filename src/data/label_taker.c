@@ -236,8 +236,8 @@ int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *sourc
 static int take_tag(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, brim_error *err) {
   const brim_label_text label = brim_label_read(item->text, item->length, item->form);
   int32_t id = 0;
+  taker->unlabelled += item->form == BRIM_FORM_NONE;
   if (item->form == BRIM_FORM_NONE || brim_label_none(&label) == BRIM_NONE_100) {
-    taker->unlabelled++;
     return brim_label_taker_value(taker, (float)BRIM_NO_LABEL, err);
   }
   if (item->length == 0)

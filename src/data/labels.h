@@ -50,7 +50,7 @@ typedef struct brim_label_taker {
   brim_label_kind first_kind;
   int32_t *tokens; /* of the row that brim_label_taker_words had last */
   size_t token_room;
-  uint64_t unlabelled; /* words without a label */
+  uint64_t unlabelled; /* words whose label is null */
   /* After finish, where the mapping was made: [class_count] the class that each became, -1: none; and which labels are none. */
   int32_t *rank;
   int none;

@@ -247,12 +247,16 @@ static int read_object(brim_reader *reader, brim_error *err) {
   return brim_json_next(&reader->json, &token, err); /* END, or what follows the object */
 }
 
-/* After a KEY: whether its value is an array. */
+/* After a KEY: whether its value is an array of objects. */
 static bool next_is_array(const brim_json_reader *json) {
-  size_t at = json->at;
-  while (at < json->length && strchr(" \t:", json->bytes[at]))
-    at++;
-  return at < json->length && json->bytes[at] == '[';
+  static const char opening[] = "[{";
+  size_t at = json->at, found = 0;
+  for (; at < json->length && found < 2; at++)
+    if (json->bytes[at] == opening[found])
+      found++;
+    else if (!strchr(" \t\r\n:", json->bytes[at]))
+      return false;
+  return found == 2;
 }
 
 /* The keys of the present line, for a message. *rows: the first whose value is an array, NULL if there is none; to be released.
@@ -279,8 +283,11 @@ static int list_keys(brim_reader *reader, brim_text *out, char **rows, brim_erro
 
 static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   if (slot->bytes)
-    return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is null or empty: fill it in%s", slot->name,
-                             slot == &reader->slots[BRIM_SLOT_LABEL] ? ", or leave such rows out (missing_label skip)" : "");
+    return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is %s: fill it in%s", slot_name(slot),
+                             slot == &reader->slots[BRIM_SLOT_LABEL] ? "null or empty" : "null",
+                             slot == &reader->slots[BRIM_SLOT_LABEL]  ? ", or leave such rows out (missing_label skip)"
+                             : slot == &reader->slots[BRIM_SLOT_TEXT] ? ", or leave such rows out (min_chars 1)"
+                                                                      : "");
   brim_text keys;
   char *rows = NULL;
   brim_text_init(&keys, reader->runtime);
@@ -294,7 +301,11 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   else if (status == BRIM_OK)
     status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s%s", slot->name,
                                reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing",
-                               words && !reader->words ? ": words with a label each are of the task tokens (--task tokens)" : "");
+                               words && !reader->words ? ": words with a label each are of the task tokens (--task tokens)"
+                               : !keys.length || slot->given || reader->row > reader->first_row ? ""
+                               : slot == &reader->slots[BRIM_SLOT_TEXT]  ? "; say which has the texts: --text-column NAME"
+                               : slot == &reader->slots[BRIM_SLOT_LABEL] ? "; say which has the labels: --label-column NAME"
+                                                                         : "");
   brim_text_free(&keys);
   brim_release(reader->runtime, rows);
   return status;
@@ -309,9 +320,6 @@ int brim_reader_take_object(brim_reader *reader, brim_error *err) {
   int status = read_object(reader, err);
   if (status == BRIM_E_FORMAT) /* the message about UTF-8 that says what to do */
     BRIM_TRY(brim_reader_check_text(reader, reader->line, reader->line, reader->line_length, err));
-  for (int i = BRIM_SLOT_WHERE; i < reader->slot_count && status == BRIM_OK; i++)
-    if (!reader->slots[i].bytes)
-      status = no_such_value(reader, &reader->slots[i], err);
   return status;
 }
 

@@ -77,6 +77,7 @@ static int name_word_slots(brim_reader *reader, const brim_source_options *optio
 }
 
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
+  static const char *const plural[] = {"labels", NULL};
   bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
   reader->slots = brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count,
                                         sizeof(brim_slot));
@@ -89,6 +90,8 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
     BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
     BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err));
     BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
+    if (others && !options->label_column)
+      reader->slots[BRIM_SLOT_LABEL].others = plural;
   }
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));
@@ -203,7 +206,8 @@ static int reason_to_exclude(const brim_reader *reader) {
       return 1 + i;
   }
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
-  if (text->present && !brim_selection_long_enough(selection, text->bytes, text->length))
+  const bool null = !text->present && text->bytes; /* of JSON: it has no character */
+  if (text->present ? !brim_selection_long_enough(selection, text->bytes, text->length) : null && selection->min_chars > 0)
     return 0;
   if (reader->skip_unlabelled && !is_labelled(reader))
     return 1 + selection->where_count;
@@ -247,6 +251,10 @@ static int make_words(brim_reader *reader, brim_error *err) {
   if (text->present && !text->is_list && memchr(text->bytes, 0, text->length))
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
                          "the text holds a NUL byte: remove it");
+  if (label->present && !label->is_list && brim_label_is_printed_list(label->bytes, label->length))
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "the tags are a list as Python or JSON writes it, in one field: write words and tags with spaces between "
+                         "them, or give JSON lines with lists");
   BRIM_TRY(split_words(text, &reader->word_list, err));
   BRIM_TRY(split_words(label, &reader->list, err));
   const size_t words = list_count(text), tags = list_count(label);

@@ -150,6 +150,8 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
   brim_text_row row;
   BRIM_TRY(get_row(t, b->first + (uint64_t)index, &row, err));
   row_range *range = &b->rows[index];
+  if (!row.text && t->selection.min_chars == 0)
+    return brim_error_set(err, BRIM_E_FORMAT, "there is no text: fill it in, or leave such rows out (min_chars 1)");
   if (!row.label && t->options->source.need_label && t->options->source.skip_unlabelled) {
     range->length = UNLABELLED;
     return BRIM_OK;
@@ -158,7 +160,7 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
     range->length = SAYS_NONE;
     return BRIM_OK;
   }
-  if (!brim_selection_long_enough(&t->selection, row.text, row.text_length)) {
+  if (!row.text || !brim_selection_long_enough(&t->selection, row.text, row.text_length)) {
     range->length = TOO_SHORT;
     return BRIM_OK;
   }

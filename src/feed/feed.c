@@ -261,6 +261,10 @@ static bool is_weighed(const brim_feed *feed) {
   return feed->counter.weights || feed->window->dataset->token_labels;
 }
 
+bool brim_feed_step_is_empty(const brim_feed *feed) {
+  return is_weighed(feed) && brim_class_counter_sum(&feed->counter) <= 0.0;
+}
+
 /* Puts the rows of a part at their places in the step. */
 static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err) {
   brim_feed_ledger *l = &feed->ledger;

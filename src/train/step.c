@@ -26,6 +26,7 @@ typedef struct step_sums {
   uint64_t tokens, slots;
   uint32_t rows;         /* of the step, over all ranks */
   double divisor;        /* of the loss: these rows, or the sum of their weights */
+  double weight;         /* the same, but 0 where no row has a label */
   uint64_t named[NAMED]; /* the first rows of this rank, or of its first piece whose loss is not finite */
   uint64_t listed;
   bool bad;                            /* there is such a piece */
@@ -95,6 +96,7 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
   }
   sums->rows = t->supply.rows;
   sums->divisor = t->supply.divisor;
+  sums->weight = t->supply.weight;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
   return brim_reduce_needs_losses(t->reduce) ? step_answers(t, sums, err) : BRIM_OK;
 }
@@ -148,8 +150,8 @@ static int step_apply(brim_trainer *t, step_sums *sums, double lr, brim_error *e
 }
 
 static void tally_add(brim_tally *tally, const step_sums *sums) {
-  tally->loss += sums->loss * sums->divisor;
-  tally->weight += sums->divisor;
+  tally->loss += sums->loss * sums->weight;
+  tally->weight += sums->weight;
   tally->rows += sums->rows;
   tally->tokens += sums->tokens;
   tally->slots += sums->slots;

@@ -128,7 +128,7 @@ void brim_supply_close(brim_supply *s) {
 static void begin_step(brim_supply *s, uint32_t rows) {
   s->open = true;
   s->rows = rows;
-  s->divisor = rows;
+  s->divisor = s->weight = rows;
   s->tokens = s->slots = 0;
 }
 
@@ -154,8 +154,10 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->counter.weights || brim_task_has_tokens(brim_model_task(s->model)))
+    if (s->counter.weights || brim_task_has_tokens(brim_model_task(s->model))) {
       s->divisor = step_weight(s, mine.step);
+      s->weight = brim_class_counter_sum(&s->counter);
+    }
   }
   for (int32_t rank = 0; rank < group->world_size; rank++) {
     brim_plan_part(s->plan, rank, s->part, &part);
@@ -192,7 +194,9 @@ static int next_of_feed(brim_supply *s, const brim_batch **out, bool *last, brim
     bool same = before.epoch == after.epoch;
     begin_step(s, (*out)->step_rows);
     if ((*out)->divisor > 0.0)
-      s->divisor = (*out)->divisor;
+      s->divisor = s->weight = (*out)->divisor;
+    if (brim_feed_step_is_empty(s->feed))
+      s->weight = 0.0;
     s->tokens = after.tokens - (same ? before.tokens : 0);
     s->slots = after.slots - (same ? before.slots : 0);
   }

@@ -25,6 +25,7 @@ typedef struct brim_supply {
   uint64_t step;
   uint32_t rows;
   double divisor; /* of the loss: the rows, or the sum of their weights */
+  double weight;  /* of the step in a mean of losses: the divisor, or 0 where no row has a label */
   uint64_t tokens, slots;
 } brim_supply;
 

@@ -380,6 +380,14 @@ static void alike(void) {
   alike_are("pos\t", "neg", " POS ", true);
   alike_are("a b", "b", "ab", false);
   alike_are("1", "0", "-1", false);
+  alike_are("pos", "neg", "pos\xC2\xA0", true);
+  alike_are("pos", "neg", "p\xE2\x80\x8Bos", true);
+  alike_are("caf\xC3\xA9", "neg", "cafe\xCC\x81", true);
+  alike_are("\xC3\xA9t\xC3\xA9", "neg", "\xC3\x89T\xC3\x89", true);
+  alike_are("007", "8", "7", true);
+  alike_are("+1", "0", "1", true);
+  alike_are("1.10", "0", "1.1", false);
+  alike_are("cafe", "neg", "caf\xC3\xA9", false);
   alike_are("", "x", "  ", true);
   brim_labels values = {.task = BRIM_TASK_REGRESSION, .count = 2};
   int32_t a, b;
