@@ -56,7 +56,8 @@ static void note_quotes(const cli_call *cli, const brim_labels *labels) {
     quoted = length > 1 && labels->names[i][0] == '"' && labels->names[i][length - 1] == '"';
   }
   if (quoted)
-    cli_note(cli, "the names of all classes stand in quotes, which belong to them; --quote csv reads the file as csv does, without");
+    cli_note(cli,
+             "the names of all classes stand in quotes, which belong to them; --quote csv reads the file as csv does, without");
 }
 
 /* What is learned, always: a column of 1.0 and 0.0 is a regression, which may not be what is meant. */
@@ -87,7 +88,8 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
   int status = brim_labels_alike(cli->runtime, labels, &one, &other, &cli->error);
   if (!status && one >= 0)
     cli_note(cli,
-             "the classes \"%.80s\" and \"%.80s\" look alike (they differ in spaces, capitals, signs that are not seen, or how the same "
+             "the classes \"%.80s\" and \"%.80s\" look alike (they differ in spaces, capitals, signs that are not seen, or how "
+             "the same "
              "is written) and are two: correct the data if they are one",
              labels->names[one], labels->names[other]);
   note_quotes(cli, labels);

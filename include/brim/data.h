@@ -92,7 +92,7 @@ typedef struct brim_record {
   size_t label_length;     /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   const char *label_forms; /* JSON: a brim_label_form for the label, or for each item of the list; NULL: BRIM_FORM_TEXT */
   bool label_is_list;      /* JSON: it was an array; the text of each item is followed by a NUL */
-  uint64_t row;         /* 0-based over all files of the source, excluded rows counted too */
+  uint64_t row;            /* 0-based over all files of the source, excluded rows counted too */
   int64_t file_number;
   uint64_t file_row; /* the file's index and the row's number in it, likewise */
   int64_t line;      /* 1-based line where the record begins in its file */
@@ -186,8 +186,8 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
 /* How label texts become numbers.
  *
  * A label is an integer (a sign and digits), a decimal (with a point or an exponent), a boolean or a name. A string of JSON,
- * Arrow or Python is a name, whatever it looks like; a number of theirs is a number; a field of a file (csv, tsv, conll) is what it
- * looks like. Without a task, the first label decides: integers, booleans and names classify, decimals regress, and a label of
+ * Arrow or Python is a name, whatever it looks like; a number of theirs is a number; a field of a file (csv, tsv, conll) is what
+ * it looks like. Without a task, the first label decides: integers, booleans and names classify, decimals regress, and a label of
  * another kind is an error that names its line. With a task, classification takes every text as a class, and regression needs
  * finite numbers (spaces around them do not count).
  *
@@ -196,19 +196,19 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
  * two, as are 1.10 and 1.1. Integers 0..count-1 thus stay as they are; other integers (1..5, gaps) keep their text as name, so
  * that predictions print what the file said.
  *
- * A row whose label is -100 (as number or field) has none and is excluded. So is one of -1 beside classes that are exactly 0, 1, ..:
- * data sets mark rows without a label so. But beside 0 and 1 alone, -1 is a class if the task was given. With a known mapping both
- * are none unless they name a class.
+ * A row whose label is -100 (as number or field) has none and is excluded. So is one of -1 beside classes that are exactly 0, 1,
+ * ..: data sets mark rows without a label so. But beside 0 and 1 alone, -1 is a class if the task was given. With a known mapping
+ * both are none unless they name a class.
  *
  * Lists: a JSON array of integers or strings makes multi-label data, one of decimals regression with as many outputs as it has
- * items (in every row); but where the first row's has nothing but booleans, or 0.0 and 1.0, and the task is not regression, it says
- * of each label whether the row has it (multi-hot), and the labels are named 0, 1, ... Integers 0 and 1 that are both in every row
- * are an error: such rows are hardly lists of names. In csv and tsv a list is written a|b, and is one only with a task: multi-label
- * (spaces around items do not count, an empty field is a row without labels) or regression (1.5|2.5).
+ * items (in every row); but where the first row's has nothing but booleans, or 0.0 and 1.0, and the task is not regression, it
+ * says of each label whether the row has it (multi-hot), and the labels are named 0, 1, ... Integers 0 and 1 that are both in
+ * every row are an error: such rows are hardly lists of names. In csv and tsv a list is written a|b, and is one only with a task:
+ * multi-label (spaces around items do not count, an empty field is a row without labels) or regression (1.5|2.5).
  *
  * Words: a list with a tag for each, of which each is a class; -100 and null are none. A word's tag is the label of its first
- * token, as in Hugging Face's recipe; its other tokens, special tokens, and what truncation cut off have none. With a known mapping
- * an integer that is no class's name is the class of that number. */
+ * token, as in Hugging Face's recipe; its other tokens, special tokens, and what truncation cut off have none. With a known
+ * mapping an integer that is no class's name is the class of that number. */
 typedef struct brim_labels {
   brim_task task; /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
   int32_t count;  /* classes, labels or values: a model's outputs */
@@ -223,9 +223,9 @@ typedef struct brim_labels {
 BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;
-/* The first two classes whose names look alike, as a rule by somebody's slip: they differ only in spaces, capitals, characters that
- * are not seen (zero width), Unicode's forms of the same letters, or how a number is written ("pos" and " Pos", "07" and "7"). -1
- * and -1: there are none. */
+/* The first two classes whose names look alike, as a rule by somebody's slip: they differ only in spaces, capitals, characters
+ * that are not seen (zero width), Unicode's forms of the same letters, or how a number is written ("pos" and " Pos", "07" and
+ * "7"). -1 and -1: there are none. */
 BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other,
                                brim_error *err) BRIM_CHECK;
 /* The mapping of a source whose rows are too many to keep: one pass over all records, in which nothing is encoded. Every record
@@ -274,8 +274,8 @@ BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /*
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
 BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids and labels in order */
-/* brim_tokenizer_content of the tokenizer that encoded the rows; 0: not known, as of encoded rows that came from elsewhere until it
- * is set, which has to be done before others see them. */
+/* brim_tokenizer_content of the tokenizer that encoded the rows; 0: not known, as of encoded rows that came from elsewhere until
+ * it is set, which has to be done before others see them. */
 BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
 BRIM_API void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content);
 /* Words whose label is null. */
@@ -317,8 +317,8 @@ typedef struct brim_text_row {
   const char *pair;
   size_t pair_length; /* NULL: a single text */
   const char *label;
-  size_t label_length; /* as a file would have it; NULL: none */
-  bool label_is_list;  /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
+  size_t label_length;     /* as a file would have it; NULL: none */
+  bool label_is_list;      /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
   const char *label_forms; /* as in brim_record */
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */

@@ -279,10 +279,10 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
   for (uint64_t i = 0; i < excluded; i++)
     none += strcmp(left[i].reason, BRIM_NONE_REASON) == 0;
   return Py_BuildValue("{sKsKsKsKsKsKsisOsOsK}", "none_labels", (unsigned long long)none, "unlabelled_words",
-                       (unsigned long long)brim_dataset_unlabelled_words(d), "rows", (unsigned long long)brim_dataset_rows(d), "tokens",
-                       (unsigned long long)brim_dataset_tokens(d), "truncated", (unsigned long long)brim_dataset_truncated(d),
-                       "lost", (unsigned long long)brim_dataset_lost(d), "longest", (int)brim_dataset_longest(d), "has_pairs",
-                       brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
+                       (unsigned long long)brim_dataset_unlabelled_words(d), "rows", (unsigned long long)brim_dataset_rows(d),
+                       "tokens", (unsigned long long)brim_dataset_tokens(d), "truncated",
+                       (unsigned long long)brim_dataset_truncated(d), "lost", (unsigned long long)brim_dataset_lost(d), "longest",
+                       (int)brim_dataset_longest(d), "has_pairs", brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
                        brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint",
                        (unsigned long long)brim_dataset_fingerprint(d));
 }
@@ -382,14 +382,10 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
-                                {"labels", labels_of, METH_NOARGS, NULL},
-                                {"lengths", lengths, METH_NOARGS, NULL},
-                                {"sample", sample, METH_O, NULL},
-                                {"encoded_by", encoded_by, METH_O, NULL},
-                                {"excluded", excluded, METH_NOARGS, NULL},
-                                {"words", words, METH_O, NULL},
-                                {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},      {"labels", labels_of, METH_NOARGS, NULL},
+                                {"lengths", lengths, METH_NOARGS, NULL},  {"sample", sample, METH_O, NULL},
+                                {"encoded_by", encoded_by, METH_O, NULL}, {"excluded", excluded, METH_NOARGS, NULL},
+                                {"words", words, METH_O, NULL},           {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",
                                  .basicsize = sizeof(core_dataset),

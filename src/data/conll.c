@@ -132,9 +132,10 @@ static int refuse_counts(const brim_reader *reader, brim_error *err) {
   }
   if (count < 2 || reader->columns < 3 || reader->slots[BRIM_SLOT_TEXT].given)
     return BRIM_OK;
-  return brim_error_at(err, BRIM_E_USAGE, brim_reader_file_name(reader), reader->record_line, -1,
-                       "the first column counts the words (1, 2, ..), as in CoNLL-U: name the columns of the words and their tags by "
-                       "number, such as --text-column 1 --label-column 3 (the first is 0)");
+  return brim_error_at(
+      err, BRIM_E_USAGE, brim_reader_file_name(reader), reader->record_line, -1,
+      "the first column counts the words (1, 2, ..), as in CoNLL-U: name the columns of the words and their tags by "
+      "number, such as --text-column 1 --label-column 3 (the first is 0)");
 }
 
 static void set_lists(brim_reader *reader) {

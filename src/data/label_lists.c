@@ -39,10 +39,11 @@ static int check_item(const brim_label_item *item, const brim_label_source *sour
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
                          "the list of labels holds null: leave it out, it names the labels that the row has");
   if (item->form == BRIM_FORM_BOOLEAN)
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "the list of labels holds %.*s, and a boolean names no label: write names, or in every row true or false "
-                         "for every label there is",
-                         (int)item->length, item->text);
+    return brim_error_at(
+        err, BRIM_E_FORMAT, source->file, source->line, -1,
+        "the list of labels holds %.*s, and a boolean names no label: write names, or in every row true or false "
+        "for every label there is",
+        (int)item->length, item->text);
   if (item->length == 0)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
                          "a label in the list is empty: write a|b for two labels, not a||b");

@@ -148,9 +148,10 @@ static int refuse_both(const brim_label_taker *taker, brim_error *err) {
   const int32_t labels = taker->known ? taker->known->count : (int32_t)taker->class_count;
   if (!brim_task_has_lists(taker->task) || !taker->both || labels != 2 || taker->hot)
     return BRIM_OK;
-  return brim_error_at(err, BRIM_E_FORMAT, taker->first_file, taker->first_line, -1,
-                       "every row's list is of 0 and 1, so that every row would have both labels: if it says 1 or 0 for each of two "
-                       "labels (multi-hot), write 1.0 and 0.0, or true and false, or the names of those that are 1");
+  return brim_error_at(
+      err, BRIM_E_FORMAT, taker->first_file, taker->first_line, -1,
+      "every row's list is of 0 and 1, so that every row would have both labels: if it says 1 or 0 for each of two "
+      "labels (multi-hot), write 1.0 and 0.0, or true and false, or the names of those that are 1");
 }
 
 static int finish(brim_label_taker *taker, brim_labels *labels, brim_error *err) {

@@ -76,8 +76,8 @@ void brim_label_taker_pop(brim_label_taker *taker, brim_sample *sample);
 /* The mapping and the numbers, which are the caller's now; NaN where the label is none. */
 int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float **values, brim_error *err) BRIM_CHECK;
 
-/* The class of a label, or -1: the class of that name; else, for a plain number, the class of that value where all names are plain
- * numbers or, where all are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1.
+/* The class of a label, or -1: the class of that name; else, for a plain number, the class of that value where all names are
+ * plain numbers or, where all are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1.
  * Searches all names. */
 int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length, char form);
 /* Which of -1 and -100 are none with this mapping: BRIM_NONE_.. or'ed. */

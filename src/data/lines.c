@@ -196,7 +196,8 @@ static bool is_key(const brim_json_token *key, const char *name) {
   return strlen(name) == key->length && memcmp(name, key->text, key->length) == 0;
 }
 
-/* Whether the slot wants the key's value: one of its names, of which the record has had no better one. *twice: it had this one. */
+/* Whether the slot wants the key's value: one of its names, of which the record has had no better one. *twice: it had this one.
+ */
 static bool wants(brim_slot *slot, const brim_json_token *key, bool *twice) {
   int which = 0;
   if (!slot->name)

@@ -58,8 +58,7 @@ static int progress(loader *l, bool finished, brim_error *err) {
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
 static int add_words(loader *l, const brim_encoded *row, brim_sample *sample, brim_error *err) {
-  const brim_label_source tags = {row->label,       row->label_length, row->label_is_list, row->file, row->line,
-                                  row->label_forms};
+  const brim_label_source tags = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   sample->words = row->words;
   sample->word_text = row->text, sample->word_text_length = row->text_length;
   if (l->options->source.need_label)
@@ -74,8 +73,7 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
   brim_sample sample = {.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = row->row};
   if (row->words)
     return add_words(l, row, &sample, err);
-  const brim_label_source label = {row->label,       row->label_length, row->label_is_list, row->file, row->line,
-                                   row->label_forms};
+  const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   if (l->options->source.need_label)
     BRIM_TRY(brim_none_rows_note(&l->none, l->dataset, &l->taker, &label, row->row, row->lost, err));
   BRIM_TRY(brim_dataset_add(l->dataset, &sample, row->lost, false, err));

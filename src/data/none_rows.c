@@ -12,8 +12,8 @@ int brim_none_rows_note(brim_none_rows *rows, const brim_dataset *dataset, const
   if (!mark)
     return BRIM_OK;
   BRIM_TRY(brim_grow(dataset->runtime, (void **)&rows->items, &rows->capacity, rows->count + 1, sizeof *rows->items, err));
-  rows->items[rows->count++] =
-      (brim_none_row){.at = dataset->rows, .row = row, .lost = lost, .line = label->line, .file = label->file, .mark = mark};
+  rows->items[rows->count++] = (brim_none_row){
+      .at = dataset->rows, .row = row, .lost = lost, .line = label->line, .file = label->file, .mark = mark};
   return BRIM_OK;
 }
 

@@ -252,9 +252,10 @@ static int make_words(brim_reader *reader, brim_error *err) {
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
                          "the text holds a NUL byte: remove it");
   if (label->present && !label->is_list && brim_label_is_printed_list(label->bytes, label->length))
-    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                         "the tags are a list as Python or JSON writes it, in one field: write words and tags with spaces between "
-                         "them, or give JSON lines with lists");
+    return brim_error_at(
+        err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+        "the tags are a list as Python or JSON writes it, in one field: write words and tags with spaces between "
+        "them, or give JSON lines with lists");
   BRIM_TRY(split_words(text, &reader->word_list, err));
   BRIM_TRY(split_words(label, &reader->list, err));
   const size_t words = list_count(text), tags = list_count(label);

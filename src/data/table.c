@@ -142,7 +142,8 @@ static const char *name_hint(const brim_reader *reader, const char *name) {
     if (span->length > 0 && brim_number_real(reader->decoded + span->start, span->length, &number))
       return "; it looks as if there were no head line: --no-header (header=False in Python) calls the columns 0, 1, ..";
   }
-  return strcmp(name, "text") == 0 ? "; say which has the texts: --text-column NAME" : "; say which has the labels: --label-column NAME";
+  return strcmp(name, "text") == 0 ? "; say which has the texts: --text-column NAME"
+                                   : "; say which has the labels: --label-column NAME";
 }
 
 /* The first hint that there is. */
@@ -262,10 +263,11 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
     return brim_reader_fault(
         reader, err, record, 0, "%zu column%s where the %s has %lld%s", reader->split.count, reader->split.count == 1 ? "" : "s",
         reader->no_header ? "first row" : "header", (long long)reader->columns,
-        reader->source.files[reader->file].quoted    ? ": a delimiter inside a text needs quotes around the text"
-        : memchr(record, '"', reader->split.used) ? ": quotes are text in this file; where they stand around fields, as pandas writes "
-                                                    "them, --quote csv reads them"
-                                                  : "");
+        reader->source.files[reader->file].quoted ? ": a delimiter inside a text needs quotes around the text"
+        : memchr(record, '"', reader->split.used)
+            ? ": quotes are text in this file; where they stand around fields, as pandas writes "
+              "them, --quote csv reads them"
+            : "");
   BRIM_TRY(reserve_decoded(reader, err));
   size_t used = 0;
   for (int i = 0; i < reader->slot_count; i++) {

@@ -142,7 +142,8 @@ static int encode_words(const texts *t, worker *w, block *b, const brim_text_row
 static bool says_none(const texts *t, const brim_text_row *row) {
   if (!t->none_labels || !row->label || row->label_is_list)
     return false;
-  const brim_label_text label = brim_label_read(row->label, row->label_length, row->label_forms ? *row->label_forms : BRIM_FORM_TEXT);
+  const brim_label_text label = brim_label_read(row->label, row->label_length,
+                                                row->label_forms ? *row->label_forms : BRIM_FORM_TEXT);
   return brim_label_none(&label) & t->none_labels;
 }
 

@@ -12,8 +12,8 @@
 #include "model/run/model.h"
 #include "study/rounds.h"
 #include "train/evaluate.h"
-#include "train/fit.h"
 #include "train/fields.h"
+#include "train/fit.h"
 #include "train/schedule.h"
 #include "train/turn.h"
 

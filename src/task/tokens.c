@@ -32,7 +32,8 @@ static bool is_tag(const char *name) {
 bool brim_entities_meant(const char *const *names, int32_t count) {
   bool meant = false, all = true;
   for (int32_t i = 0; names && i < count; i++) {
-    meant = meant || is_outside(names[i]) || (names[i][0] && strchr("BIESUL", names[i][0]) && (!names[i][1] || names[i][1] == '-'));
+    meant = meant || is_outside(names[i]) ||
+            (names[i][0] && strchr("BIESUL", names[i][0]) && (!names[i][1] || names[i][1] == '-'));
     all = all && is_tag(names[i]);
   }
   return meant && !all;

@@ -8,14 +8,20 @@
 
 /* Texts in which what two tokenizers may do differently shows: capitals, accents, forms of letters, scripts without spaces,
  * numbers, spaces of all kinds, marks, words of no vocabulary, texts that look like special tokens, nothing. */
-static const char *const probes[] = {"",
-                                     "The quick brown fox, isn't it? 3.14 + 1,000 = 50% of $20!",
-                                     "UPPER lower Title \xC3\x89t\xC3\xA9 \xC3\x89T\xC3\x89 na\xC3\xAFve cafe\xCC\x81 stra\xC3\x9F" "e",
-                                     "\xE4\xB8\xAD\xE6\x96\x87 \xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE3\x81\x8C \xED\x95\x9C\xEA\xB5\xAD \xEF\xBC\xA1\xEF\xBC\xA2 \xEF\xAC\x81",
-                                     "  two  spaces\ttab\nline\r\n\xC2\xA0" "nbsp\xE3\x80\x80wide\xE2\x80\x8B" "zero ",
-                                     "antidisestablishmentarianism qzxjkvwq 12345678901234567890 a_b-c.d@e.org",
-                                     "[CLS] [SEP] [MASK] [PAD] [UNK] <s> </s> <mask> <pad> <unk> <|endoftext|>",
-                                     "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB \xD0\x9F\xD1\x80\xD0\xB8 \xD8\xB3\xD9\x84\xD8\xA7\xD9\x85 \xE0\xB8\xAA\xE0\xB8\xA7"};
+static const char *const probes[] = {
+    "",
+    "The quick brown fox, isn't it? 3.14 + 1,000 = 50% of $20!",
+    "UPPER lower Title \xC3\x89t\xC3\xA9 \xC3\x89T\xC3\x89 na\xC3\xAFve cafe\xCC\x81 stra\xC3\x9F"
+    "e",
+    "\xE4\xB8\xAD\xE6\x96\x87 \xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE3\x81\x8C \xED\x95\x9C\xEA\xB5\xAD \xEF\xBC\xA1\xEF\xBC\xA2 "
+    "\xEF\xAC\x81",
+    "  two  spaces\ttab\nline\r\n\xC2\xA0"
+    "nbsp\xE3\x80\x80wide\xE2\x80\x8B"
+    "zero ",
+    "antidisestablishmentarianism qzxjkvwq 12345678901234567890 a_b-c.d@e.org",
+    "[CLS] [SEP] [MASK] [PAD] [UNK] <s> </s> <mask> <pad> <unk> <|endoftext|>",
+    "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB \xD0\x9F\xD1\x80\xD0\xB8 \xD8\xB3\xD9\x84\xD8\xA7\xD9\x85 "
+    "\xE0\xB8\xAA\xE0\xB8\xA7"};
 enum { PROBES = sizeof probes / sizeof *probes };
 
 static uint64_t hash_tokens(const brim_tokenizer *t) {

@@ -60,8 +60,9 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   t->evaluated = true;
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, how == OF_AVERAGE, how != AGAIN, err));
   if (speaks && t->options.evaluated)
-    t->options.evaluated(t->options.event_context, &(brim_evaluation){set->name, t->state.step, how == OF_AVERAGE, set->dataset,
-                                                                      t->logits, t->outcomes, metrics, brim_model_labels(t->model)});
+    t->options.evaluated(t->options.event_context,
+                         &(brim_evaluation){set->name, t->state.step, how == OF_AVERAGE, set->dataset, t->logits, t->outcomes,
+                                            metrics, brim_model_labels(t->model)});
   return BRIM_OK;
 }
 

@@ -131,7 +131,8 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
     *set = (brim_eval_set){.name = evals[t->eval_count].name, .dataset = evals[t->eval_count].dataset};
-    BRIM_TRY(brim_dataset_fit(t->runtime, t->model, set->dataset, t->options.plan.max_length, true, set->name, &set->mapped, err));
+    BRIM_TRY(
+        brim_dataset_fit(t->runtime, t->model, set->dataset, t->options.plan.max_length, true, set->name, &set->mapped, err));
     set->dataset = set->mapped ? set->mapped : set->dataset;
     if (t->supply.dataset)
       BRIM_TRY(brim_pairs_fit(set->dataset, set->name, t->supply.dataset, err));

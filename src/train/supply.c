@@ -37,9 +37,10 @@ static int check_feed(const brim_supply *s, brim_error *err) {
   const brim_labels *own = brim_model_labels(s->model);
   for (int32_t i = 0; own->names && i < own->count; i++)
     if (strcmp(own->names[i], how->labels->names[i]) != 0)
-      return brim_error_set(err, BRIM_E_MISMATCH,
-                            "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels",
-                            (int)i, how->labels->names[i], own->names[i]);
+      return brim_error_set(
+          err, BRIM_E_MISMATCH,
+          "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels", (int)i,
+          how->labels->names[i], own->names[i]);
   brim_feed_limits(s->feed, &slots, &rows, &width);
   if (width == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the feed's rows may have any length: give it a max_length");
@@ -49,7 +50,8 @@ static int check_feed(const brim_supply *s, brim_error *err) {
 int brim_supply_check(brim_supply *s, brim_error *err) {
   if (s->feed)
     return check_feed(s, err);
-  BRIM_TRY(brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, true, "training data", &s->mapped, err));
+  BRIM_TRY(
+      brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, true, "training data", &s->mapped, err));
   s->dataset = s->mapped ? s->mapped : s->dataset;
   return BRIM_OK;
 }

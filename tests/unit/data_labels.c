@@ -104,7 +104,8 @@ static void inference(void) {
 
 /* A name is a name, and a number in plain writing is one only among its like. */
 static void names(void) {
-  ok_string(TAKE(AUTO, NULL, "007", "7", "08", "+7", "-0", "0"), "classes +7 -0 0 007 08 7: 3 5 4 0 1 2", "integers in several writings");
+  ok_string(TAKE(AUTO, NULL, "007", "7", "08", "+7", "-0", "0"), "classes +7 -0 0 007 08 7: 3 5 4 0 1 2",
+            "integers in several writings");
   ok_string(TAKE(AUTO, NULL, "01", "1", "00"), "classes 00 01 1: 1 2 0", "leading zeros");
   ok_string(TAKE(AUTO, NULL, "+1", "-1"), "classes +1 -1: 0 1", "signs");
   ok_string(TAKE(AUTO, NULL, " 1", "1"), "classes  1 1: 0 1", "a space");
@@ -114,7 +115,8 @@ static void names(void) {
   ok_string(TAKE(AUTO, NULL, "#10", "#9"), "classes 9 10: 1 0", "numbers");
   ok_string(TAKE(AUTO, NULL, "#0", "#-0"), "classes integers 0: 0 0", "-0 is the number 0");
   ok_string(TAKE(AUTO, NULL, "!true", "!false"), "classes false true: 1 0", "booleans");
-  ok_string(TAKE(CLASSIFY, NULL, "'1", "#1", "#9", "#10"), "classes 1 10 9: 0 0 2 1", "the string 1 and the number have one name");
+  ok_string(TAKE(CLASSIFY, NULL, "'1", "#1", "#9", "#10"), "classes 1 10 9: 0 0 2 1",
+            "the string 1 and the number have one name");
   ok_string(TAKE(CLASSIFY, NULL, "1.10", "1.1", "1"), "classes 1 1.1 1.10: 2 1 0", "1.10 is a name");
   ok_string(TAKE(CLASSIFY, NULL, "#1.10", "#1.1"), "classes 1.1: 0 0", "of JSON's numbers it is the number");
   ok_string(TAKE(CLASSIFY, NULL, "1.0", "1", "0.0", "0"), "classes integers 0 1: 1 1 0 0", "1.0 is 1");
@@ -122,7 +124,8 @@ static void names(void) {
   ok(strstr(TAKE(AUTO, NULL, "#1", "'2"), "label \"2\" is not a number, but the first label, \"1\""), "a string among numbers");
   ok(strstr(TAKE(AUTO, NULL, "!true", "'true"), "label \"true\" is not a number, but the first label, \"true\""),
      "a string among booleans");
-  ok(strstr(TAKE(AUTO, NULL, "['fun']", "['old', 'fun']"), "every label looks like a list in one text"), "lists that Python printed");
+  ok(strstr(TAKE(AUTO, NULL, "['fun']", "['old', 'fun']"), "every label looks like a list in one text"),
+     "lists that Python printed");
   ok_string(TAKE(AUTO, NULL, "[POS]", "[NEG]"), "classes [NEG] [POS]: 1 0", "brackets alone are no list");
 }
 
@@ -310,7 +313,8 @@ static void scanned(void) {
   ok_string(scan("words.csv", "text,label\nx,b\ny,a\nz,b\nw,c\nv,b\n", AUTO), "a 1, b 3, c 1, of 5", "rows of each class");
   ok_string(scan("digits.csv", "text,label\nx,10\ny,9\nz,10\n", AUTO), "9 1, 10 2, of 3", "in the order of the mapping");
   ok_string(scan("equal.csv", "text,label\nx,1.0\ny,0\nz,1\n", CLASSIFY), "0 1, 1 2, of 3", "of equal numbers together");
-  ok_string(scan("none.csv", "text,label\nx,1\ny,-1\nz,0\nv,2\nw,-100\n", AUTO), "0 1, 1 1, 2 1, of 3", "rows without a label are not counted");
+  ok_string(scan("none.csv", "text,label\nx,1\ny,-1\nz,0\nv,2\nw,-100\n", AUTO), "0 1, 1 1, 2 1, of 3",
+            "rows without a label are not counted");
   ok_string(scan("many.csv", "text,label\nx,b|a\ny,\nz,b|c\n", MANY), "a 1, b 2, c 1, of 3", "of labels");
   ok_string(scan("values.csv", "text,label\nx,1.5\ny,2\n", REGRESS), "not counted", "values are not counted");
   ok_string(scan("mixed.csv", "text,label\nx,1\ny,b\n", AUTO), "!5, empty", "nothing is left of what cannot be a mapping");
@@ -338,7 +342,8 @@ static void multi_hot(void) {
   ok_string(LISTS(AUTO, NULL, "!false,!true", "1.0,0"), "many integers 0 1: 0|1 1|0", "booleans and numbers");
   ok(strstr(LISTS(AUTO, NULL, "a,!true"), "a boolean names no label"), "a boolean among names");
   ok(strstr(LISTS(AUTO, NULL, "'a", "!true"), "a boolean names no label"), "a boolean in a later row");
-  ok(strstr(LISTS(AUTO, NULL, "#1,#0", "#0,#1"), "!5 f: line 1: every row's list is of 0 and 1"), "integers for each of two labels");
+  ok(strstr(LISTS(AUTO, NULL, "#1,#0", "#0,#1"), "!5 f: line 1: every row's list is of 0 and 1"),
+     "integers for each of two labels");
   ok(strstr(LISTS(AUTO, NULL, "1,0"), "every row's list is of 0 and 1"), "one row of them");
   ok(strstr(TAKE(MANY, NULL, "1|0", "0|1"), "every row's list is of 0 and 1"), "of csv");
   ok_string(LISTS(AUTO, NULL, "#1,#0", "#0"), "many integers 0 1: 1|1 1|0", "another row has one: they are names");

@@ -95,10 +95,11 @@ static void jsonl_errors(void) {
             "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"txt\", \"id\"; say which has the texts: "
             "--text-column NAME\n",
             "jsonl: no text");
-  ok_string(data_read_text("a.jsonl", "{\"sentence\":\"a\",\"label\":[\"a\",\"b\"]}\n", NULL),
-            "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"sentence\", \"label\"; say which has the texts: "
-            "--text-column NAME\n",
-            "jsonl: a list of labels is no list of rows");
+  ok_string(
+      data_read_text("a.jsonl", "{\"sentence\":\"a\",\"label\":[\"a\",\"b\"]}\n", NULL),
+      "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"sentence\", \"label\"; say which has the texts: "
+      "--text-column NAME\n",
+      "jsonl: a list of labels is no list of rows");
   ok(strstr(data_read_text("a.jsonl", "{\"version\":1,\"data\": [ {\"text\":\"a\"}]}\n", NULL), "jq -c '.\"data\"[]'"),
      "jsonl: a list of objects is");
   ok_string(data_read_text("a.jsonl", "{}\n", NULL),
@@ -110,8 +111,7 @@ static void jsonl_errors(void) {
                            &(brim_source_options){.min_chars = 1}),
             "0 1 0 [a] - -\n3 4 39 [b] - -\n", "jsonl: is left out where short texts are");
   const brim_where english = {"lang", "en"};
-  ok_string(data_read_text("a.jsonl",
-                           "{\"text\":\"a\",\"lang\":\"en\"}\n{\"text\":\"b\"}\n{\"text\":\"c\",\"lang\":null}\n",
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"lang\":\"en\"}\n{\"text\":\"b\"}\n{\"text\":\"c\",\"lang\":null}\n",
                            &(brim_source_options){.where = &english, .where_count = 1}),
             "0 1 0 [a] - -\n", "jsonl: a condition does not hold where the value is missing");
   ok_string(data_read_text("a.jsonl", "{\"text\":5}\n", NULL),
@@ -189,8 +189,9 @@ static void json_array(void) {
       {"[", "!5 a.json: line 1, byte 1: the array is never closed: the file was cut\n"},
       {"[\n{\"text\":\"a\",\n\"x\":[1,2}", "!5 a.json: line 2, byte 2: the object that begins here is never closed\n"},
       {"[{\"text\":\n\"caf\xE9\"}]", "!5 a.json: line 2, byte 14: byte 0xE9 " NOT_UTF8},
-      {"[{\"txt\":\"a\"}]", "!5 a.json: line 1, byte 1: there is no \"text\" in this object; it has \"txt\"; say which has the texts: "
-                              "--text-column NAME\n"},
+      {"[{\"txt\":\"a\"}]",
+       "!5 a.json: line 1, byte 1: there is no \"text\" in this object; it has \"txt\"; say which has the texts: "
+       "--text-column NAME\n"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     ok_string(data_read_text("a.json", bad[i].file, NULL), bad[i].want, bad[i].file);

@@ -28,7 +28,11 @@ static void json(void) {
             "without labels");
   ok_string(data_read_text("a.jsonl", "{\"tokens\":[\"a\",\"b\"],\"labels\":[null,\"O\"]}\n", &words),
             "0 1 0 [a\\x00b\\x00] - [\\x00O\\x00]\n", "null is no label");
-  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\xC2\xA0" "b\xE2\x80\x83\xE3\x80\x80" "c\xE2\x80\x8B\"}\n", &unlabelled),
+  ok_string(data_read_text("a.jsonl",
+                           "{\"text\":\"a\xC2\xA0"
+                           "b\xE2\x80\x83\xE3\x80\x80"
+                           "c\xE2\x80\x8B\"}\n",
+                           &unlabelled),
             "0 1 0 [a\\x00b\\x00c\xE2\x80\x8B\\x00] - -\n", "white space of any kind, not what has no width");
 }
 
@@ -65,7 +69,8 @@ static void tables_and_text(void) {
             "0 2 13 [a,\\x00b\\x00] - [O\\x00O\\x00]\n1 3 26 [] - []\n", "a column of words, one of as many tags");
   ok_string(data_read_text("a.csv", "tokens,tags\na b,O\n", &words),
             "!5 a.csv: line 2, byte 12: the row has 2 words and 1 tag: each word has one\n", "not as many");
-  ok(strstr(data_read_text("a.csv", "tokens,tags\n\"['a', 'b']\",\"['O', 'O']\"\n", &words), "the tags are a list as Python or JSON writes it"),
+  ok(strstr(data_read_text("a.csv", "tokens,tags\n\"['a', 'b']\",\"['O', 'O']\"\n", &words),
+            "the tags are a list as Python or JSON writes it"),
      "lists that pandas wrote");
   ok_string(data_read_text("a.txt", "a  b\n\n c\n", &unlabelled), "0 1 0 [a\\x00b\\x00] - -\n1 2 5 [] - -\n2 3 6 [c\\x00] - -\n",
             "a text a line");
@@ -84,7 +89,8 @@ static void conll(void) {
   ok_string(data_read_text("a.conll", "1 a N B-X\n2 b V O\n",
                            &(brim_source_options){.words = true, .need_label = true, .text_column = "1", .label_column = "2"}),
             "0 1 0 [a\\x00b\\x00] - [N\\x00V\\x00]\n", "columns by number");
-  ok(strstr(data_read_text("a.conll", "1\ta\tN\tB-X\n2\tb\tV\tO\n", &words), "the first column counts the words (1, 2, ..), as in CoNLL-U"),
+  ok(strstr(data_read_text("a.conll", "1\ta\tN\tB-X\n2\tb\tV\tO\n", &words),
+            "the first column counts the words (1, 2, ..), as in CoNLL-U"),
      "a column of numbers is no column of words");
   ok_string(data_read_text("a.conll", "1\ta\tN\tB-X\n2\tb\tV\tO\n",
                            &(brim_source_options){.words = true, .need_label = true, .text_column = "0"}),

@@ -260,8 +260,8 @@ static void run(void) {
 /* A run is worth keeping where nothing can be written of it. */
 static void pictures_fail(void) {
   case_job job = case_open(case_model_folder("bert-pair-3"), 1);
-  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, own_names(job.model), brim_model_outputs(job.model), classes, 5,
-                                  1);
+  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, own_names(job.model), brim_model_outputs(job.model),
+                                  classes, 5, 1);
   brim_views *views;
   brim_error err = {0};
   ok_int(brim_views_new(job.runtime, "/dev/null/run", on_failure, NULL, &views, &err), BRIM_OK, "views that cannot be written");

@@ -62,7 +62,8 @@ static void evaluated(void) {
     ok_int(brim_evaluate(runtime, model, i ? swapped : own, &options, &metrics[i], &err), BRIM_OK, "evaluated");
     ok_int(brim_judge_dataset(runtime, model, i ? swapped : own, NULL, NULL, &judged[i], &err), BRIM_OK, "and judged");
   }
-  ok(metrics[0].loss == metrics[1].loss && metrics[0].accuracy == metrics[1].accuracy && memcmp(counts[0], counts[1], sizeof *counts) == 0,
+  ok(metrics[0].loss == metrics[1].loss && metrics[0].accuracy == metrics[1].accuracy &&
+         memcmp(counts[0], counts[1], sizeof *counts) == 0,
      "with two classes in another order the same loss %g and confusion", metrics[0].loss);
   ok(judged[1].outputs == OUTPUTS && judged[0].classes[2].rows == judged[1].classes[2].rows && judged[1].classes[1].rows == 0 &&
          strcmp(judged[0].wrong[0].label, judged[1].wrong[0].label) == 0,
@@ -119,7 +120,8 @@ static run train(const brim_dataset *rows, const brim_dataset *eval) {
 static void trained(void) {
   brim_dataset *own = own_rows(), *swapped = swapped_rows();
   const run a = train(own, own), b = train(swapped, swapped);
-  ok(a.result.loss == b.result.loss && a.result.loss > 0, "training on classes in another order has the same loss, %g", a.result.loss);
+  ok(a.result.loss == b.result.loss && a.result.loss > 0, "training on classes in another order has the same loss, %g",
+     a.result.loss);
   ok(a.eval_loss == b.eval_loss && b.outputs == OUTPUTS && a.rows == b.rows && a.rows > 0, "its evaluations and views too");
   brim_folds folds;
   brim_folds_result results[2];
@@ -133,7 +135,8 @@ static void trained(void) {
        "in folds %s", err.message);
     brim_folds_free(&folds);
   }
-  ok(results[0].metrics.loss == results[1].metrics.loss && results[0].averages[0].metrics.loss == results[1].averages[0].metrics.loss,
+  ok(results[0].metrics.loss == results[1].metrics.loss &&
+         results[0].averages[0].metrics.loss == results[1].averages[0].metrics.loss,
      "and folds");
   brim_folds_result_free(&results[0]), brim_folds_result_free(&results[1]);
   brim_dataset_free(own), brim_dataset_free(swapped);
@@ -155,29 +158,34 @@ static const char *fit(const brim_dataset *rows, bool labels) {
 
 static void refused(void) {
   brim_dataset *unknown = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"neg", "fine"}, 2, (const int32_t[]){0, 1});
-  brim_dataset *unused = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"fine", "pos", "neg"}, 3, (const int32_t[]){2, 1});
+  brim_dataset *unused = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"fine", "pos", "neg"}, 3,
+                                 (const int32_t[]){2, 1});
   brim_dataset *many = rows_of(BRIM_TASK_MULTI_LABEL, own_names, OUTPUTS, (const int32_t[]){0, 2});
   brim_dataset *values = rows_of(BRIM_TASK_REGRESSION, NULL, 1, (const int32_t[]){0, 2});
   const char *said = fit(unknown, true);
-  ok(!strncmp(said, "!7 dev: row ", 12) && strstr(said, "has the label \"fine\", which is not among the 3 of the model: neg, neutral, pos"),
+  ok(!strncmp(said, "!7 dev: row ", 12) &&
+         strstr(said, "has the label \"fine\", which is not among the 3 of the model: neg, neutral, pos"),
      "a class that the model does not know: %s", said);
   ok_string(fit(unknown, false), "fits", "which predictions do not look at");
   ok_string(fit(unused, true), "fits, mapped", "one that no row has does not matter");
   ok_string(fit(many, true),
-            "!7 dev: the rows are labelled for multi-label (neg, neutral, pos), and the model is of classification (neg, neutral, pos): "
+            "!7 dev: the rows are labelled for multi-label (neg, neutral, pos), and the model is of classification (neg, "
+            "neutral, pos): "
             "give it rows of its own",
             "another task");
-  ok_string(fit(values, true),
-            "!7 dev: the rows are labelled for regression, and the model is of classification (neg, neutral, pos): give it rows of its "
-            "own",
-            "values");
+  ok_string(
+      fit(values, true),
+      "!7 dev: the rows are labelled for regression, and the model is of classification (neg, neutral, pos): give it rows of its "
+      "own",
+      "values");
   brim_dataset_set_tokenizer(unused, 17);
   ok_string(fit(unused, false), "fits", "a tokenizer, where the model's is not known");
   brim_model_set_tokenizer(model, 18);
-  ok_string(fit(unused, false),
-            "!7 dev: another tokenizer encoded the rows (its content is 0000000000000011) than the model's (0000000000000012): encode "
-            "them with the model's own",
-            "another tokenizer");
+  ok_string(
+      fit(unused, false),
+      "!7 dev: another tokenizer encoded the rows (its content is 0000000000000011) than the model's (0000000000000012): encode "
+      "them with the model's own",
+      "another tokenizer");
   ok_string(fit(many, false), "fits", "rows of an unknown one");
   brim_model_set_tokenizer(model, 0);
   brim_dataset *own = own_rows(), *singles = own_rows();
@@ -186,7 +194,8 @@ static void refused(void) {
   brim_error err = {0};
   const brim_named_dataset sets[] = {{"dev", singles}};
   ok(brim_train(runtime, model, NULL, own, sets, 1, &options, NULL, &err) == BRIM_E_MISMATCH &&
-         !strcmp(err.message, "dev: the rows are single texts, and those of the training data are pairs of texts: give the same to both"),
+         !strcmp(err.message,
+                 "dev: the rows are single texts, and those of the training data are pairs of texts: give the same to both"),
      "single texts beside pairs: %s", err.message);
   brim_dataset *all[] = {unknown, unused, many, values, own, singles};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -214,7 +223,8 @@ static void mapped(void) {
   brim_labels tags = labels_of(BRIM_TASK_TOKENS, (const char *const[]){"B", "I", "O"}, 3);
   brim_labels known = labels_of(BRIM_TASK_TOKENS, (const char *const[]){"O", "B"}, 2);
   const int32_t ids[] = {1, 2, 3}, classes[] = {2, 0, BRIM_NO_LABEL}, other[] = {2, 1, BRIM_NO_LABEL};
-  const brim_sample sample = {.ids = ids, .length = 3, .token_labels = classes}, bad = {.ids = ids, .length = 3, .token_labels = other};
+  const brim_sample sample = {.ids = ids, .length = 3, .token_labels = classes},
+                    bad = {.ids = ids, .length = 3, .token_labels = other};
   brim_sample back;
   brim_dataset *rows;
   ok_int(brim_dataset_from_samples(runtime, &sample, 1, &tags, &rows, &err), BRIM_OK, "labels of tokens");
@@ -238,7 +248,8 @@ int main(void) {
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
     exit(99);
   brim_labels own = labels_of(BRIM_TASK_CLASSIFICATION, own_names, OUTPUTS);
-  if (brim_model_load(runtime, case_model_folder("bert-pair-3"), &(brim_model_options){.seed = 1, .labels = &own}, &model, &err)) {
+  if (brim_model_load(runtime, case_model_folder("bert-pair-3"), &(brim_model_options){.seed = 1, .labels = &own}, &model,
+                      &err)) {
     printf("Bail out! %s\n", err.message);
     exit(99);
   }
