@@ -282,6 +282,16 @@ static int list_keys(brim_reader *reader, brim_text *out, char **rows, brim_erro
   }
 }
 
+/* Where the first row has other columns that may be meant. */
+static const char *column_hint(const brim_reader *reader, const brim_slot *slot, const brim_text *keys) {
+  if (!keys->length || slot->given || reader->row > reader->first_row)
+    return "";
+  if (slot == &reader->slots[BRIM_SLOT_TEXT])
+    return "; say which has the texts: --text-column NAME";
+  return slot == &reader->slots[BRIM_SLOT_LABEL] && strstr(keys->data, ", ") ? "; say which has the labels: --label-column NAME"
+                                                                             : "";
+}
+
 static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   if (slot->bytes)
     return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is %s: fill it in%s", slot_name(slot),
@@ -303,10 +313,7 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
     status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s%s", slot->name,
                                reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing",
                                words && !reader->words ? ": words with a label each are of the task tokens (--task tokens)"
-                               : !keys.length || slot->given || reader->row > reader->first_row ? ""
-                               : slot == &reader->slots[BRIM_SLOT_TEXT]  ? "; say which has the texts: --text-column NAME"
-                               : slot == &reader->slots[BRIM_SLOT_LABEL] ? "; say which has the labels: --label-column NAME"
-                                                                         : "");
+                                                       : column_hint(reader, slot, &keys));
   brim_text_free(&keys);
   brim_release(reader->runtime, rows);
   return status;

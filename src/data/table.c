@@ -142,6 +142,8 @@ static const char *name_hint(const brim_reader *reader, const char *name) {
     if (span->length > 0 && brim_number_real(reader->decoded + span->start, span->length, &number))
       return "; it looks as if there were no head line: --no-header (header=False in Python) calls the columns 0, 1, ..";
   }
+  if (split->count < 2)
+    return "";
   return strcmp(name, "text") == 0 ? "; say which has the texts: --text-column NAME"
                                    : "; say which has the labels: --label-column NAME";
 }

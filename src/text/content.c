@@ -35,19 +35,18 @@ static uint64_t hash_tokens(const brim_tokenizer *t) {
 }
 
 /* Of each text, alone and before the next one: its ids and types, or that it cannot be encoded. */
-static uint64_t hash_probes(const brim_tokenizer *t, brim_scratch *scratch, uint64_t hash) {
+static int hash_probes(const brim_tokenizer *t, brim_scratch *scratch, uint64_t *hash, brim_error *err) {
   brim_encoding encoding = {0};
   const brim_encode_options options = {0};
-  for (int i = 0; i < 2 * PROBES; i++) {
+  int status = BRIM_OK;
+  for (int i = 0; i < 2 * PROBES && status != BRIM_E_MEMORY; i++) {
     const char *text = probes[i / 2], *pair = i % 2 ? probes[(i / 2 + 1) % PROBES] : NULL;
-    brim_error ignored;
-    const int status = brim_tokenizer_encode(t, scratch, text, strlen(text), pair, pair ? strlen(pair) : 0, &options, &encoding,
-                                             &ignored);
-    hash = brim_hash64(encoding.ids, status ? 0 : encoding.length * sizeof *encoding.ids, hash + (uint64_t)status);
-    hash = brim_hash64(encoding.type_ids, status ? 0 : encoding.length, hash);
+    status = brim_tokenizer_encode(t, scratch, text, strlen(text), pair, pair ? strlen(pair) : 0, &options, &encoding, err);
+    *hash = brim_hash64(encoding.ids, status ? 0 : encoding.length * sizeof *encoding.ids, *hash + (uint64_t)status);
+    *hash = brim_hash64(encoding.type_ids, status ? 0 : encoding.length, *hash);
   }
   brim_encoding_free(&encoding);
-  return hash;
+  return status == BRIM_E_MEMORY ? status : BRIM_OK;
 }
 
 int brim_tokenizer_content(const brim_tokenizer *tokenizer, uint64_t *out, brim_error *err) {
@@ -57,7 +56,10 @@ int brim_tokenizer_content(const brim_tokenizer *tokenizer, uint64_t *out, brim_
   if (*out)
     return BRIM_OK;
   BRIM_TRY(brim_scratch_new(tokenizer->runtime, tokenizer, &scratch, err));
-  *out = *kept = hash_probes(tokenizer, scratch, hash_tokens(tokenizer)) | 1;
+  uint64_t hash = hash_tokens(tokenizer);
+  const int status = hash_probes(tokenizer, scratch, &hash, err);
   brim_scratch_free(scratch);
-  return BRIM_OK;
+  if (status == BRIM_OK)
+    *out = *kept = hash | 1;
+  return status;
 }

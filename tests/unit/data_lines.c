@@ -233,8 +233,7 @@ static void unlabelled(void) {
   ok_string(
       data_read_text("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\",\"label\":null}\n{\"text\":\"c\",\"label\":[]}\n", &skip),
       "2 3 39 [c] - []\n", "of JSON too; an empty list is a label");
-  ok_string(data_read_text("a.csv", "text\na\n", &skip),
-            "!2 a.csv: there is no column \"label\"; the columns are \"text\"; say which has the labels: --label-column NAME\n",
+  ok_string(data_read_text("a.csv", "text\na\n", &skip), "!2 a.csv: there is no column \"label\"; the columns are \"text\"\n",
             "the column must be there");
   skip.empty_label = true;
   ok_string(data_read_text("a.csv", "text,label\na,\n", &skip), "0 2 11 [a] - []\n", "none of many labels is a label");
