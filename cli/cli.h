@@ -76,7 +76,8 @@ void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint
 /* Says that labels of words which seem to say where entities are have no metrics of them, if it is so. */
 void cli_note_entities(const cli_call *cli, const brim_labels *labels);
 
-/* What is refused before a command begins: standard input that is named twice, and an output that is also an input. */
+/* What is refused before a command begins (files.c): an output that is also an input or that cannot be written, standard input
+ * that is named twice. An output that is a link becomes its target's name. */
 int cli_check_files(cli_call *cli);
 
 /* Forwards to the progress display; the context is the cli. */
@@ -85,5 +86,11 @@ int cli_progress(void *context, const brim_event *event);
 /* Handlers for Ctrl-C, kill and a closed terminal: the first asks the runtime to stop, the second ends at once (signals.c). */
 void cli_catch_signals(brim_runtime *runtime);
 void cli_release_signals(void);
+int cli_signal(void); /* the one that asked the runtime to stop; 0: none did */
+/* Standard streams that the caller has closed become /dev/null: no file is opened under their numbers and gets what is printed.
+ */
+void cli_open_streams(void);
+/* Whether whoever read standard output is gone. */
+bool cli_reader_gone(void);
 
 #endif
