@@ -133,6 +133,10 @@ typedef struct cli_values {
   bool stratify;
   const char *fold_column;
   const char *compared, *precisions; /* lists */
+  /* embed */
+  const char *prompt;
+  int64_t dimensions;
+  bool normalize;
   /* inspect */
   const char *batch, *hyperparameters, *pass;
   bool all_tokens;
