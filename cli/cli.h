@@ -36,7 +36,7 @@ int cli_write(cli_call *cli, const char *path, const brim_text *text);
 
 /* Of --task; AUTO where it is not given. */
 brim_task cli_task(const cli_call *cli);
-/* The library's options, filled by the command's table. */
+/* The library's options, filled by the command's option list. */
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
 int cli_encode_options(cli_call *cli, brim_encode_options *out);
 int cli_plan_options(cli_call *cli, brim_plan_options *out);

@@ -166,7 +166,7 @@ static int boundary_write_model(brim_trainer *t, brim_error *err) {
   return brim_model_save(t->model, t->folder.output, err);
 }
 
-/* These do not count for the best checkpoint: of the average there is none, and what is told again has counted. */
+/* These do not count for the best checkpoint: of the average there is none, and what is reported again has counted. */
 static int boundary_evaluate_final(brim_trainer *t, ready how, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
     brim_metrics metrics;
