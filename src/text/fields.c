@@ -19,11 +19,15 @@ int brim_fields_string(const brim_json_document *document, const brim_json_value
   return BRIM_OK;
 }
 
+static int not_an_object(const brim_json_document *document, const brim_json_value *value, const char *what, brim_error *err) {
+  return brim_json_error(document, value, err, BRIM_E_FORMAT, "the %s is %s, not an object", what,
+                         brim_json_kind_name((brim_json_kind)value->kind));
+}
+
 int brim_fields_type(const brim_json_document *document, const brim_json_value *object, const char *what, const char **type,
                      size_t *length, brim_error *err) {
   if (object->kind != BRIM_JSON_OBJECT)
-    return brim_json_error(document, object, err, BRIM_E_FORMAT, "the %s is %s, not an object", what,
-                           brim_json_kind_name((brim_json_kind)object->kind));
+    return not_an_object(document, object, what, err);
   return brim_fields_string(document, object, "type", type, length, err);
 }
 
@@ -39,6 +43,8 @@ static bool listed(const char *known, const char *text, size_t length) {
 
 int brim_fields_known(const brim_json_document *document, const brim_json_value *object, const char *what, const char *known,
                       brim_error *err) {
+  if (object->kind != BRIM_JSON_OBJECT)
+    return not_an_object(document, object, what, err);
   for (const brim_json_value *key = brim_json_first(object); key; key = brim_json_after(object, key))
     if (!brim_fields_is(key->as.text, key->length, "type") && !listed(known, key->as.text, key->length))
       return brim_json_error(document, key, err, BRIM_E_UNSUPPORTED, "the %s has the unknown key \"%.*s\"", what,

@@ -238,17 +238,18 @@ static int run_spread(brim_normal_kind kind, const brim_runes *in, brim_runes *o
 }
 
 static int run_replace(const brim_normal_step *step, const brim_runes *in, brim_runes *out, brim_error *err) {
-  size_t at = 0, from, to;
-  while (brim_pattern_find(step->pattern, in->at, in->count, at, &from, &to)) {
-    for (; at < from; at++)
+  brim_pattern_search s = brim_pattern_start(step->pattern, in->at, in->count);
+  for (size_t at = 0;; at = s.to) {
+    bool found;
+    BRIM_TRY(brim_pattern_next(&s, &found, err));
+    for (const size_t end = found ? s.from : in->count; at < end; at++)
       BRIM_TRY(brim_runes_add(out, in->at[at], err));
+    if (!found)
+      return BRIM_OK;
+    const brim_rune last = in->at[s.to - 1];
     for (size_t i = 0; i < step->content.count; i++)
-      BRIM_TRY(brim_runes_add(out, (brim_rune){step->content.at[i].code, in->at[to - 1].from, in->at[to - 1].to}, err));
-    at = to;
+      BRIM_TRY(brim_runes_add(out, (brim_rune){step->content.at[i].code, last.from, last.to}, err));
   }
-  for (; at < in->count; at++)
-    BRIM_TRY(brim_runes_add(out, in->at[at], err));
-  return BRIM_OK;
 }
 
 static int run_prepend(const brim_normal_step *step, const brim_runes *in, brim_runes *out, brim_error *err) {
@@ -287,8 +288,11 @@ static int run_step(const brim_normal_step *step, const brim_runes *in, uint32_t
 
 int brim_normalizer_run(const brim_normalizer *normalizer, brim_runes *text, uint32_t origin, brim_runes *spare, brim_runes *work,
                         brim_error *err) {
+  brim_runes_bound(text, text->count);
+  brim_runes_bound(spare, text->count);
   for (size_t i = 0; i < normalizer->count; i++) {
     BRIM_TRY(run_step(&normalizer->steps[i], text, origin, work, spare, err));
+    BRIM_TRY(brim_runes_check(spare, err));
     brim_runes swap = *text;
     *text = *spare;
     *spare = swap;

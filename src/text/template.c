@@ -83,6 +83,10 @@ static int load_pieces(loader *l, const brim_json_value *value, const char *key,
 
 static int load_template(loader *l, const brim_json_value *value) {
   BRIM_TRY(brim_fields_known(l->document, value, "TemplateProcessing", "single pair special_tokens", l->err));
+  const brim_json_value *specials = brim_json_get(value, "special_tokens");
+  if (specials && specials->kind != BRIM_JSON_OBJECT)
+    return brim_json_error(l->document, specials, l->err, BRIM_E_FORMAT, "the template's \"special_tokens\" is %s, not an object",
+                           brim_json_kind_name((brim_json_kind)specials->kind));
   BRIM_TRY(load_pieces(l, value, "single", &l->out->single));
   return load_pieces(l, value, "pair", &l->out->pair);
 }
