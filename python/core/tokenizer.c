@@ -251,7 +251,7 @@ static PyObject *save(PyObject *object, PyObject *folder) {
     return NULL;
   int status = brim_make_folder(core_use(self->runtime), path, &error);
   if (status == BRIM_OK)
-    status = brim_tokenizer_save(self->tokenizer, path, &error);
+    status = brim_tokenizer_save(self->tokenizer, path, NULL, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   Py_RETURN_NONE;
@@ -265,6 +265,16 @@ static PyObject *get_vocab_size(PyObject *object, void *nothing) {
 static PyObject *get_pad_id(PyObject *object, void *nothing) {
   (void)nothing;
   return PyLong_FromLong(brim_tokenizer_pad_id(((core_tokenizer *)object)->tokenizer));
+}
+
+static PyObject *get_max_length(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyLong_FromLong(brim_tokenizer_max_length(((core_tokenizer *)object)->tokenizer));
+}
+
+static PyObject *get_truncates_left(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyBool_FromLong(brim_tokenizer_truncates_left(((core_tokenizer *)object)->tokenizer));
 }
 
 static PyObject *get_family(PyObject *object, void *nothing) {
@@ -294,6 +304,8 @@ static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
                                 {"pad_id", get_pad_id, NULL, NULL, NULL},
+                                {"max_length", get_max_length, NULL, NULL, NULL},
+                                {"truncates_left", get_truncates_left, NULL, NULL, NULL},
                                 {"family", get_family, NULL, NULL, NULL},
                                 {"fingerprint", get_fingerprint, NULL, NULL, NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};

@@ -17,7 +17,7 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
   if (o->delimiter || o->skip_unlabelled) /* what was written before there were these is still good */
     brim_text_printf(out, "delimiter %d unlabelled %d ", o->delimiter, o->skip_unlabelled);
   if (o->words)
-    brim_text_string(out, "words ");
+    brim_text_string(out, "words with their spaces "); /* what was written when bytes had none is none of these */
   for (int i = 0; i < o->where_count; i++) {
     brim_describe_string(out, o->where[i].column);
     brim_describe_string(out, o->where[i].value);

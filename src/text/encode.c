@@ -168,6 +168,7 @@ static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, cons
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
   const size_t first = out->length;
+  BRIM_TRY(brim_tokenizer_of_words(tokenizer, &tokenizer, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
   BRIM_TRY(brim_clean_utf8(scratch, 0, &words.bytes, &words.length, err));
   BRIM_TRY(tokenize_words(tokenizer, scratch, words, err));

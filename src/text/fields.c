@@ -52,6 +52,20 @@ int brim_fields_known(const brim_json_document *document, const brim_json_value 
   return BRIM_OK;
 }
 
+const char *brim_fields_raw(brim_runtime *runtime, const char *file, size_t file_length, const brim_json_value *value,
+                            size_t *length) {
+  brim_json_reader reader;
+  brim_json_token token;
+  brim_json_reader_init(&reader, runtime, NULL);
+  brim_json_reader_start(&reader, file + value->byte, file_length - value->byte, 0, 0);
+  int status = brim_json_next(&reader, &token, NULL);
+  if (status == BRIM_OK && (token.kind == BRIM_JSON_ARRAY || token.kind == BRIM_JSON_OBJECT))
+    status = brim_json_skip(&reader, NULL);
+  *length = reader.at;
+  brim_json_reader_free(&reader);
+  return status == BRIM_OK ? file + value->byte : NULL;
+}
+
 int brim_fields_character(const brim_json_document *document, const brim_json_value *object, const char *key, uint32_t *code,
                           brim_error *err) {
   const char *text;

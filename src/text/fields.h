@@ -11,6 +11,9 @@ int brim_fields_type(const brim_json_document *document, const brim_json_value *
 int brim_fields_known(const brim_json_document *document, const brim_json_value *object, const char *what, const char *known,
                       brim_error *err) BRIM_CHECK;
 bool brim_fields_is(const char *text, size_t length, const char *string);
+/* The bytes that a value has in its file, *length of them; NULL only for want of memory. */
+const char *brim_fields_raw(brim_runtime *runtime, const char *file, size_t file_length, const brim_json_value *value,
+                            size_t *length);
 /* A string that must be there. */
 int brim_fields_string(const brim_json_document *document, const brim_json_value *object, const char *key, const char **text,
                        size_t *length, brim_error *err) BRIM_CHECK;

@@ -169,6 +169,46 @@ void brim_normalizer_free(brim_normalizer *normalizer) {
   *normalizer = (brim_normalizer){0};
 }
 
+/* ---- comparing ----------------------------------------------------------------------------------------------- */
+
+static bool same_content(const brim_runes *a, const brim_runes *b) {
+  bool same = a->count == b->count;
+  for (size_t i = 0; same && i < a->count; i++)
+    same = a->at[i].code == b->at[i].code;
+  return same;
+}
+
+static bool same_charsmap(const brim_charsmap *a, const brim_charsmap *b) {
+  return a->unit_count == b->unit_count && a->texts_length == b->texts_length &&
+         (a->unit_count == 0 || memcmp(a->units, b->units, a->unit_count * sizeof *a->units) == 0) &&
+         (a->texts_length == 0 || memcmp(a->texts, b->texts, a->texts_length) == 0);
+}
+
+static bool same_step(const brim_normal_step *a, const brim_normal_step *b) {
+  return a->kind == b->kind && a->form.compose == b->form.compose && a->form.compatible == b->form.compatible &&
+         a->strip_left == b->strip_left && a->strip_right == b->strip_right && brim_pattern_same(a->pattern, b->pattern) &&
+         same_content(&a->content, &b->content) && same_charsmap(&a->charsmap, &b->charsmap);
+}
+
+static bool same_steps(const brim_normalizer *a, const brim_normalizer *b) {
+  bool same = a->count == b->count;
+  for (size_t i = 0; same && i < a->count; i++)
+    same = same_step(&a->steps[i], &b->steps[i]);
+  return same;
+}
+
+int brim_normalizer_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                            const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+  brim_normalizer x = {0}, y = {0};
+  int status = brim_normalizer_load(runtime, a_document, a, &x, err);
+  if (status == BRIM_OK)
+    status = brim_normalizer_load(runtime, b_document, b, &y, err);
+  *same = status == BRIM_OK && same_steps(&x, &y);
+  brim_normalizer_free(&x);
+  brim_normalizer_free(&y);
+  return status;
+}
+
 /* ---- running: each step reads `in` and appends to `out` ----------------------------------------------------- */
 
 static bool nmt_dropped(uint32_t c) {

@@ -47,6 +47,7 @@ struct brim_pattern {
   group *root;
   char *text;
   size_t length;
+  bool regex;
 };
 
 /* ---- compiling -------------------------------------------------------------------------------------------- */
@@ -426,6 +427,7 @@ int brim_pattern_compile(brim_runtime *runtime, const char *text, size_t length,
   p->runtime = runtime;
   brim_arena_init(&p->arena, runtime, 4096);
   p->length = length;
+  p->regex = regex;
   p->text = brim_arena_copy_string(&p->arena, text, length);
   int status = p->text ? compile(p, regex, err) : BRIM_NOMEM(err);
   if (status != BRIM_OK) {
@@ -445,6 +447,10 @@ void brim_pattern_free(brim_pattern *pattern) {
 
 bool brim_pattern_is(const brim_pattern *pattern, const char *text) {
   return strlen(text) == pattern->length && memcmp(text, pattern->text, pattern->length) == 0;
+}
+
+bool brim_pattern_same(const brim_pattern *a, const brim_pattern *b) {
+  return a == b || (a && b && a->regex == b->regex && a->length == b->length && memcmp(a->text, b->text, a->length) == 0);
 }
 
 /* ---- matching --------------------------------------------------------------------------------------------- */

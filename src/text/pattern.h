@@ -28,5 +28,7 @@ brim_pattern_search brim_pattern_start(const brim_pattern *pattern, const brim_r
 int brim_pattern_next(brim_pattern_search *search, bool *found, brim_error *err) BRIM_CHECK;
 /* The text it was made from. */
 bool brim_pattern_is(const brim_pattern *pattern, const char *text);
+/* Both are NULL, or made from the same text in the same way. */
+bool brim_pattern_same(const brim_pattern *a, const brim_pattern *b);
 
 #endif

@@ -190,6 +190,32 @@ void brim_pretokenizer_free(brim_pretokenizer *pretokenizer) {
   *pretokenizer = (brim_pretokenizer){0};
 }
 
+/* ---- comparing ----------------------------------------------------------------------------------------------- */
+
+static bool same_step(const brim_split_step *a, const brim_split_step *b) {
+  return a->kind == b->kind && a->behavior == b->behavior && a->invert == b->invert && a->split == b->split &&
+         a->prepend == b->prepend && a->replacement == b->replacement && brim_pattern_same(a->pattern, b->pattern);
+}
+
+static bool same_steps(const brim_pretokenizer *a, const brim_pretokenizer *b) {
+  bool same = a->count == b->count;
+  for (size_t i = 0; same && i < a->count; i++)
+    same = same_step(&a->steps[i], &b->steps[i]);
+  return same;
+}
+
+int brim_pretokenizer_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                            const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+  brim_pretokenizer x = {0}, y = {0};
+  int status = brim_pretokenizer_load(runtime, a_document, a, &x, err);
+  if (status == BRIM_OK)
+    status = brim_pretokenizer_load(runtime, b_document, b, &y, err);
+  *same = status == BRIM_OK && same_steps(&x, &y);
+  brim_pretokenizer_free(&x);
+  brim_pretokenizer_free(&y);
+  return status;
+}
+
 /* ---- pieces ----------------------------------------------------------------------------------------------- */
 
 void brim_pieces_init(brim_pieces *pieces, brim_runtime *runtime) {

@@ -206,6 +206,30 @@ void brim_processor_free(brim_processor *processor) {
   *processor = (brim_processor){0};
 }
 
+static bool same_template(const brim_template *a, const brim_template *b) {
+  bool same = a->count == b->count && a->bare_types[0] == b->bare_types[0] && a->bare_types[1] == b->bare_types[1];
+  for (size_t i = 0; same && i < a->count; i++)
+    same = a->parts[i].kind == b->parts[i].kind && a->parts[i].type_id == b->parts[i].type_id && a->parts[i].id == b->parts[i].id;
+  return same;
+}
+
+static bool same_processor(const brim_processor *a, const brim_processor *b) {
+  return same_template(&a->single, &b->single) && same_template(&a->pair, &b->pair) && a->trim_offsets == b->trim_offsets &&
+         a->add_prefix_space == b->add_prefix_space;
+}
+
+int brim_processor_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                            const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+  brim_processor x = {0}, y = {0};
+  int status = brim_processor_load(runtime, a_document, a, &x, err);
+  if (status == BRIM_OK)
+    status = brim_processor_load(runtime, b_document, b, &y, err);
+  *same = status == BRIM_OK && same_processor(&x, &y);
+  brim_processor_free(&x);
+  brim_processor_free(&y);
+  return status;
+}
+
 /* ---- truncation ------------------------------------------------------------------------------------------- */
 
 static brim_kept longest_first(size_t a, size_t b, size_t room) {

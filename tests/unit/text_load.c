@@ -193,7 +193,7 @@ static void check_vocabulary(void) {
   ok_int(brim_tokenizer_pad_id(t), 0, "padding token");
   ok(brim_tokenizer_added(t, false) == 2 && brim_tokenizer_added(t, true) == 3, "special tokens of a text and of a pair");
   uint64_t fingerprint = brim_tokenizer_fingerprint(t);
-  ok(brim_tokenizer_save(t, saved, &err) == BRIM_OK, "saved %s", err.message);
+  ok(brim_tokenizer_save(t, saved, NULL, &err) == BRIM_OK, "saved %s", err.message);
   brim_tokenizer_free(t);
   ok(brim_tokenizer_load(runtime, saved, &t, &err) == BRIM_OK, "what was saved loads %s", err.message);
   ok(brim_tokenizer_fingerprint(t) == fingerprint, "and is the same");
