@@ -243,15 +243,18 @@ static PyObject *added(PyObject *object, PyObject *pair) {
   return PyLong_FromLong(brim_tokenizer_added(((core_tokenizer *)object)->tokenizer, PyObject_IsTrue(pair) > 0));
 }
 
-static PyObject *save(PyObject *object, PyObject *folder) {
+/* save(folder, words): words: for lists of them, as a run of token labels has it. */
+static PyObject *save(PyObject *object, PyObject *args) {
   core_tokenizer *self = (core_tokenizer *)object;
   brim_error error;
-  const char *path = PyUnicode_AsUTF8AndSize(folder, NULL);
-  if (!path)
+  const char *path;
+  int words = 0;
+  if (!PyArg_ParseTuple(args, "s|p", &path, &words))
     return NULL;
+  const brim_tokenizer_saving how = {.words = words != 0};
   int status = brim_make_folder(core_use(self->runtime), path, &error);
   if (status == BRIM_OK)
-    status = brim_tokenizer_save(self->tokenizer, path, NULL, &error);
+    status = brim_tokenizer_save(self->tokenizer, path, &how, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   Py_RETURN_NONE;
@@ -300,7 +303,7 @@ static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL},
                                 {"token_id", token_id, METH_O, NULL},
                                 {"token", token, METH_O, NULL},
                                 {"added", added, METH_O, NULL},
-                                {"save", save, METH_O, NULL},
+                                {"save", save, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
                                 {"pad_id", get_pad_id, NULL, NULL, NULL},

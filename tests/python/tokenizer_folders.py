@@ -2,7 +2,7 @@
 
 What transformers gives for them is in tokenizer_folders.json. tests/python/test_folders.py holds brim to it without transformers,
 test_torch_folders.py with it; tests/python/tokenizer_folders.py --regenerate writes the file anew (in an environment that has it)."""
-import copy
+import functools
 import json
 import pathlib
 import sys
@@ -38,11 +38,21 @@ BASES = [
 ]
 
 
+@functools.lru_cache
+def text_of(tokenizer):
+    return (TOKENIZERS / tokenizer / "tokenizer.json").read_text(encoding="utf-8")
+
+
+@functools.lru_cache
+def shared(text):
+    """What a tokenizer.json says, to be looked at."""
+    return json.loads(text)
+
+
 def base_files(base):
     """The files of a folder: objects, or texts."""
     _, tokenizer, model_type, tokenizer_class, roles, settings = base
-    own = json.loads((TOKENIZERS / tokenizer / "tokenizer.json").read_text(encoding="utf-8"))
-    return {"tokenizer.json": own, "config.json": {"model_type": model_type},
+    return {"tokenizer.json": text_of(tokenizer), "config.json": {"model_type": model_type},
             "tokenizer_config.json": {**settings, **roles, "model_max_length": 64, "tokenizer_class": tokenizer_class},
             "special_tokens_map.json": dict(roles)}
 
@@ -52,8 +62,11 @@ def config(**members):
     return lambda files: files["tokenizer_config.json"].update(members)
 
 
-def size(files):
-    return len(files["tokenizer.json"]["model"]["vocab"])
+def own(files):
+    """What tokenizer.json says, to be edited."""
+    if isinstance(files["tokenizer.json"], str):
+        files["tokenizer.json"] = json.loads(files["tokenizer.json"])
+    return files["tokenizer.json"]
 
 
 def token(content, **flags):
@@ -61,12 +74,13 @@ def token(content, **flags):
 
 
 def next_id(files):
-    return max([size(files) - 1, *(t["id"] for t in files["tokenizer.json"]["added_tokens"])]) + 1
+    found = shared(files["tokenizer.json"])
+    return max([len(found["model"]["vocab"]) - 1, *(t["id"] for t in found["added_tokens"])]) + 1
 
 
 def decoder(files, *more):
     """added_tokens_decoder with the file's own tokens and more."""
-    listed = {str(t["id"]): {k: v for k, v in t.items() if k != "id"} for t in files["tokenizer.json"]["added_tokens"]}
+    listed = {str(t["id"]): {k: v for k, v in t.items() if k != "id"} for t in shared(files["tokenizer.json"])["added_tokens"]}
     listed.update({str(next_id(files) + i): t for i, t in enumerate(more)})
     files["tokenizer_config.json"]["added_tokens_decoder"] = listed
 
@@ -84,7 +98,7 @@ def flip(key):
 
 def older(files):
     """The files that were used before tokenizer.json."""
-    model = files.pop("tokenizer.json")["model"]
+    model = shared(files.pop("tokenizer.json"))["model"]
     if model.get("type") == "Unigram":
         return False
     if "merges" in model:
@@ -114,34 +128,35 @@ def without(*names):
 
 
 def own_normalizer(files):
-    files["tokenizer.json"]["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
+    own(files)["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"}]}
 
 
 def own_added(files):
-    files["tokenizer.json"]["added_tokens"].append({"id": next_id(files), **token("[E1]", lstrip=True)})
+    added = {"id": next_id(files), **token("[E1]", lstrip=True)}
+    own(files)["added_tokens"].append(added)
 
 
 def own_lost(files):
-    files["tokenizer.json"]["added_tokens"] = []
+    own(files)["added_tokens"] = []
 
 
 def own_split(files):
-    files["tokenizer.json"]["pre_tokenizer"] = {"type": "Whitespace"}
+    own(files)["pre_tokenizer"] = {"type": "Whitespace"}
 
 
 def own_ends(files):
-    files["tokenizer.json"]["post_processor"] = None
+    own(files)["post_processor"] = None
 
 
 def own_truncation(files):
-    files["tokenizer.json"]["truncation"] = {"direction": "Left", "max_length": 7, "strategy": "LongestFirst", "stride": 0}
+    own(files)["truncation"] = {"direction": "Left", "max_length": 7, "strategy": "LongestFirst", "stride": 0}
     files["tokenizer_config.json"]["model_max_length"] = 9
 
 
 def own_word_limit(files):
-    if files["tokenizer.json"]["model"].get("type") != "WordPiece":
+    if shared(files["tokenizer.json"])["model"].get("type") != "WordPiece":
         return False
-    files["tokenizer.json"]["model"]["max_input_chars_per_word"] = 4
+    own(files)["model"]["max_input_chars_per_word"] = 4
     return True
 
 
@@ -215,7 +230,7 @@ def cases():
     """(name, files) of every base and edit that means something for it."""
     for base in BASES:
         for name, edit in EDITS.items():
-            files = copy.deepcopy(base_files(base))
+            files = base_files(base)
             if edit(files) is not False:
                 yield f"{base[0]}: {name}", files
 
@@ -238,6 +253,29 @@ def expected():
         first = found.get(name.split(":")[0] + ": none", {})
         found[name] = {key: [first[key][int(i[1:])] if isinstance(i, str) else i for i in own[key]] for key in ("ids", "cut", "pair")}
     return found
+
+
+# transformers 5 gives token_type_ids for these only where model_input_names asks for them; 4 did without.
+WITHOUT_TYPES = {"PreTrainedTokenizerFast", "a class nobody knows", "no post-processor"}
+
+
+def compare(name, found, own):
+    """What differs between two tokenizers of that case."""
+    types = name.split(": ")[1] not in WITHOUT_TYPES
+    return [key for key in ("ids", "cut", "pair") if (found[key] != own[key] if key != "pair" or types else found[key][0] != own[key][0])]
+
+
+def of_brim(folder):
+    """The same of brim; a refusal names two files, or the one and what it lacks."""
+    import brim
+    try:
+        tokenizer = brim.Tokenizer(folder)
+    except brim.Error as failure:
+        return {"refused": str(failure)}
+    pair = tokenizer.encode(*PAIR)
+    return {"ids": [list(tokenizer.encode(text).ids) for text in TEXTS],
+            "cut": [list(tokenizer.encode(text, max_length=tokenizer.max_length).ids) for text in TEXTS],
+            "pair": [list(pair.ids), list(pair.type_ids)], "tokenizer": tokenizer}
 
 
 def of_transformers(folder):
