@@ -19,6 +19,7 @@ const cli_command *const cli_commands[] = {&cli_train,
                                            &cli_shard,
                                            &cli_doctor,
                                            &cli_inspect_gradients,
+                                           &cli_inspect_losses,
                                            &cli_inspect_model,
                                            &cli_inspect_program,
                                            &cli_inspect_trajectory,
@@ -27,7 +28,7 @@ const cli_command *const cli_commands[] = {&cli_train,
                                            &cli_version,
                                            NULL};
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SIGNALLED = 128 };
 
 static int exit_code(int status) {
   switch (status) {
@@ -36,7 +37,7 @@ static int exit_code(int status) {
   case BRIM_E_USAGE:
     return EXIT_USAGE;
   case BRIM_E_CANCELLED:
-    return EXIT_INTERRUPTED;
+    return EXIT_SIGNALLED + (cli_signal() ? cli_signal() : SIGINT);
   default:
     return EXIT_FAILED;
   }
@@ -67,7 +68,8 @@ static const cli_command *find_command(int count, char **words, int *used) {
 
 static int unknown_command(int count, char **words, brim_error *err) {
   if (strcmp(words[0], "inspect") == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "inspect what? `brim inspect model`, `program`, `gradients` or `trajectory`%s%s",
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "inspect what? `brim inspect model`, `program`, `gradients`, `trajectory` or `losses`%s%s",
                           count > 1 ? ", not " : "", count > 1 ? words[1] : "");
   const char *names[32];
   int known = 0;
@@ -141,6 +143,7 @@ int main(int argc, char **argv) {
   int count = argc - 1, used = 0;
   /* A reader that goes away (| head) ends the program quietly, whatever the parent had set. */
   signal(SIGPIPE, SIG_DFL);
+  cli_open_streams();
   if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
     words = help, count = 1;
   if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0)

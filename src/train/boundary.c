@@ -87,6 +87,7 @@ static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
 
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
+  BRIM_TRY(brim_run_folder_held(&t->folder, err));
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
   const brim_tokenizer_saving saving = boundary_saving(t);
   BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &saving, &t->state, t->average, &t->identity, &t->supply, err));
@@ -102,7 +103,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
     return BRIM_OK;
   t->state.scheduled = scheduled;
   BRIM_TRY(brim_supply_gather(&t->supply, err));
-  BRIM_TRY(brim_sharing_moments(&t->sharing, err));
+  BRIM_TRY(brim_reduce_states(t->reduce, err));
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "checkpoint");
   int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
   brim_profile_end(t->options.profile, 0);
@@ -159,6 +160,7 @@ int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
 
 int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
   t->state = t->safe;
+  BRIM_TRY(brim_group_agree(&t->options.group, brim_run_folder_held(&t->folder, err), err));
   if (!t->folder.output || t->state.step == 0)
     return BRIM_OK;
   return t->saved_step == t->state.step ? BRIM_OK : boundary_checkpoint(t, false, err);
@@ -166,6 +168,7 @@ int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
 
 static int boundary_write_model(brim_trainer *t, brim_error *err) {
   const brim_tokenizer_saving saving = boundary_saving(t);
+  BRIM_TRY(brim_run_folder_held(&t->folder, err));
   if (t->tokenizer)
     BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, &saving, err));
   return brim_model_save(t->model, t->folder.output, err);
