@@ -57,11 +57,13 @@ BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *token
 BRIM_API void brim_scratch_free(brim_scratch *scratch);
 
 typedef enum brim_truncation { BRIM_LONGEST_FIRST = 0, BRIM_ONLY_FIRST = 1, BRIM_ONLY_SECOND = 2 } brim_truncation;
+/* Which end of a text is cut. */
+typedef enum brim_truncation_side { BRIM_SIDE_OF_TOKENIZER = 0, BRIM_SIDE_RIGHT = 1, BRIM_SIDE_LEFT = 2 } brim_truncation_side;
 typedef struct brim_encode_options {
   int32_t max_length; /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
   bool no_special_tokens;
   brim_truncation truncation;
-  bool truncate_left;
+  brim_truncation_side truncation_side; /* 0: brim_tokenizer_truncates_left */
 } brim_encode_options;
 
 /* Checks options against the tokenizer once, before a run. `pair`: pairs will come. */

@@ -139,12 +139,12 @@ class Tokenizer:
         """How many special tokens a text (or a pair) gets."""
         return self._core.added(pair)
 
-    def _options(self, max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
-        truncation_side = truncation_side or self.truncation_side
-        if truncation_side not in ("left", "right"):
+    @staticmethod
+    def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
+        if truncation_side not in (None, "left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
-                "truncate_left": truncation_side == "left"}
+                "truncation_side": truncation_side or "tokenizer"}
 
     def encode(self, text: str | bytes, pair: str | bytes | None = None, *, max_length: int | None = None, special_tokens: bool = True,
                truncation: str = "longest_first", truncation_side: str | None = None, offsets: bool = False) -> Encoding:

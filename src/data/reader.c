@@ -195,11 +195,6 @@ static int reason_to_exclude(const brim_reader *reader) {
   return reader->skip_unlabelled && !is_labelled(reader) ? 1 + selection->where_count : -1;
 }
 
-/* As isspace in the locale C. */
-static bool is_white(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* A string becomes the list of what stands between its white space. */
 static int split_words(brim_slot *slot, brim_text *list, brim_error *err) {
   const char *at = slot->bytes, *end = at + slot->length;
@@ -208,13 +203,14 @@ static int split_words(brim_slot *slot, brim_text *list, brim_error *err) {
   brim_text_clear(list);
   while (at < end) {
     const char *from = at;
-    while (at < end && !is_white(*at))
+    size_t white = 0;
+    while (at < end && (white = brim_white_space(at, (size_t)(end - at))) == 0)
       at++;
     if (at > from) {
       brim_text_append(list, from, (size_t)(at - from));
       brim_text_append(list, "", 1);
     }
-    at += at < end;
+    at += white;
   }
   slot->bytes = list->data ? list->data : "";
   slot->length = list->length;

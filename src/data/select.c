@@ -14,6 +14,14 @@ static bool is_space(uint32_t c) {
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+size_t brim_white_space(const char *text, size_t length) {
+  uint32_t c;
+  if (length == 0 || (uint8_t)*text > 0xE3)
+    return 0;
+  const int size = brim_utf8_decode(text, length, &c);
+  return size && is_space(c) ? (size_t)size : 0;
+}
+
 /* Stops at `enough` characters that surely stay; INT64_MAX counts them all. */
 static int64_t count_chars(const char *text, size_t length, int64_t enough) {
   int64_t seen = 0, kept = 0; /* characters from the first that is no white space; up to the last that is none */

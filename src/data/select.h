@@ -42,5 +42,7 @@ void brim_selection_restart(brim_selection *selection);
 
 /* Characters that are left when white space (as in Python's str.strip) is taken off both ends. The text is UTF-8. */
 int64_t brim_count_chars(const char *text, size_t length);
+/* Bytes of the white space (as in Python's str.split) that the text begins with, one character; 0: it begins with none. */
+size_t brim_white_space(const char *text, size_t length);
 
 #endif

@@ -67,7 +67,7 @@ class Words(unittest.TestCase):
             text._core.save(f"{place}/saved", True)
             saved = brim.Tokenizer(f"{place}/saved")
         words = ["The", "film", "lives", "<mask>", "well"]
-        rows = [brim.Dataset.of([words], tokenizer, task="tokens", labelled=False)[0]["ids"].tolist() for tokenizer in (text, saved)]
+        rows = [brim.Dataset.of([words], tokenizer, task="tokens", labelled=False).row(0)["ids"].tolist() for tokenizer in (text, saved)]
         self.assertEqual(rows[0], list(text.encode(" The film lives<mask> well").ids))
         self.assertEqual(rows[1], rows[0])
         self.assertEqual(list(saved.encode("The film").ids), list(text.encode(" The film").ids))

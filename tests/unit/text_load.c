@@ -242,7 +242,7 @@ static void check_options(void) {
   ok(encode(t, "a b a", NULL, &o, ids) == 2 && ids[0] == 2 && ids[1] == 3, "room for the special tokens alone");
   o.max_length = -1;
   ok(brim_encode_options_check(t, &o, false, NULL) == BRIM_E_USAGE, "a negative length");
-  o = (brim_encode_options){.max_length = 4, .truncate_left = true};
+  o = (brim_encode_options){.max_length = 4, .truncation_side = BRIM_SIDE_LEFT};
   ok(encode(t, "a a b b", NULL, &o, ids) == 4 && ids[1] == 4, "from the left");
   o = (brim_encode_options){.max_length = 7, .truncation = BRIM_ONLY_SECOND};
   ok(encode(t, "a a a", "b b b b", &o, ids) == 7 && ids[5] == 4 && ids[6] == 3, "only the second");
