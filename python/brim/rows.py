@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Iterable, NamedTuple
 
-from .errors import FileError, UsageError
+from .errors import FileError, NotFoundError, UsageError
 
 DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".txt", ".parquet", ".arrow", ".feather")
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -125,6 +125,8 @@ def _pick(names: list[str], text: str | None, pair: str | None, label: str | Non
 def _advice(names: list[str], option: str) -> str:
     """Which columns are meant, as far as their names tell: both of a pair."""
     lower = {n.lower(): n for n in names}
+    if option == "text_column" and {"tokens", "words"} & set(lower) and {"ner_tags", "tags", "labels"} & set(lower):
+        return 'words with a label each are of task="tokens"'
     if option == "text_column":
         for one, other in _PAIRS:
             if one in lower and other in lower:
@@ -448,7 +450,7 @@ def read_tables(files: list[str]):
     tables = []
     for path in paths:
         if not os.path.exists(path):
-            raise FileError(f"{path}: cannot open: No such file or directory", path)
+            raise NotFoundError(f"{path}: cannot open: No such file or directory", path)
         try:
             tables.append(pyarrow.parquet.read_table(path) if path.lower().endswith(".parquet") else _read_arrow(pyarrow, path))
         except OSError as error:
