@@ -44,8 +44,9 @@ typedef struct brim_tokenizer_saving {
   bool words;         /* rows are lists of words: bytes get a space before each, also for whoever loads the folder */
   bool no_type_ids;   /* the model takes no token_type_ids */
 } brim_tokenizer_saving;
-/* Writes the tokenizer files of a run folder: tokenizer.json as brim reads it with all that stands beside it, a tokenizer_config.json
- * with which transformers gives the same ids, and vocabularies found at load, byte for byte. `how` NULL: nothing is added. */
+/* Writes the tokenizer files of a run folder: tokenizer.json as brim reads it with all that stands beside it, a
+ * tokenizer_config.json with which transformers gives the same ids, and vocabularies found at load, byte for byte. `how` NULL:
+ * nothing is added. */
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, const brim_tokenizer_saving *how,
                                  brim_error *err) BRIM_CHECK;
 

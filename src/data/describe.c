@@ -28,7 +28,8 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
 
 void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, const brim_encode_options *options) {
   brim_text_printf(out, "tokenizer %016llx encode %d %d %d %d ", (unsigned long long)brim_tokenizer_fingerprint(tokenizer),
-                   (int)options->max_length, options->no_special_tokens, (int)options->truncation, brim_cuts_left(tokenizer, options));
+                   (int)options->max_length, options->no_special_tokens, (int)options->truncation,
+                   brim_cuts_left(tokenizer, options));
 }
 
 void brim_describe_labels(brim_text *out, const brim_labels *labels) {

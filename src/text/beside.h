@@ -42,19 +42,19 @@ typedef struct brim_said_tokens {
   brim_runtime *runtime;
   brim_said_token *at;
   size_t count, capacity;
-  brim_hashmap places; /* by text */
+  brim_hashmap places;               /* by text */
   brim_said_token roles[BRIM_ROLES]; /* text NULL: there is none */
 } brim_said_tokens;
 
-/* All that are added to the vocabulary; `tokenizer` is the root of a tokenizer.json, or NULL with its document. On failure *out is
- * still to be freed. */
+/* All that are added to the vocabulary; `tokenizer` is the root of a tokenizer.json, or NULL with its document. On failure *out
+ * is still to be freed. */
 int brim_beside_tokens(brim_runtime *runtime, const brim_beside *beside, const brim_tokenizer_class *class,
                        const brim_json_document *document, const brim_json_value *tokenizer, brim_said_tokens *out,
                        brim_error *err) BRIM_CHECK;
 void brim_said_tokens_free(brim_said_tokens *tokens);
 brim_said_token *brim_said_find(const brim_said_tokens *tokens, const char *text, size_t length);
-/* Ids: those that the vocabulary has (meet all of it first), else the next that are free; a file that says another one is refused.
- * The vocabulary, of the file `vocabulary`, has `count` entries. */
+/* Ids: those that the vocabulary has (meet all of it first), else the next that are free; a file that says another one is
+ * refused. The vocabulary, of the file `vocabulary`, has `count` entries. */
 void brim_said_meet(brim_said_tokens *tokens, const char *text, size_t length, int32_t id);
 int brim_said_number(brim_said_tokens *tokens, int32_t count, const char *vocabulary, brim_error *err) BRIM_CHECK;
 /* "added_tokens", by id. */

@@ -13,40 +13,101 @@ const char *const brim_role_names[BRIM_ROLES] = {"bos_token", "eos_token", "unk_
 #define ROBERTA_ROLES {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 #define DEBERTA_ROLES {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
 #define BERT(class_name, has_types)                                                                                              \
-  {.name = class_name, .family = BRIM_WORDPIECE, .texts = BRIM_TEXTS_BERT, .ends = BRIM_ENDS_BERT, .first = BRIM_ROLE_CLS,       \
-   .last = BRIM_ROLE_SEP, .roles = BERT_ROLES, .lower = true, .types = has_types}
+  {.name = class_name,                                                                                                           \
+   .family = BRIM_WORDPIECE,                                                                                                     \
+   .texts = BRIM_TEXTS_BERT,                                                                                                     \
+   .ends = BRIM_ENDS_BERT,                                                                                                       \
+   .first = BRIM_ROLE_CLS,                                                                                                       \
+   .last = BRIM_ROLE_SEP,                                                                                                        \
+   .roles = BERT_ROLES,                                                                                                          \
+   .lower = true,                                                                                                                \
+   .types = has_types}
 #define ROBERTA(class_name)                                                                                                      \
-  {.name = class_name, .family = BRIM_BPE, .texts = BRIM_TEXTS_BYTES, .ends = BRIM_ENDS_ROBERTA, .first = BRIM_ROLE_CLS,         \
-   .last = BRIM_ROLE_SEP, .roles = ROBERTA_ROLES}
+  {.name = class_name,                                                                                                           \
+   .family = BRIM_BPE,                                                                                                           \
+   .texts = BRIM_TEXTS_BYTES,                                                                                                    \
+   .ends = BRIM_ENDS_ROBERTA,                                                                                                    \
+   .first = BRIM_ROLE_CLS,                                                                                                       \
+   .last = BRIM_ROLE_SEP,                                                                                                        \
+   .roles = ROBERTA_ROLES}
 
 static const brim_tokenizer_class classes[] = {
-    BERT("BertTokenizer", true), BERT("DistilBertTokenizer", false), BERT("ElectraTokenizer", true), BERT("ConvBertTokenizer", true),
-    BERT("MobileBertTokenizer", true), BERT("SqueezeBertTokenizer", true), BERT("LayoutLMTokenizer", true),
-    ROBERTA("RobertaTokenizer"), ROBERTA("LongformerTokenizer"), ROBERTA("BartTokenizer"),
-    {.name = "MPNetTokenizer", .family = BRIM_WORDPIECE, .texts = BRIM_TEXTS_BERT, .ends = BRIM_ENDS_ROBERTA,
-     .first = BRIM_ROLE_CLS, .last = BRIM_ROLE_SEP, .roles = {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"},
-     .lower = true, .mask_left_strip = true},
-    {.name = "DebertaTokenizer", .family = BRIM_BPE, .texts = BRIM_TEXTS_BYTES, .ends = BRIM_ENDS_DOUBLE, .first = BRIM_ROLE_CLS,
-     .last = BRIM_ROLE_SEP, .roles = DEBERTA_ROLES, .types = true},
-    {.name = "XLMRobertaTokenizer", .family = BRIM_UNIGRAM, .texts = BRIM_TEXTS_PIECES, .ends = BRIM_ENDS_DOUBLE,
-     .first = BRIM_ROLE_BOS, .last = BRIM_ROLE_EOS, .roles = ROBERTA_ROLES, .prefix_space = true},
-    {.name = "CamembertTokenizer", .family = BRIM_UNIGRAM, .texts = BRIM_TEXTS_PIECES, .ends = BRIM_ENDS_DOUBLE,
-     .first = BRIM_ROLE_BOS, .last = BRIM_ROLE_EOS, .roles = ROBERTA_ROLES, .prefix_space = true, .mask_left_strip = true,
-     .unused = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}},
-    {.name = "AlbertTokenizer", .family = BRIM_UNIGRAM, .texts = BRIM_TEXTS_ALBERT, .ends = BRIM_ENDS_BERT, .first = BRIM_ROLE_CLS,
-     .last = BRIM_ROLE_SEP, .roles = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}, .lower = true,
+    BERT("BertTokenizer", true),
+    BERT("DistilBertTokenizer", false),
+    BERT("ElectraTokenizer", true),
+    BERT("ConvBertTokenizer", true),
+    BERT("MobileBertTokenizer", true),
+    BERT("SqueezeBertTokenizer", true),
+    BERT("LayoutLMTokenizer", true),
+    ROBERTA("RobertaTokenizer"),
+    ROBERTA("LongformerTokenizer"),
+    ROBERTA("BartTokenizer"),
+    {.name = "MPNetTokenizer",
+     .family = BRIM_WORDPIECE,
+     .texts = BRIM_TEXTS_BERT,
+     .ends = BRIM_ENDS_ROBERTA,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"},
+     .lower = true,
+     .mask_left_strip = true},
+    {.name = "DebertaTokenizer",
+     .family = BRIM_BPE,
+     .texts = BRIM_TEXTS_BYTES,
+     .ends = BRIM_ENDS_DOUBLE,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = DEBERTA_ROLES,
+     .types = true},
+    {.name = "XLMRobertaTokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_PIECES,
+     .ends = BRIM_ENDS_DOUBLE,
+     .first = BRIM_ROLE_BOS,
+     .last = BRIM_ROLE_EOS,
+     .roles = ROBERTA_ROLES,
      .prefix_space = true},
-    {.name = "DebertaV2Tokenizer", .family = BRIM_UNIGRAM, .texts = BRIM_TEXTS_DEBERTA, .ends = BRIM_ENDS_BERT,
-     .first = BRIM_ROLE_CLS, .last = BRIM_ROLE_SEP, .roles = DEBERTA_ROLES, .prefix_space = true, .types = true},
+    {.name = "CamembertTokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_PIECES,
+     .ends = BRIM_ENDS_DOUBLE,
+     .first = BRIM_ROLE_BOS,
+     .last = BRIM_ROLE_EOS,
+     .roles = ROBERTA_ROLES,
+     .prefix_space = true,
+     .mask_left_strip = true,
+     .unused = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}},
+    {.name = "AlbertTokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_ALBERT,
+     .ends = BRIM_ENDS_BERT,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"},
+     .lower = true,
+     .prefix_space = true},
+    {.name = "DebertaV2Tokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_DEBERTA,
+     .ends = BRIM_ENDS_BERT,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = DEBERTA_ROLES,
+     .prefix_space = true,
+     .types = true},
 };
 
-static const char *const of_models[][2] = {
-    {"bert", "BertTokenizer"}, {"ernie", "BertTokenizer"}, {"distilbert", "BertTokenizer"}, {"electra", "BertTokenizer"},
-    {"nomic_bert", "BertTokenizer"}, {"convbert", "BertTokenizer"}, {"squeezebert", "BertTokenizer"}, {"layoutlm", "BertTokenizer"},
-    {"megatron-bert", "BertTokenizer"}, {"mobilebert", "MobileBertTokenizer"}, {"roberta", "RobertaTokenizer"},
-    {"longformer", "RobertaTokenizer"}, {"bart", "RobertaTokenizer"}, {"mpnet", "MPNetTokenizer"}, {"deberta", "DebertaTokenizer"},
-    {"xlm-roberta", "XLMRobertaTokenizer"}, {"gte", "XLMRobertaTokenizer"}, {"jina_embeddings_v3", "XLMRobertaTokenizer"},
-    {"camembert", "CamembertTokenizer"}, {"albert", "AlbertTokenizer"}, {"deberta-v2", "DebertaV2Tokenizer"}};
+static const char *const of_models[][2] = {{"bert", "BertTokenizer"},           {"ernie", "BertTokenizer"},
+                                           {"distilbert", "BertTokenizer"},     {"electra", "BertTokenizer"},
+                                           {"nomic_bert", "BertTokenizer"},     {"convbert", "BertTokenizer"},
+                                           {"squeezebert", "BertTokenizer"},    {"layoutlm", "BertTokenizer"},
+                                           {"megatron-bert", "BertTokenizer"},  {"mobilebert", "MobileBertTokenizer"},
+                                           {"roberta", "RobertaTokenizer"},     {"longformer", "RobertaTokenizer"},
+                                           {"bart", "RobertaTokenizer"},        {"mpnet", "MPNetTokenizer"},
+                                           {"deberta", "DebertaTokenizer"},     {"xlm-roberta", "XLMRobertaTokenizer"},
+                                           {"gte", "XLMRobertaTokenizer"},      {"jina_embeddings_v3", "XLMRobertaTokenizer"},
+                                           {"camembert", "CamembertTokenizer"}, {"albert", "AlbertTokenizer"},
+                                           {"deberta-v2", "DebertaV2Tokenizer"}};
 
 const brim_tokenizer_class *brim_class_named(const char *name, size_t length) {
   if (length > 4 && memcmp(name + length - 4, "Fast", 4) == 0)
@@ -84,8 +145,9 @@ int brim_class_settings_read(const brim_tokenizer_class *class, const brim_json_
   const struct {
     const char *key;
     bool *value;
-  } flags[] = {{"do_lower_case", &out->lower},      {"tokenize_chinese_chars", &out->chinese}, {"add_prefix_space", &out->prefix_space},
-               {"trim_offsets", &out->trim_offsets}, {"keep_accents", &out->keep_accents},      {"split_by_punct", &out->split_punctuation}};
+  } flags[] = {{"do_lower_case", &out->lower},           {"tokenize_chinese_chars", &out->chinese},
+               {"add_prefix_space", &out->prefix_space}, {"trim_offsets", &out->trim_offsets},
+               {"keep_accents", &out->keep_accents},     {"split_by_punct", &out->split_punctuation}};
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
     BRIM_TRY(brim_json_read_bool(config, root, flags[i].key, flags[i].value, err));
   bool strip = false;

@@ -119,7 +119,8 @@ static int refuse_other(const brim_tokenizer_file *f, const char *path, brim_err
   if (f->length >= sizeof git && memcmp(f->bytes, git, sizeof git - 1) == 0)
     return brim_error_at(err, BRIM_E_FORMAT, path, 1, -1,
                          "this is Git LFS's note of where the file is, not the file: fetch it with git lfs pull");
-  if (f->length && f->bytes[0] == '<' && memchr(f->bytes, '>', f->length < 64 ? f->length : 64) && strncmp(f->bytes, "<s>", 3) != 0)
+  if (f->length && f->bytes[0] == '<' && memchr(f->bytes, '>', f->length < 64 ? f->length : 64) &&
+      strncmp(f->bytes, "<s>", 3) != 0)
     return brim_error_at(err, BRIM_E_FORMAT, path, 1, -1, "this is a page of a server, not %s: fetch the file again", f->name);
   return BRIM_OK;
 }

@@ -10,7 +10,7 @@
 
 enum { MAX_ELEMENTS = 4096, MAX_GROUPS = 16, MAX_REPEATS = 4, UNLIMITED = 1 << 30 };
 enum { STEPS = 10000000, STEPS_A_CHARACTER = 500, STEPS_UNHEARD = 1 << 20 }; /* the last: between two looks for a cancellation */
-#define ALL_CATEGORIES 0x3FFFFFFFu /* one bit a brim_category */
+#define ALL_CATEGORIES 0x3FFFFFFFu                                           /* one bit a brim_category */
 #define DIGITS         (1u << BRIM_ND)
 
 /* A set of characters. */

@@ -205,7 +205,7 @@ static bool same_steps(const brim_pretokenizer *a, const brim_pretokenizer *b) {
 }
 
 int brim_pretokenizer_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
-                            const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+                              const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
   brim_pretokenizer x = {0}, y = {0};
   int status = brim_pretokenizer_load(runtime, a_document, a, &x, err);
   if (status == BRIM_OK)

@@ -19,8 +19,8 @@ typedef struct resolver {
   bool named; /* a file says the class */
   brim_class_settings settings;
   brim_said_tokens tokens;
-  brim_hashmap last;  /* of vocab.txt: ids of lines */
-  brim_text sections; /* all of the tokenizer.json but its model */
+  brim_hashmap last;        /* of vocab.txt: ids of lines */
+  brim_text sections;       /* all of the tokenizer.json but its model */
   brim_json_document *made; /* of those */
   brim_error *err;
 } resolver;
@@ -93,10 +93,11 @@ static int missing_role(const resolver *r) {
 /* The two files do not belong together; `what` is wrong between them. */
 static int refuse_class(const resolver *r, const char *what) {
   const bool config = r->named && r->beside->config && brim_json_get(brim_json_root(r->beside->config), "tokenizer_class");
-  return brim_error_at(r->err, BRIM_E_MISMATCH, r->from->file->name, 0, -1,
-                       "%s, and %s means a %s: tokenizer_config.json must name the right tokenizer_class (PreTrainedTokenizerFast "
-                       "takes a tokenizer.json as it stands)",
-                       what, config ? "tokenizer_config.json" : "config.json", r->class->name);
+  return brim_error_at(
+      r->err, BRIM_E_MISMATCH, r->from->file->name, 0, -1,
+      "%s, and %s means a %s: tokenizer_config.json must name the right tokenizer_class (PreTrainedTokenizerFast "
+      "takes a tokenizer.json as it stands)",
+      what, config ? "tokenizer_config.json" : "config.json", r->class->name);
 }
 
 static int refuse_family(const resolver *r) {
@@ -216,8 +217,8 @@ static int64_t unknown_piece(const resolver *r) {
   for (const brim_json_value *v = brim_json_first(r->vocab); v && unk->text; v = brim_json_after(r->vocab, v), id++) {
     const brim_json_value *text = v->kind == BRIM_JSON_ARRAY ? brim_json_first(v) : NULL;
     const brim_json_value *score = text ? brim_json_after(v, text) : NULL;
-    if (text && text->kind == BRIM_JSON_STRING && text->length == unk->length && memcmp(text->as.text, unk->text, unk->length) == 0 &&
-        (!deberta || (score && brim_json_number(score) == 0)))
+    if (text && text->kind == BRIM_JSON_STRING && text->length == unk->length &&
+        memcmp(text->as.text, unk->text, unk->length) == 0 && (!deberta || (score && brim_json_number(score) == 0)))
       return id;
   }
   return !deberta ? 0 : r->settings.unk_id >= 0 ? r->settings.unk_id : 1;

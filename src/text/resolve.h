@@ -15,8 +15,8 @@ typedef struct brim_resolved {
   int32_t roles[BRIM_ROLES];         /* ids; -1: none is known */
 } brim_resolved;
 
-/* Writes the tokenizer.json that transformers means by the vocabulary and what stands beside it; nothing, if that is the one which is
- * there. */
+/* Writes the tokenizer.json that transformers means by the vocabulary and what stands beside it; nothing, if that is the one
+ * which is there. */
 int brim_resolve(brim_runtime *runtime, const brim_beside *beside, const brim_vocabulary *vocabulary, brim_resolved *out,
                  brim_text *made, brim_error *err) BRIM_CHECK;
 

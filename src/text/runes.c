@@ -22,8 +22,8 @@ void brim_runes_bound(brim_runes *runes, size_t count) {
 
 static int too_many(const brim_runes *runes, brim_error *err) {
   return brim_error_set(err, BRIM_E_UNSUPPORTED,
-                        "the tokenizer's normalizer or pre-tokenizer makes more than %zu characters of a text of %zu", runes->most,
-                        (runes->most - GROWTH_OF_ALL) / GROWTH);
+                        "the tokenizer's normalizer or pre-tokenizer makes more than %zu characters of a text of %zu",
+                        runes->most, (runes->most - GROWTH_OF_ALL) / GROWTH);
 }
 
 int brim_runes_check(const brim_runes *runes, brim_error *err) {

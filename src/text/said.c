@@ -71,7 +71,8 @@ static int read_token(const brim_json_document *document, const brim_json_value 
     return BRIM_OK;
   }
   if (value->kind != BRIM_JSON_OBJECT)
-    return brim_json_error(document, value, err, BRIM_E_FORMAT, "a token must be a text or an object with \"content\", this is %s",
+    return brim_json_error(document, value, err, BRIM_E_FORMAT,
+                           "a token must be a text or an object with \"content\", this is %s",
                            brim_json_kind_name((brim_json_kind)value->kind));
   BRIM_TRY(brim_fields_string(document, value, "content", &out->text, &out->length, err));
   BRIM_TRY(brim_json_read_bool(document, value, "special", &out->special, err));
@@ -100,7 +101,8 @@ static int put_listed(reader *r, brim_said_token token, const char *file) {
 
 static int by_said_id(const void *a, const void *b) {
   const brim_said_token *x = a, *y = b;
-  return x->said_id != y->said_id ? (x->said_id > y->said_id) - (x->said_id < y->said_id) : (x->order > y->order) - (x->order < y->order);
+  return x->said_id != y->said_id ? (x->said_id > y->said_id) - (x->said_id < y->said_id)
+                                  : (x->order > y->order) - (x->order < y->order);
 }
 
 /* By id; of one id the last. */
@@ -253,7 +255,6 @@ static int read_extra(reader *r, const brim_json_document *document, const brim_
   return BRIM_OK;
 }
 
-
 static const char extra_key[] = "extra_special_tokens", older_key[] = "additional_special_tokens";
 
 /* What tokenizer_config.json and the map call extra; *said: one of them has such a list, an empty one too. */
@@ -363,7 +364,8 @@ int brim_said_number(brim_said_tokens *tokens, int32_t count, const char *vocabu
       top = t->id;
     if (t->said_id >= 0 && t->said_id != t->id)
       return brim_error_at(err, BRIM_E_FORMAT, t->file, 0, -1, "the id of \"%.*s\" is %lld here, and %lld by its place in %s",
-                           (int)(t->length < 100 ? t->length : 100), t->text, (long long)t->said_id, (long long)t->id, vocabulary);
+                           (int)(t->length < 100 ? t->length : 100), t->text, (long long)t->said_id, (long long)t->id,
+                           vocabulary);
   }
   return BRIM_OK;
 }

@@ -8,12 +8,24 @@
 /* The class of transformers that takes a tokenizer.json as it stands, by the name that all its versions know. */
 #define AS_IT_STANDS "PreTrainedTokenizerFast"
 
-/* Members that are written anew, or that would lead elsewhere. */
+/* Members that brim decides, or that would lead elsewhere. */
 static bool is_decided(const brim_json_value *key) {
-  static const char *const keys[] = {"tokenizer_class", "added_tokens_decoder", "extra_special_tokens", "additional_special_tokens",
-                                     "model_max_length", "max_len", "truncation_side", "split_special_tokens", "model_input_names",
-                                     "add_prefix_space", "auto_map", "init_inputs", "fast_tokenizer_files", "tokenizer_file",
-                                     "special_tokens_map_file", "name_or_path"};
+  static const char *const keys[] = {"tokenizer_class",
+                                     "added_tokens_decoder",
+                                     "extra_special_tokens",
+                                     "additional_special_tokens",
+                                     "model_max_length",
+                                     "max_len",
+                                     "truncation_side",
+                                     "split_special_tokens",
+                                     "model_input_names",
+                                     "add_prefix_space",
+                                     "auto_map",
+                                     "init_inputs",
+                                     "fast_tokenizer_files",
+                                     "tokenizer_file",
+                                     "special_tokens_map_file",
+                                     "name_or_path"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (brim_fields_is(key->as.text, key->length, keys[i]))
       return true;

@@ -219,7 +219,7 @@ static bool same_processor(const brim_processor *a, const brim_processor *b) {
 }
 
 int brim_processor_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
-                            const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+                           const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
   brim_processor x = {0}, y = {0};
   int status = brim_processor_load(runtime, a_document, a, &x, err);
   if (status == BRIM_OK)

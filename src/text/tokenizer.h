@@ -78,9 +78,9 @@ struct brim_tokenizer {
   int file_count;
   brim_beside beside;
   brim_beside_facts facts;
-  const brim_tokenizer_class *class; /* that built it; NULL: it is taken as it stands */
-  int32_t roles[BRIM_ROLES];         /* ids of the tokens that files name; -1: none */
-  const brim_tokenizer *parent;      /* whose words this one encodes; NULL: it is none of these */
+  const brim_tokenizer_class *class;  /* that built it; NULL: it is taken as it stands */
+  int32_t roles[BRIM_ROLES];          /* ids of the tokens that files name; -1: none */
+  const brim_tokenizer *parent;       /* whose words this one encodes; NULL: it is none of these */
   struct brim_tokenizer_words *words; /* words.c */
 };
 
@@ -115,8 +115,8 @@ struct brim_scratch {
 
 /* Parses the text of a tokenizer.json (`name` for messages) into *out, which is zeroed but for `runtime`. */
 int brim_tokenizer_parse(brim_tokenizer *out, const char *bytes, size_t length, const char *name, brim_error *err) BRIM_CHECK;
-/* The tokenizer for lists of words: the same, or one of its own for bytes whose words would lack the space before them. It belongs to
- * `tokenizer`. Any thread may ask. */
+/* The tokenizer for lists of words: the same, or one of its own for bytes whose words would lack the space before them. It
+ * belongs to `tokenizer`. Any thread may ask. */
 int brim_tokenizer_of_words(const brim_tokenizer *tokenizer, const brim_tokenizer **out, brim_error *err) BRIM_CHECK;
 int brim_tokenizer_words_new(brim_runtime *runtime, struct brim_tokenizer_words **out, brim_error *err) BRIM_CHECK;
 void brim_tokenizer_words_free(brim_runtime *runtime, struct brim_tokenizer_words *words);

@@ -90,7 +90,8 @@ static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_run_folder_held(&t->folder, err));
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
   const brim_tokenizer_saving saving = boundary_saving(t);
-  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &saving, &t->state, t->average, &t->identity, &t->supply, err));
+  BRIM_TRY(
+      brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &saving, &t->state, t->average, &t->identity, &t->supply, err));
   BRIM_TRY(brim_run_folder_settle(&t->folder, err));
   if (t->state.best_step == t->state.step)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));

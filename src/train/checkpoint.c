@@ -44,8 +44,8 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
 }
 
 static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
-                           const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average, const brim_train_identity *identity,
-                           const brim_supply *supply, brim_error *err) {
+                           const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average,
+                           const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
   const char *path = brim_folder_path(aside);
   BRIM_TRY(brim_model_save(model, path, err));
   if (tokenizer)
@@ -69,8 +69,8 @@ static int checkpoint_refuse_taken(brim_runtime *runtime, const char *checkpoint
 }
 
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
-                         const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average, const brim_train_identity *identity,
-                         const brim_supply *supply, brim_error *err) {
+                         const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average,
+                         const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
   brim_runtime *runtime = folder->runtime;
   BRIM_TRY(brim_make_folder(runtime, folder->checkpoints, err));
   char *path = brim_checkpoint_path(runtime, folder->checkpoints, state->step);

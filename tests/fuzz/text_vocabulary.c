@@ -1,6 +1,7 @@
-/* Vocabulary files of any bytes, and what stands beside them: what is made of them is a tokenizer.json that loads, or there is one
- * error. The input is vocab.txt, or tokenizer.json, or vocab.json, NUL, merges.txt; tokenizer_config.json, special_tokens_map.json,
- * added_tokens.json and config.json may follow, with a NUL before each. The first byte says which: 'w', 'j' or 'b'. */
+/* Vocabulary files of any bytes, and what stands beside them: what is made of them is a tokenizer.json that loads, or there is
+ * one error. The input is vocab.txt, or tokenizer.json, or vocab.json, NUL, merges.txt; tokenizer_config.json,
+ * special_tokens_map.json, added_tokens.json and config.json may follow, with a NUL before each. The first byte says which: 'w',
+ * 'j' or 'b'. */
 #include "base/memory.h"
 #include "fuzz.h"
 #include "text/resolve.h"

@@ -1,7 +1,7 @@
 """Folders of tokenizers: each of the small tokenizers as models publish it, and each edit of the files beside it.
 
 What transformers gives for them is in tokenizer_folders.json. tests/python/test_folders.py holds brim to it without transformers,
-test_torch_folders.py with it; tests/python/tokenizer_folders.py --regenerate writes the file anew (in an environment that has it)."""
+test_torch_folders.py with it; tests/python/tokenizer_folders.py --regenerate writes the file (in an environment that has it)."""
 import functools
 import json
 import pathlib

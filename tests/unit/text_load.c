@@ -279,8 +279,8 @@ static void check_hostile(void) {
      err.message);
   ok(encode_with(slow, spaces, 20, &err) == BRIM_OK, "on a short text it ends");
   for (int kind = 0; kind < 2; kind++) { /* ByteLevel makes two of each character of two bytes, again and again */
-    size_t n = (size_t)snprintf(part, sizeof part, "\"%s\":{\"type\":\"Sequence\",\"%s\":[", kind ? "pre_tokenizer" : "normalizer",
-                                kind ? "pretokenizers" : "normalizers");
+    size_t n = (size_t)snprintf(part, sizeof part, "\"%s\":{\"type\":\"Sequence\",\"%s\":[",
+                                kind ? "pre_tokenizer" : "normalizer", kind ? "pretokenizers" : "normalizers");
     for (int i = 0; i < DOUBLINGS; i++)
       n += (size_t)snprintf(part + n, sizeof part - n, "%s%s", i ? "," : "",
                             kind ? "{\"type\":\"ByteLevel\"}"
