@@ -70,7 +70,7 @@ int cli_progress(void *context, const brim_event *event) {
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
 /* COLUMN=VALUE, split at the first =; later calls find them split. */
-static int split_where(cli_call *cli) {
+static int cut_where(cli_call *cli) {
   const cli_list *list = &cli->values->where;
   cli_arguments *arguments = &cli->arguments;
   for (; cli->where_count < list->count; cli->where_count++) {
@@ -101,7 +101,7 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
   *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_has_tokens(cli_task(cli))};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
-    status = split_where(cli);
+    status = cut_where(cli);
   out->where = cli->where, out->where_count = cli->where_count;
   return status;
 }
@@ -114,7 +114,7 @@ int cli_encode_options(cli_call *cli, brim_encode_options *out) {
 int cli_plan_options(cli_call *cli, brim_plan_options *out) {
   *out = (brim_plan_options){0};
   int status = cli_fill(&cli->arguments, CLI_PLAN, out, &cli->error);
-  /* A token budget alone makes batches of its own size: the default of rows would cut them again. */
+  /* A token budget alone makes batches of that size: the default of rows would cut them again. */
   if (cli->values->max_tokens > 0 && !cli_given(&cli->arguments, "batch-size"))
     out->batch_size = 0;
   return status;
@@ -254,6 +254,19 @@ static int on_load(void *context, const brim_event *event) {
   return cli_progress(context, event);
 }
 
+static void note_unlabelled(const cli_call *cli, const char *path, uint64_t words) {
+  char count[32];
+  if (!words)
+    return;
+  brim_count_text((int64_t)words, count, sizeof count);
+  cli_note(cli, "%s: %s word%s no label: it is null", path, count, words == 1 ? " has" : "s have");
+}
+
+void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
+  if (brim_task_has_tokens(labels->task) && brim_entities_meant((const char *const *)labels->names, labels->count))
+    cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
+}
+
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
   const brim_group group = cli->share_rows ? cli->group : brim_group_single();
   brim_dataset_options options = {.task = request->task,
@@ -276,6 +289,7 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   uint64_t excluded;
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
   cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
+  note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
   if (!request->silent)
     note_truncation(cli, *out, request->paths[0], request->max_length);
   return BRIM_OK;

@@ -22,7 +22,7 @@ static int check_machine(cli_call *cli) {
 
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
-const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
+const char *cli_cut_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
   const char *equals = strchr(item, '=');
   if (equals && equals > item && (size_t)(equals - item) < size && access(item, F_OK) != 0) {
     snprintf(name, size, "%.*s", (int)(equals - item), item);
@@ -47,6 +47,18 @@ static const brim_labels *labels_of(const cli_job *job) {
 }
 
 enum { MOST_NAMED = 4 }; /* classes in a note */
+
+/* A file whose quotes are text, where they were not meant so. */
+static void note_quotes(const cli_call *cli, const brim_labels *labels) {
+  bool quoted = labels->names != NULL;
+  for (int32_t i = 0; quoted && i < labels->count; i++) {
+    const size_t length = strlen(labels->names[i]);
+    quoted = length > 1 && labels->names[i][0] == '"' && labels->names[i][length - 1] == '"';
+  }
+  if (quoted)
+    cli_note(cli,
+             "the names of all classes stand in quotes, which belong to them; --quote csv reads the file as csv does, without");
+}
 
 /* What is learned, always: a column of 1.0 and 0.0 is a regression, which may not be what is meant. */
 static int note_task(cli_call *cli, const brim_labels *labels) {
@@ -75,10 +87,13 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
              given ? "" : ", by the labels; --task changes it");
   int status = brim_labels_alike(cli->runtime, labels, &one, &other, &cli->error);
   if (!status && one >= 0)
-    cli_note(
-        cli,
-        "the classes \"%.80s\" and \"%.80s\" differ only in spaces or capitals and are two: correct the data if they are one",
-        labels->names[one], labels->names[other]);
+    cli_note(cli,
+             "the classes \"%.80s\" and \"%.80s\" look alike (they differ in spaces, capitals, signs that are not seen, or how "
+             "the same "
+             "is written) and are two: correct the data if they are one",
+             labels->names[one], labels->names[other]);
+  note_quotes(cli, labels);
+  cli_note_entities(cli, labels);
   return status;
 }
 
@@ -134,7 +149,7 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
     status = note_task(cli, labels_of(job));
   for (int i = 0; !status && i < v->eval.count; i++) {
     brim_dataset *dataset = NULL;
-    const char *path = cli_split_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
+    const char *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
     request.paths = &path, request.path_count = 1, request.labels = labels_of(job);
     status = cli_load_dataset(cli, &request, &dataset);
     if (!status)
@@ -156,7 +171,7 @@ static void note_names(const cli_call *cli, const char *what, int count, const c
     cli_note(cli, "%d %s: %s%s", count, what, names, count > 3 ? ", ..." : "");
 }
 
-/* A classifier of as many classes under other names goes on, as with Hugging Face: the user may not have meant it to. */
+/* A classifier of as many classes under other names is continued, as with Hugging Face, though the user may not have meant it. */
 static void note_former_classes(cli_call *cli, const brim_model *model) {
   const char *first = brim_model_former_class(model, 0), *second = brim_model_former_class(model, 1);
   const char *more = brim_model_former_class(model, 2) ? ", ..." : "";
@@ -167,7 +182,7 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
 }
 
 /* A resumed run keeps the kernels that it began with, so that its bits stay the same; a --cpu or --device that says otherwise is
- * refused later, unless it goes on anyway. */
+ * refused later, unless it resumes anyway. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
   const bool chosen = cli_given(&cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
   return chosen || cli_given(&cli->arguments, "device") || cli->values->resume_anyway ? NULL : checkpoint->kernels;
@@ -192,7 +207,7 @@ static int load_model(cli_call *cli, cli_job *job) {
   return BRIM_OK;
 }
 
-/* sentence-transformers says what it was made for; a classifier looks at the first token unless it is told. */
+/* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
   const char *name = brim_pooling_name(made_for);
   if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))

@@ -79,7 +79,7 @@ static int write_row(line_writer *out, const brim_encoded *row, brim_error *err)
   return status;
 }
 
-/* Tells the progress display now and then how much of the input is read. */
+/* Shows the progress display now and then how much of the input is read. */
 static int tell(cli_call *cli, const brim_encoder *encoder, uint64_t rows) {
   if (rows % 1024)
     return BRIM_OK;

@@ -33,6 +33,10 @@ BRIM_API const char *brim_tokenizer_token(const brim_tokenizer *tokenizer, int32
 BRIM_API int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair);
 /* 64-bit hash of everything that decides ids: part of cache keys and saved state. */
 BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
+/* 64-bit hash by which tokenizers that give the same ids are equal, whatever their files look like: of all tokens with their ids,
+ * and of what becomes of some texts; `words`: of lists of words, which may be encoded otherwise. Never 0. Computed once; any thread
+ * may ask. */
+BRIM_API int brim_tokenizer_content(const brim_tokenizer *tokenizer, bool words, uint64_t *out, brim_error *err) BRIM_CHECK;
 /* Tokens that its models take at most, as tokenizer_config.json says (model_max_length); 0: it does not say. */
 BRIM_API int32_t brim_tokenizer_max_length(const brim_tokenizer *tokenizer);
 /* The end that is cut where the caller does not say it: truncation_side of tokenizer_config.json. */
@@ -50,8 +54,8 @@ typedef struct brim_tokenizer_saving {
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, const brim_tokenizer_saving *how,
                                  brim_error *err) BRIM_CHECK;
 
-/* Per-thread working memory: 5 MB at first, at most about 30 MB beside what the longest text takes. Most of it is a cache of
- * words that grows with what it meets; it never changes a result. It is made for one tokenizer; with another it works too, but
+/* Per-thread working memory: 5 MB at first, at most about 30 MB besides what the longest text takes. Most of it is a cache of
+ * words that grows with what it sees; it never changes a result. It is made for one tokenizer; with another it works too, but
  * starts again at every change. */
 BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out,
                               brim_error *err) BRIM_CHECK;

@@ -47,6 +47,7 @@ typedef struct brim_evaluation {
   const float *logits; /* [rows, outputs] in the order of the set; NULL for classification and tokens, which have outcomes */
   const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens], in the order of the set; NULL else */
   const brim_metrics *metrics;
+  const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by */
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
 
@@ -98,7 +99,7 @@ typedef struct brim_train_options {
   /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
    * of training holds. Results do not depend on it but for rounding. */
   brim_eval_options eval;
-  bool resume;              /* go on from the newest checkpoint of `output` if there is one; more epochs or max_steps than it
+  bool resume;              /* resume from the newest checkpoint of `output` if there is one; more epochs or max_steps than it
                                was begun with make the run longer */
   bool resume_anyway;       /* also where the model was loaded with other kernels than the run was begun with: what is computed
                                from there on differs in rounding from what the former would compute */
@@ -152,8 +153,8 @@ BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *r
  *   output/checkpoints/best         link to the best of them, once there was an evaluation
  *   output/                         at the end the final model (the last weights), with the tokenizer's files (NULL: none)
  *
- * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for
- * its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
+ * Checkpoints are complete or absent. `resume` continues from the newest one: the remaining steps, the weights and the log (but
+ * for its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
  * checkpoint are BRIM_E_MISMATCH. A run, finished or not, is made longer by more epochs or max_steps: from the step reached on it
  * has the learning rates of the longer run, the best evaluation so far counts, and weights are averaged from swa_start of the
  * longer run on. With BRIM_SCHEDULE_CONSTANT (and the same steps of warm-up) the weights are those of a run begun that long. A
@@ -162,6 +163,16 @@ BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *r
  * run that is not resumed leaves the folder as it was, without an "end" event. A loss or gradient that is not finite is
  * BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs into one folder are refused.
  * Rank 0 alone writes and emits events; the other ranks may be given the same options. */
+/* Whether encoded rows and a model belong together: what training, evaluation and prediction ask before they begin. Tokenizer (by
+ * content, where both are known), length (rows are cut to `cut`; 0: not), ids and types; with `labels` also the task, the classes
+ * and that every row has a label. Classes are the same by their names: a set that has them in another order, or lacks some, fits,
+ * and *mapped is the set as the model numbers it: it borrows the rows, and is freed before them. NULL: the set is so already, or
+ * its labels are class ids or values as the model takes them. What does not fit is BRIM_E_MISMATCH: a line that names both sides
+ * and the set
+ * (`name`). */
+BRIM_API int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int32_t cut,
+                              bool labels, const char *name, brim_dataset **mapped, brim_error *err) BRIM_CHECK;
+
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;

@@ -175,7 +175,8 @@ const char **core_strings(PyObject *sequence, Py_ssize_t *count);
 typedef struct core_bytes {
   const char *data;
   Py_ssize_t size;
-  bool list; /* a label that is several: bytes, a NUL after each item */
+  bool list;         /* a label that is several: bytes, a NUL after each item */
+  const char *forms; /* of a label: a brim_label_form for it, or for each item; NULL: BRIM_FORM_TEXT */
 } core_bytes;
 bool core_text(PyObject *object, core_bytes *out); /* str (UTF-8; lone surrogates are U+FFFD's business: refused) or bytes */
 
@@ -237,8 +238,8 @@ bool core_source_options(PyObject *options, brim_source_options *out);
 bool core_train_options(PyObject *options, brim_train_options *out);
 PyObject *core_metrics_dict(const brim_metrics *metrics);
 /* Parts of a page (study_page.c). */
-bool core_put_comparison(brim_page *page, PyObject *part, core_state *state);
-bool core_put_analysis(brim_page *page, PyObject *part, core_state *state, PyObject *module);
+bool core_put_comparison(brim_page *page, PyObject *item, core_state *state);
+bool core_put_analysis(brim_page *page, PyObject *item, core_state *state, PyObject *module);
 /* What a run keeps of itself, of work inside core_run. */
 typedef struct core_viewer {
   brim_runtime *runtime;

@@ -203,8 +203,8 @@ static brim_sample *samples_of(const core_array *ids, const core_array *offsets,
 }
 
 /* Of rows of words: the number of each token's word, the labels of tokens or NULL, and the words, where each row's begin at. */
-static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const parts[4], const core_array *offsets) {
-  const core_array *numbers = parts[0], *labels = parts[1], *text = parts[2], *begins = parts[3];
+static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const given[4], const core_array *offsets) {
+  const core_array *numbers = given[0], *labels = given[1], *text = given[2], *begins = given[3];
   const int64_t *at = offsets->data, *begin = begins ? begins->data : NULL;
   bool fine = numbers && text && begins && numbers->shape[0] == at[n] && (!labels || labels->shape[0] == at[n]) &&
               begins->shape[0] == n + 1 && begin[0] == 0 && begin[n] == text->shape[0];
@@ -223,33 +223,55 @@ static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const part
   return true;
 }
 
+static bool of_words(const brim_dataset *dataset) {
+  brim_sample first = {0};
+  if (brim_dataset_rows(dataset) > 0)
+    brim_dataset_sample(dataset, 0, &first);
+  return first.words != NULL;
+}
+
+/* encoded_by(tokenizer): says which tokenizer made the ids of rows that came encoded; to be called before others see them. */
+static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
+  core_dataset *self = (core_dataset *)object;
+  core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
+  uint64_t content;
+  brim_error error;
+  if (!of)
+    return NULL;
+  const int status = brim_tokenizer_content(of->tokenizer, of_words(self->dataset), &content, &error);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  brim_dataset_set_tokenizer(self->dataset, content);
+  Py_RETURN_NONE;
+}
+
 /* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets]) */
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
-  enum { PARTS = 8, OF_ROWS = 4 };
-  PyObject *runtime, *parts[PARTS] = {NULL}, *labels, *result = NULL;
+  enum { ARRAYS = 8, OF_ROWS = 4 };
+  PyObject *runtime, *given[ARRAYS] = {NULL}, *labels, *result = NULL;
   static const char formats[] = "iqBfiiBq";
-  core_array *arrays[PARTS] = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO|OOOO", &runtime, &parts[0], &parts[1], &parts[2], &parts[3], &labels, &parts[4], &parts[5],
-                        &parts[6], &parts[7]))
+  core_array *arrays[ARRAYS] = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOO|OOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels, &given[4], &given[5],
+                        &given[6], &given[7]))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
   const brim_labels *known = NULL;
   if (!of || !core_known_labels(state, labels, &known))
     return NULL;
-  for (int i = 0; i < PARTS && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
-    arrays[i] = i > 1 && (!parts[i] || parts[i] == Py_None) ? NULL : core_array_from(state, module, parts[i], formats[i]);
+  for (int i = 0; i < ARRAYS && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
+    arrays[i] = i > 1 && (!given[i] || given[i] == Py_None) ? NULL : core_array_from(state, module, given[i], formats[i]);
   brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
                              ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(known) : 1)
                              : NULL;
-  if (samples && (!parts[OF_ROWS] || add_words(samples, arrays[1]->shape[0] - 1, arrays + OF_ROWS, arrays[1]))) {
+  if (samples && (!given[OF_ROWS] || add_words(samples, arrays[1]->shape[0] - 1, arrays + OF_ROWS, arrays[1]))) {
     brim_error error;
     brim_dataset *dataset;
     int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)(arrays[1]->shape[0] - 1), known, &dataset, &error);
     result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
   }
   PyMem_Free(samples);
-  for (int i = 0; i < PARTS; i++)
+  for (int i = 0; i < ARRAYS; i++)
     Py_XDECREF((PyObject *)arrays[i]);
   return result;
 }
@@ -259,10 +281,15 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_dataset *d = ((core_dataset *)object)->dataset;
-  return Py_BuildValue("{sKsKsKsKsisOsOsK}", "rows", (unsigned long long)brim_dataset_rows(d), "tokens",
-                       (unsigned long long)brim_dataset_tokens(d), "truncated", (unsigned long long)brim_dataset_truncated(d),
-                       "lost", (unsigned long long)brim_dataset_lost(d), "longest", (int)brim_dataset_longest(d), "has_pairs",
-                       brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
+  uint64_t excluded = 0, none = 0;
+  const brim_exclusion *left = brim_dataset_excluded(d, &excluded);
+  for (uint64_t i = 0; i < excluded; i++)
+    none += strcmp(left[i].reason, BRIM_NONE_REASON) == 0;
+  return Py_BuildValue("{sKsKsKsKsKsKsisOsOsK}", "none_labels", (unsigned long long)none, "unlabelled_words",
+                       (unsigned long long)brim_dataset_unlabelled_words(d), "rows", (unsigned long long)brim_dataset_rows(d),
+                       "tokens", (unsigned long long)brim_dataset_tokens(d), "truncated",
+                       (unsigned long long)brim_dataset_truncated(d), "lost", (unsigned long long)brim_dataset_lost(d), "longest",
+                       (int)brim_dataset_longest(d), "has_pairs", brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
                        brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint",
                        (unsigned long long)brim_dataset_fingerprint(d));
 }
@@ -376,10 +403,10 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},     {"labels", labels_of, METH_NOARGS, NULL},
-                                {"lengths", lengths, METH_NOARGS, NULL}, {"sample", sample, METH_O, NULL},
-                                {"subset", subset, METH_O, NULL},        {"excluded", excluded, METH_NOARGS, NULL},
-                                {"words", words, METH_O, NULL},          {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {
+    {"facts", facts, METH_NOARGS, NULL},      {"labels", labels_of, METH_NOARGS, NULL}, {"lengths", lengths, METH_NOARGS, NULL},
+    {"sample", sample, METH_O, NULL},         {"subset", subset, METH_O, NULL},         {"excluded", excluded, METH_NOARGS, NULL},
+    {"encoded_by", encoded_by, METH_O, NULL}, {"words", words, METH_O, NULL},           {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",
                                  .basicsize = sizeof(core_dataset),

@@ -176,7 +176,7 @@ static uint64_t outcome_count(const brim_dataset *dataset) {
 }
 
 /* A column an outcome's part: loss and probabilities as floats. */
-static void split_outcomes(const job *j, const brim_outcome *outcomes) {
+static void cut_outcomes(const job *j, const brim_outcome *outcomes) {
   for (Py_ssize_t i = 0; i < j->outcomes[0]->shape[0]; i++) {
     ((int32_t *)j->outcomes[0]->data)[i] = outcomes[i].label;
     ((int32_t *)j->outcomes[1]->data)[i] = outcomes[i].predicted;
@@ -197,7 +197,7 @@ static int evaluate_work(void *context, brim_error *error) {
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   int status = brim_judge_dataset(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, &j->judged, error);
   if (one && status == BRIM_OK)
-    split_outcomes(j, j->eval.outcomes);
+    cut_outcomes(j, j->eval.outcomes);
   free(j->eval.outcomes);
   return status;
 }
@@ -527,6 +527,21 @@ static PyObject *written(PyObject *object, PyObject *nothing) {
   Py_RETURN_NONE;
 }
 
+/* encodes_with(tokenizer): rows that another one encoded are refused from now on. */
+static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
+  core_model *self = (core_model *)object;
+  core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
+  uint64_t content;
+  brim_error error;
+  if (!of)
+    return NULL;
+  const int status = brim_tokenizer_content(of->tokenizer, brim_task_has_tokens(brim_model_task(self->model)), &content, &error);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  brim_model_set_tokenizer(self->model, content);
+  Py_RETURN_NONE;
+}
+
 static void destroy(PyObject *object) {
   core_model *self = (core_model *)object;
   brim_model_free(self->model);
@@ -539,6 +554,7 @@ static PyMethodDef methods[] = {{"save", save, METH_O, NULL},
                                 {"predict", predict, METH_VARARGS, NULL},
                                 {"evaluate", evaluate, METH_VARARGS, NULL},
                                 {"facts", facts, METH_NOARGS, NULL},
+                                {"encodes_with", encodes_with, METH_O, NULL},
                                 {"parameters", parameters, METH_NOARGS, NULL},
                                 {"written", written, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

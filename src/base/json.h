@@ -6,7 +6,7 @@
 
 #define BRIM_JSON_DEPTH 128 /* deepest nesting of arrays and objects */
 
-/* What may stand between JSON values. */
+/* What may be between JSON values. */
 static inline bool brim_json_is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
@@ -49,6 +49,7 @@ typedef struct brim_json_reader {
   size_t scratch_used, scratch_size;
   int depth;
   uint8_t expect; /* what may come next */
+  bool skipping;
   bool in_object[BRIM_JSON_DEPTH];
 } brim_json_reader;
 
@@ -59,7 +60,8 @@ void brim_json_reader_free(brim_json_reader *reader);
 void brim_json_reader_start(brim_json_reader *reader, const char *bytes, size_t length, int64_t first_byte, int64_t first_line);
 /* The next token. After the document only spaces may follow, then END comes (and keeps coming). */
 int brim_json_next(brim_json_reader *reader, brim_json_token *token, brim_error *err) BRIM_CHECK;
-/* After an ARRAY or OBJECT token: passes over all of it with its end. After a KEY: passes over its value. */
+/* After an ARRAY or OBJECT token: passes over all of it with its end. After a KEY: passes over its value. What is passed over may
+ * be nested deeper, and hold numbers larger, than what is read. */
 int brim_json_skip(brim_json_reader *reader, brim_error *err) BRIM_CHECK;
 /* An error at byte `byte` of the document. */
 int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_error *err, int code, const char *format, ...)
@@ -68,7 +70,7 @@ int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_err
 /* ---- documents in memory: for small and cold files -------------------------------------------------------- */
 
 typedef struct brim_json_value {
-  uint8_t kind;    /* brim_json_kind; in objects a KEY stands before each value */
+  uint8_t kind;    /* brim_json_kind; in objects a KEY precedes each value */
   uint32_t length; /* STRING, KEY: bytes. ARRAY: items. OBJECT: members */
   uint32_t next;   /* distance to the value after this one, with all it holds */
   uint32_t byte;   /* where it begins */
@@ -116,7 +118,7 @@ int brim_json_error(const brim_json_document *document, const brim_json_value *v
 
 /* ---- more of the writer (brim_json_writer) ------------------------------------------------------------------ */
 
-/* The next value begins on a line of its own. There must be one. */
+/* The next value begins on a new line. There must be one. */
 void brim_json_begin_line(brim_json_writer *json);
 /* A member's name of any bytes; its value comes next, with NULL for a name. */
 void brim_json_put_name(brim_json_writer *json, const char *bytes, size_t length);

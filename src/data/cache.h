@@ -6,12 +6,12 @@
  * Each section begins at a multiple of 8; their sizes follow from the header's counts, and together they are the file. Numbers
  * are those of the machine that wrote it; another byte order is refused. The file is mapped, and nothing in it is believed before
  * it was looked at: the dataset's fingerprint covers ids, types and labels, `check` all the rest, and ids, lengths and labels are
- * compared with what they may be, so that even a forged file only gives a dataset of its own. */
+ * compared with what they may be, so that even a forged file only gives another dataset. */
 #ifndef BRIM_DATA_CACHE_H
 #define BRIM_DATA_CACHE_H
 #include "data/dataset.h"
 
-enum { BRIM_CACHE_VERSION = 3 };
+enum { BRIM_CACHE_VERSION = 4 };
 
 typedef struct brim_cache_header {
   char magic[8];
@@ -21,6 +21,7 @@ typedef struct brim_cache_header {
   uint64_t sources, rows, tokens, typed_tokens, values, origins, exclusions; /* counts */
   uint64_t classes, files, reasons, words, string_bytes;                     /* of strings, and bytes of all of them */
   uint64_t task, mapped, pairs, truncated, lost, fingerprint;
+  uint64_t tokenizer, texts, unlabelled_words;
   uint64_t token_labels, numbered, word_bytes; /* tokens that have a place for a label, or a word's number; bytes of words */
 } brim_cache_header;
 

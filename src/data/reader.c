@@ -7,7 +7,8 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "data/place.h"
+#include "data/label_text.h"
+#include "data/position.h"
 
 #define DEFAULT_MAX_RECORD ((int64_t)1 << 30)
 
@@ -76,6 +77,7 @@ static int name_word_slots(brim_reader *reader, const brim_source_options *optio
 }
 
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
+  static const char *const plural[] = {"labels", NULL};
   bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
   reader->slots = brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count,
                                         sizeof(brim_slot));
@@ -88,6 +90,8 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
     BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
     BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err));
     BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
+    if (others && !options->label_column)
+      reader->slots[BRIM_SLOT_LABEL].others = plural;
   }
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));
@@ -104,6 +108,7 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
   reader->skip_unlabelled = options->need_label && options->skip_unlabelled;
+  reader->none_labels = options->need_label ? options->none_labels : 0;
   reader->words = options->words;
   reader->empty_label = options->empty_label || options->words;
   reader->skip_damaged = options->skip_damaged;
@@ -119,13 +124,14 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   brim_reader *reader = brim_alloc_zero(runtime, sizeof *reader);
   if (!reader)
     return BRIM_NOMEM(err);
-  reader->runtime = reader->source.runtime = reader->split.runtime = reader->ahead.runtime = runtime;
+  reader->runtime = reader->source.runtime = reader->scan.runtime = reader->ahead.runtime = runtime;
   reader->raw = raw;
   reader->ahead.stop = stop;
   reader->most = UINT64_MAX;
   brim_text_init(&reader->header, runtime);
   brim_text_init(&reader->list, runtime);
   brim_text_init(&reader->word_list, runtime);
+  brim_text_init(&reader->forms, runtime);
   pthread_mutex_init(&reader->lock, NULL);
   brim_json_reader_init(&reader->json, runtime, NULL);
   int status = open_reader(reader, paths, path_count, options, err);
@@ -165,7 +171,8 @@ void brim_reader_close(brim_reader *reader) {
   brim_text_free(&reader->header);
   brim_text_free(&reader->list);
   brim_text_free(&reader->word_list);
-  brim_split_free(&reader->split);
+  brim_text_free(&reader->forms);
+  brim_csv_scan_free(&reader->scan);
   brim_json_reader_free(&reader->json);
   brim_selection_free(&reader->selection);
   brim_source_free(&reader->source);
@@ -174,6 +181,15 @@ void brim_reader_close(brim_reader *reader) {
 }
 
 /* ---- records ---------------------------------------------------------------------------------------------- */
+
+/* A label that says that there is none: -1 or -100, where the options say so. */
+static bool says_none(const brim_reader *reader) {
+  const brim_slot *slot = &reader->slots[BRIM_SLOT_LABEL];
+  if (!reader->none_labels || !slot->present || slot->is_list)
+    return false;
+  const brim_label_text label = brim_label_read(slot->bytes, slot->length, slot->forms ? *slot->forms : BRIM_FORM_TEXT);
+  return brim_label_none(&label) & reader->none_labels;
+}
 
 /* An empty label is none, unless it is one of many labels. */
 static bool is_labelled(const brim_reader *reader) {
@@ -190,31 +206,35 @@ static int reason_to_exclude(const brim_reader *reader) {
       return 1 + i;
   }
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
-  if (text->present && !brim_selection_long_enough(selection, text->bytes, text->length))
+  const bool null = !text->present && text->bytes; /* of JSON: it has no character */
+  if (text->present ? !brim_selection_long_enough(selection, text->bytes, text->length) : null && selection->min_chars > 0)
     return 0;
-  return reader->skip_unlabelled && !is_labelled(reader) ? 1 + selection->where_count : -1;
+  if (reader->skip_unlabelled && !is_labelled(reader))
+    return 1 + selection->where_count;
+  return says_none(reader) ? 2 + selection->where_count : -1;
 }
 
-/* A string becomes the list of what stands between its white space. */
-static int split_words(brim_slot *slot, brim_text *list, brim_error *err) {
+/* A string becomes the list of what stands between its white space, as Python's str.split() has it. */
+static int cut_words(brim_slot *slot, brim_text *list, brim_error *err) {
   const char *at = slot->bytes, *end = at + slot->length;
   if (!slot->present || slot->is_list)
     return BRIM_OK;
   brim_text_clear(list);
   while (at < end) {
     const char *from = at;
-    size_t white = 0;
-    while (at < end && (white = brim_white_space(at, (size_t)(end - at))) == 0)
+    size_t space = 0;
+    while (at < end && !(space = brim_space_length(at, (size_t)(end - at))))
       at++;
     if (at > from) {
       brim_text_append(list, from, (size_t)(at - from));
       brim_text_append(list, "", 1);
     }
-    at += white;
+    at += space;
   }
   slot->bytes = list->data ? list->data : "";
   slot->length = list->length;
   slot->is_list = true;
+  slot->forms = NULL;
   return brim_text_status(list, err);
 }
 
@@ -231,8 +251,13 @@ static int make_words(brim_reader *reader, brim_error *err) {
   if (text->present && !text->is_list && memchr(text->bytes, 0, text->length))
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
                          "the text holds a NUL byte: remove it");
-  BRIM_TRY(split_words(text, &reader->word_list, err));
-  BRIM_TRY(split_words(label, &reader->list, err));
+  if (label->present && !label->is_list && brim_label_is_printed_list(label->bytes, label->length))
+    return brim_error_at(
+        err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+        "the tags are a list as Python or JSON writes it, in one field: write words and tags with spaces between "
+        "them, or give JSON lines with lists");
+  BRIM_TRY(cut_words(text, &reader->word_list, err));
+  BRIM_TRY(cut_words(label, &reader->list, err));
   const size_t words = list_count(text), tags = list_count(label);
   if (!text->present || !label->present || !reader->need_label || words == tags)
     return BRIM_OK;
@@ -260,7 +285,7 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
                           .pair_length = pair->present ? pair->length : 0,
                           .label = labelled ? label->bytes : NULL,
                           .label_length = labelled ? label->length : 0,
-                          .label_is_string = labelled && label->is_string,
+                          .label_forms = labelled ? label->forms : NULL,
                           .label_is_list = labelled && label->is_list};
   return BRIM_OK;
 }
@@ -310,7 +335,7 @@ static int next_values(brim_reader *reader, brim_error *err) {
   return BRIM_END;
 }
 
-/* The next record that is selected, or damaged where damage is told. */
+/* The next record that is selected, or damaged where damage is reported. */
 static int next_selected(brim_reader *reader, brim_error *err) {
   for (;; reader->row++) {
     BRIM_TRY(next_values(reader, err));
@@ -391,7 +416,7 @@ int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length
   return settle(reader, failed ? reader->failure.code : next_raw(reader, bytes, length, &reader->failure), err);
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- positions -------------------------------------------------------------------------------------------- */
 
 void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total) {
   *consumed = reader->consumed + (reader->stream ? (uint64_t)brim_stream_consumed(reader->stream) : 0);
@@ -418,40 +443,40 @@ void brim_reader_end_after(brim_reader *reader, uint64_t records) {
   reader->most = records;
 }
 
-void brim_reader_tell(const brim_reader *reader, brim_place *place) {
-  *place = (brim_place){.file = (int64_t)reader->file + (reader->state == BRIM_READER_LEFT_OUT), .row = reader->row};
+void brim_reader_tell(const brim_reader *reader, brim_position *position) {
+  *position = (brim_position){.file = (int64_t)reader->file + (reader->state == BRIM_READER_LEFT_OUT), .row = reader->row};
   if (reader->stream) {
-    place->file_row = reader->row - reader->first_row;
-    place->byte = brim_stream_offset(reader->stream);
-    place->line = reader->next_line;
+    position->file_row = reader->row - reader->first_row;
+    position->byte = brim_stream_offset(reader->stream);
+    position->line = reader->next_line;
   }
 }
 
-static int seek_place(brim_reader *reader, const brim_place *place, brim_error *err) {
-  if (place->file < 0 || (uint64_t)place->file > reader->source.count || place->byte < 0)
+static int seek_position(brim_reader *reader, const brim_position *position, brim_error *err) {
+  if (position->file < 0 || (uint64_t)position->file > reader->source.count || position->byte < 0)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the place to resume at is not one of these files: give the files that the state was saved with");
   brim_selection_restart(&reader->selection);
   brim_reader_close_stream(reader);
   reader->consumed = 0;
-  for (int64_t i = 0; i < place->file; i++)
+  for (int64_t i = 0; i < position->file; i++)
     reader->consumed += reader->source.files[i].size > 0 ? (uint64_t)reader->source.files[i].size : 0;
-  reader->file = (size_t)place->file;
-  reader->row = place->row;
+  reader->file = (size_t)position->file;
+  reader->row = position->row;
   reader->state = reader->file < reader->source.count ? BRIM_READER_CLOSED : BRIM_READER_DONE;
-  if (reader->state == BRIM_READER_DONE || (reader->skip_damaged && place->byte == 0)) /* the next record opens it */
+  if (reader->state == BRIM_READER_DONE || (reader->skip_damaged && position->byte == 0)) /* the next record opens it */
     return BRIM_OK;
   BRIM_TRY(brim_reader_open_file(reader, reader->file, err));
-  reader->first_row = place->row - place->file_row;
-  if (place->byte <= brim_stream_offset(reader->stream))
+  reader->first_row = position->row - position->file_row;
+  if (position->byte <= brim_stream_offset(reader->stream))
     return BRIM_OK;
-  BRIM_TRY(brim_stream_seek(reader->stream, place->byte, err));
-  reader->next_line = place->line;
+  BRIM_TRY(brim_stream_seek(reader->stream, position->byte, err));
+  reader->next_line = position->line;
   return BRIM_OK;
 }
 
-int brim_reader_seek(brim_reader *reader, const brim_place *place, brim_error *err) {
-  return settle(reader, seek_place(reader, place, &reader->failure), err);
+int brim_reader_seek(brim_reader *reader, const brim_position *position, brim_error *err) {
+  return settle(reader, seek_position(reader, position, &reader->failure), err);
 }
 
 const char *brim_reader_file(const brim_reader *reader, int64_t index) {

@@ -36,7 +36,7 @@ static bool ends_with(const char *name, size_t length, const char *extension) {
   return length > n && strncasecmp(name + length - n, extension, n) == 0;
 }
 
-/* The format that a name tells, or AUTO. */
+/* The format by a name's end, or AUTO. */
 static brim_format format_of_name(const char *name) {
   static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
   size_t length = strlen(name), whole = length;
@@ -145,8 +145,8 @@ static bool has_magic(const char *text, size_t length) {
   return false;
 }
 
-/* folder + part, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
-static char *join(brim_runtime *runtime, const char *folder, const char *part, size_t length) {
+/* folder + component, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
+static char *join(brim_runtime *runtime, const char *folder, const char *component, size_t length) {
   size_t head = strlen(folder), slash = head && folder[head - 1] != '/';
   char *path = brim_alloc(runtime, head + slash + length + 1);
   if (!path)
@@ -154,7 +154,7 @@ static char *join(brim_runtime *runtime, const char *folder, const char *part, s
   memcpy(path, folder, head);
   if (slash)
     path[head] = '/';
-  memcpy(path + head + slash, part, length);
+  memcpy(path + head + slash, component, length);
   path[head + slash + length] = 0;
   return path;
 }
@@ -162,10 +162,10 @@ static char *join(brim_runtime *runtime, const char *folder, const char *part, s
 static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
                      brim_error *err);
 
-/* Goes on after one component that is now known to be `part`. */
-static int glob_into(brim_source *source, const char *folder, const char *part, size_t length, const char *rest,
+/* Continues after one component that is now known to be `component`. */
+static int glob_into(brim_source *source, const char *folder, const char *component, size_t length, const char *rest,
                      const brim_source_options *options, brim_error *err) {
-  char *path = join(source->runtime, folder, part, length);
+  char *path = join(source->runtime, folder, component, length);
   if (!path)
     return BRIM_NOMEM(err);
   int status = BRIM_OK;

@@ -2,7 +2,7 @@
  *
  *   added tokens (raw) -> normalizer -> added tokens (normalised) -> pre-tokenizer -> model -> truncation, template
  *
- * exact.c walks this pipeline as it stands, with offsets, for any tokenizer. The fast paths (one file a family) fuse its steps
+ * exact.c walks this pipeline as written, with offsets, for any tokenizer. The fast paths (one file a family) fuse its steps
  * for the combinations that matter and give ids only; tests hold the two against each other. */
 #ifndef BRIM_TEXT_TOKENIZER_H
 #define BRIM_TEXT_TOKENIZER_H
@@ -74,6 +74,7 @@ struct brim_tokenizer {
   brim_trie known; /* fast_bytes.c: raw bytes of the tokens that their own merges make */
   int32_t pad_id;
   uint64_t fingerprint;
+  _Atomic uint64_t content; /* brim_tokenizer_content; 0: not computed yet */
   brim_tokenizer_file files[BRIM_TOKENIZER_FILES]; /* the first is tokenizer.json, as it was resolved */
   int file_count;
   brim_beside beside;
@@ -107,8 +108,8 @@ struct brim_scratch {
   brim_exact_tokens exact;
   brim_text bytes;    /* a piece or a section as UTF-8 */
   brim_text clean[2]; /* texts whose malformed UTF-8 has been replaced */
-  uint32_t *places;   /* byte of `bytes` -> rune */
-  size_t place_capacity;
+  uint32_t *rune_of;  /* byte of `bytes` -> rune */
+  size_t rune_of_capacity;
   brim_ids ids[2]; /* of the first and of the second text */
   brim_cache cache;
 };

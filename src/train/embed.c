@@ -166,7 +166,8 @@ int brim_embedder_run(brim_embedder *e, const brim_dataset *dataset, const brim_
   j.width = options.dimensions > 0 ? options.dimensions : e->modules.width;
   if (j.width > e->modules.width)
     return brim_error_set(err, BRIM_E_USAGE, "dimensions %d: the vectors have %d numbers", j.width, e->modules.width);
-  BRIM_TRY(brim_dataset_fits(e->model, dataset, 0, false, "data", err));
+  brim_dataset *mapped; /* no labels are looked at */
+  BRIM_TRY(brim_dataset_fit(e->runtime, e->model, dataset, 0, false, "data", &mapped, err));
   BRIM_TRY(brim_plan_new(e->runtime, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), &how, 0, &plan, err));
   const int status = embed_planned(&j, plan, dataset, err);
   brim_plan_free(plan);

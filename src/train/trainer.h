@@ -12,7 +12,8 @@
 typedef struct brim_eval_set {
   const char *name;
   const brim_dataset *dataset;
-  brim_plan *plan; /* made once: the same parts at every evaluation */
+  brim_dataset *mapped; /* as the model numbers its labels, which is then `dataset`; NULL: it was so */
+  brim_plan *plan;      /* made once: the same parts at every evaluation */
 } brim_eval_set;
 
 /* What a run that is resumed has otherwise than before. */
@@ -35,8 +36,8 @@ typedef struct brim_trainer {
   double *class_weights;     /* [outputs] or NULL */
   const brim_metric *metric; /* what decides the best, of evals[metric_set] */
   int metric_set;
-  brim_eval_set *evals;
-  int eval_count;
+  brim_eval_set *evals; /* [eval_room] */
+  int eval_count, eval_room;
   brim_run_folder folder;
   brim_train_identity identity;
 
@@ -64,7 +65,7 @@ typedef struct brim_trainer {
 
 #define BRIM_NO_STEP UINT64_MAX
 
-/* start.c: checks everything, plans, takes all memory, opens the run folder and finds the place to begin at. */
+/* start.c: checks everything, plans, takes all memory, opens the run folder and finds where to begin. */
 int brim_trainer_open(brim_trainer *trainer, const brim_named_dataset *evals, int eval_count, brim_error *err) BRIM_CHECK;
 /* After it, on all ranks: how their gradients come together. */
 int brim_trainer_open_reduce(brim_trainer *trainer, brim_error *err) BRIM_CHECK;

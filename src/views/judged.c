@@ -108,7 +108,7 @@ static void join(const judge *j, uint64_t row, bool predicted, char *text, size_
     snprintf(text, size, "none");
 }
 
-/* Which word of its row a labelled token stands for. */
+/* Which word of its row a labelled token belongs to. */
 static void describe_word(const judge *j, uint64_t item, brim_wrong_row *wrong) {
   const uint64_t row = row_of(j, item);
   uint64_t before = item - j->firsts[row];
@@ -156,7 +156,7 @@ static int by_rows(const void *a, const void *b) {
   return x->label != y->label ? (x->label > y->label) - (x->label < y->label) : x->predicted - y->predicted;
 }
 
-/* Equal keys stand side by side: runs of them are counts. */
+/* Equal keys are neighbours: runs of them are counts. */
 int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most, brim_confused **out,
                        size_t *count, brim_error *err) {
   size_t runs = 0, used = 0;
@@ -253,8 +253,8 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
   return judge_rows(&j, err);
 }
 
-int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
-                       brim_metrics *metrics, brim_judged *out, brim_error *err) {
+static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
+                        brim_metrics *metrics, brim_judged *out, brim_error *err) {
   const bool one = brim_task_has_outcomes(brim_model_task(model));
   const uint64_t *firsts = brim_dataset_token_labels(dataset);
   const size_t rows = (size_t)(firsts ? firsts[brim_dataset_rows(dataset)] : brim_dataset_rows(dataset)) + 1,
@@ -266,7 +266,6 @@ int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_data
     options = *given;
   options.confusion = NULL;
   void *room = NULL;
-  *out = (brim_judged){.runtime = runtime};
   metrics = metrics ? metrics : &unwanted;
   if (one && !options.outcomes)
     room = options.outcomes = brim_alloc_array(runtime, rows, sizeof *options.outcomes);
@@ -285,6 +284,16 @@ int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_data
   if (!status)
     status = brim_judge(runtime, &verdict, out, err);
   brim_release(runtime, room);
+  return status;
+}
+
+int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
+                       brim_metrics *metrics, brim_judged *out, brim_error *err) {
+  brim_dataset *mapped;
+  *out = (brim_judged){.runtime = runtime};
+  BRIM_TRY(brim_dataset_fit(runtime, model, dataset, given ? given->max_length : 0, true, "data", &mapped, err));
+  const int status = judge_fitted(runtime, model, mapped ? mapped : dataset, given, metrics, out, err);
+  brim_dataset_free(mapped);
   return status;
 }
 
