@@ -37,8 +37,8 @@ static int check_version(const brim_json_document *document, const brim_json_val
 static bool clear_types(brim_template *template) {
   bool changed = template->bare_types[0] != 0 || template->bare_types[1] != 0;
   for (size_t i = 0; i < template->count; i++) {
-    changed = changed || template->parts[i].type_id != 0;
-    template->parts[i].type_id = 0;
+    changed = changed || template->pieces[i].type_id != 0;
+    template->pieces[i].type_id = 0;
   }
   template->bare_types[0] = template->bare_types[1] = 0;
   return changed;

@@ -101,7 +101,7 @@ static void put_added(brim_json_writer *json, const brim_added *added) {
 /* The special token at that end of a text; -1: there is none. */
 static int32_t end_of(const brim_template *template, bool last) {
   const size_t place = last ? template->count - 1 : 0;
-  return template->count && template->parts[place].kind == BRIM_PART_SPECIAL ? template->parts[place].id : -1;
+  return template->count && template->pieces[place].kind == BRIM_PIECE_SPECIAL ? template->pieces[place].id : -1;
 }
 
 /* Where no file names a role: what plays it. Without a pad_token transformers could not make a batch. */
