@@ -189,6 +189,10 @@ brim_pooling brim_model_pooling(const brim_model *model) {
 bool brim_model_reads_types(const brim_model *model) {
   return model->config.types > 0 && !model->config.ignores_types;
 }
+int brim_model_config_fields(const brim_model *model, brim_field fields[BRIM_MODEL_CONFIG_FIELDS]) {
+  _Static_assert((int)BRIM_MODEL_CONFIG_FIELDS == (int)BRIM_CONFIG_FIELDS, "the numbers in ask.h and config.h differ");
+  return brim_config_fields(&model->config, fields);
+}
 void brim_model_set_profile(brim_model *model, brim_profile *profile) {
   if (model->context.inner)
     model->ops = model->context.inner;
