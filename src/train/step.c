@@ -94,9 +94,12 @@ static int step_part(brim_trainer *t, const brim_batch *part, bool last, step_su
 
 /* This rank's next part. The supply counts those of all ranks. */
 static int step_next(brim_trainer *t, const brim_batch **part, bool *last, step_sums *sums, brim_error *err) {
+  const bool first = !t->supply.open;
   brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
-  const int status = brim_supply_next(&t->supply, part, last, err);
+  int status = brim_supply_next(&t->supply, part, last, err);
   brim_profile_end(t->options.profile, 0);
+  if (first)
+    status = brim_supply_sum(&t->supply, t->reduce, status, err);
   sums->rows = t->supply.rows;
   sums->divisor = t->supply.divisor;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;

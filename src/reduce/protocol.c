@@ -1,4 +1,4 @@
-/* reduce.c: which way gradients are added up, and a step's one decision. */
+/* protocol.c: the calls of reduce.h, in their order, whatever the way is. */
 #include "reduce/reduce.h"
 
 #include <math.h>
@@ -9,58 +9,34 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/run/queue.h"
-#include "reduce/devices.h"
-#include "reduce/overlap.h"
-#include "reduce/shards.h"
-#include "reduce/sum.h"
-#include "reduce/tree.h"
-
-struct brim_reduce {
-  brim_reduce_how how;
-  brim_slice_sums *tree;       /* &slices, or NULL */
-  brim_slice_sums slices;      /* with plan->slices */
-  brim_overlapped_sum overlap; /* of this rank's backward with the sum of all ranks' gradients */
-  brim_sharing sharing;        /* instead: ranks that share memory, with slices too */
-  brim_device_ranks devices;   /* instead: the ranks' devices */
-  brim_reduced result;
-  int32_t asked[BRIM_MOST_QUEUED], asked_count; /* the slices of pieces without a loss so far; < 0: none, or several */
-  bool known;                                   /* the loss is that of the whole step */
-  bool joined;                                  /* the last piece has several slices, whose losses are the model's */
-};
+#include "reduce/way.h"
 
 /* ---- open ------------------------------------------------------------------------------------------------- */
 
+static const brim_reduce_way alone = {.name = "alone"};
+/* The first that is one for all ranks. */
+static const brim_reduce_way *const ways[] = {&brim_reduce_devices, &brim_reduce_shards, &brim_reduce_messages};
+
 uint64_t brim_reduce_memory(const brim_reduce_how *how, bool cut) {
-  return (cut ? brim_slice_sums_memory_cut : brim_slice_sums_memory)(how->model, how->group, how->plan);
+  return how->plan->slices > 0 ? brim_slice_sums_memory(how, cut) : 0;
 }
 
-/* What takes memory of this rank alone. */
-static int open_own(brim_reduce *r, brim_error *err) {
-  const brim_reduce_how *how = &r->how;
-  if (how->plan->slices == 0)
-    return BRIM_OK;
-  r->tree = &r->slices;
-  return brim_slice_sums_open(&r->slices, how->runtime, how->model, how->group, how->plan, err);
+static int open_tree(brim_reduce *r, brim_error *err) {
+  return r->how.plan->slices > 0 ? brim_slice_sums_open(&r->how, &r->tree, err) : BRIM_OK;
 }
 
-/* What ranks share is not sent while backward goes on. */
 static int open_way(brim_reduce *r, brim_error *err) {
-  const brim_reduce_how *how = &r->how;
-  if (!r->tree)
-    BRIM_TRY(brim_device_ranks_open(&r->devices, how->group, how->runtime, how->model, err));
-  BRIM_TRY(brim_sharing_open(&r->sharing, how->runtime, how->model, how->group, how->plan, r->tree, err));
-  int status = BRIM_OK;
-  if (!r->sharing.memory)
-    status = brim_overlapped_sum_open(&r->overlap, how->runtime, how->model, how->group, r->tree, err);
-  return brim_group_agree(how->group, status, err);
+  r->way = r->how.group->world_size <= 1 ? &alone : NULL;
+  for (size_t i = 0; !r->way; i++)
+    BRIM_TRY(ways[i]->open(r, err));
+  return BRIM_OK;
 }
 
 int brim_reduce_open(const brim_reduce_how *how, brim_reduce **out, brim_error *err) {
   brim_reduce *r = *out = brim_alloc_zero(how->runtime, sizeof *r);
   if (r)
     r->how = *how;
-  int status = brim_group_agree(how->group, r ? open_own(r, err) : BRIM_NOMEM(err), err);
+  int status = brim_group_agree(how->group, r ? open_tree(r, err) : BRIM_NOMEM(err), err);
   if (!status)
     status = open_way(r, err);
   if (status) {
@@ -71,21 +47,16 @@ int brim_reduce_open(const brim_reduce_how *how, brim_reduce **out, brim_error *
   return status;
 }
 
-const char *brim_reduce_way(const brim_reduce *r) {
-  return r->how.group->world_size <= 1 ? "alone"
-         : r->sharing.memory           ? "shared memory"
-         : r->devices.joined           ? "devices"
-         : r->overlap.runtime          ? "messages"
-                                       : "messages after backward";
+const char *brim_reduce_way_name(const brim_reduce *r) {
+  return r->way->name;
 }
 
 void brim_reduce_close(brim_reduce *r) {
   if (!r)
     return;
-  brim_sharing_close(&r->sharing);
-  brim_overlapped_sum_close(&r->overlap);
-  brim_slice_sums_close(&r->slices);
-  brim_device_ranks_close(&r->devices);
+  if (r->way && r->way->close)
+    r->way->close(r);
+  brim_slice_sums_close(r->tree);
   brim_release(r->how.runtime, r);
 }
 
@@ -120,48 +91,25 @@ int brim_reduce_sum(brim_reduce *r, int status, double *values, int32_t count, b
 /* ---- parts ------------------------------------------------------------------------------------------------ */
 
 void brim_reduce_begin(brim_reduce *r) {
-  brim_sharing_done(&r->sharing);
+  if (r->way->begin)
+    r->way->begin(r);
   if (r->tree)
     brim_slice_sums_begin(r->tree);
   r->result = (brim_reduced){0};
   r->asked_count = 0;
-  r->joined = r->known = false;
-}
-
-/* Those of the forward that was queued last. */
-static void note_joined(brim_reduce *r) {
-  if (r->joined)
-    brim_slice_sums_note_all(r->tree);
-  r->joined = false;
-}
-
-/* *slice: the piece's only one, or -1. */
-static int next_slices(brim_reduce *r, const brim_batch *part, int32_t first, brim_batch *piece, int32_t *slice,
-                       brim_error *err) {
-  note_joined(r);
-  if (!r->tree->joins)
-    BRIM_TRY(brim_slice_sums_cut(r->tree, part, first, piece, err));
-  brim_slice_sums_next(r->tree, piece->slices[0]);
-  const bool several = piece->slices[0] != piece->slices[piece->count - 1];
-  r->joined = several && !r->how.host_losses;
-  *slice = several ? -1 : piece->slices[0];
-  return BRIM_OK;
+  r->known = false;
 }
 
 int brim_reduce_part(brim_reduce *r, const brim_batch *part, bool last, int32_t *first, brim_batch *piece, brim_error *err) {
-  int32_t slice = -1;
   *piece = *part;
-  if (last) {
-    brim_overlapped_sum_begin(&r->overlap);
-    brim_device_ranks_begin(&r->devices);
-  }
-  if (r->tree) {
-    BRIM_TRY(next_slices(r, part, *first, piece, &slice, err));
-    brim_overlapped_sum_early(&r->overlap);
-  }
+  if (r->tree)
+    BRIM_TRY(brim_slice_sums_next(r->tree, part, *first, piece, err));
+  const bool one = r->tree && piece->slices[0] == piece->slices[piece->count - 1];
   if (!r->how.host_losses)
-    r->asked[r->asked_count++] = slice;
+    r->asked[r->asked_count++] = one ? piece->slices[0] : -1;
   *first += piece->count;
+  if (last && *first == part->count && r->way->last)
+    r->way->last(r);
   return BRIM_OK;
 }
 
@@ -186,20 +134,19 @@ void brim_reduce_loss_of_all(brim_reduce *r, double loss) {
 }
 
 bool brim_reduce_needs_losses(const brim_reduce *r) {
-  return r->tree || r->how.group->world_size > 1;
+  return r->tree || r->way != &alone;
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------------- */
 
 /* What is left of the sum that backward has begun. Also where this rank has failed, since the others wait for its share. */
 static int join(brim_reduce *r, int status, brim_error *err) {
-  brim_error ignored;
-  if (!r->overlap.runtime)
+  if (!r->way->join)
     return status;
   const double since = began(r, "gradient of all processes");
-  const int joined = brim_overlapped_sum_end(&r->overlap, status ? &ignored : err);
+  status = r->way->join(r, status, err);
   ended(r, since, &r->result.sent);
-  return status ? status : joined;
+  return status;
 }
 
 /* The loss over all ranks, and one decision for all of them. */
@@ -220,28 +167,21 @@ static int decide(brim_reduce *r, int status, brim_error *err) {
   return brim_group_decide(status, shared[1], shared[2], err);
 }
 
-/* The gradient of all slices and all ranks, where backward has not begun to sum it. */
+/* The gradient of all slices and all ranks. */
 static int sum(brim_reduce *r, brim_error *err) {
-  const brim_reduce_how *how = &r->how;
-  if (how->group->world_size <= 1 || r->overlap.runtime || !isfinite(r->result.loss))
+  if (!r->way->sum || !isfinite(r->result.loss))
     return BRIM_OK;
   const double since = began(r, "gradient of all processes");
-  const int status = r->sharing.memory   ? brim_sharing_sum(&r->sharing, err)
-                     : r->tree           ? brim_slice_sums_add(r->tree, NULL, NULL, err)
-                     : r->devices.joined ? brim_device_ranks_wait(&r->devices, err)
-                                         : brim_sum_gradient(how->group, how->runtime, how->model, NULL, NULL, err);
+  const int status = r->way->sum(r, err);
   ended(r, since, &r->result.sent);
   return status;
 }
 
 int brim_reduce_finish(brim_reduce *r, int status, brim_error *err) {
-  if (!status) {
-    brim_device_ranks_end(&r->devices);
-    if (r->tree) {
-      note_joined(r);
-      brim_slice_sums_end(r->tree);
-    }
-  }
+  if (!status && r->way->over)
+    r->way->over(r);
+  if (!status && r->tree)
+    brim_slice_sums_end(r->tree);
   status = join(r, status, err);
   BRIM_TRY(decide(r, status, err));
   return sum(r, err);
@@ -254,14 +194,14 @@ const brim_reduced *brim_reduce_result(const brim_reduce *r) {
 /* ---- the update ------------------------------------------------------------------------------------------- */
 
 int brim_reduce_update(brim_reduce *r, const brim_adamw *options, brim_error *err) {
-  return r->sharing.memory ? brim_sharing_update(&r->sharing, options, err) : brim_model_queue_update(r->how.model, options, err);
+  return r->way->update ? r->way->update(r, options, err) : brim_model_queue_update(r->how.model, options, err);
 }
 
 int brim_reduce_gather(brim_reduce *r, brim_error *err) {
-  if (!r->sharing.memory)
+  if (!r->way->gather)
     return BRIM_OK;
   const double since = began(r, "weights of all processes");
-  const int status = brim_sharing_gather(&r->sharing, err);
+  const int status = r->way->gather(r, err);
   ended(r, since, &r->result.sent);
   return status;
 }
@@ -271,15 +211,16 @@ void brim_reduce_abandon(brim_reduce *r) {
   brim_error ignored;
   if (!r)
     return;
-  brim_device_ranks_undo(&r->devices);
+  if (r->way && r->way->abandon)
+    r->way->abandon(r);
   (void)!brim_model_answers(r->how.model, &unused, &ignored);
   brim_model_zero_gradients(r->how.model);
 }
 
 bool brim_reduce_is_broken(const brim_reduce *r) {
-  return r->devices.given_up;
+  return r->broken;
 }
 
 int brim_reduce_states(brim_reduce *r, brim_error *err) {
-  return brim_sharing_moments(&r->sharing, err);
+  return r->way->states ? r->way->states(r, err) : BRIM_OK;
 }
