@@ -64,7 +64,7 @@ enum { BRIM_CONFIG_FIELDS = 39 };
 int brim_config_fields(const brim_config *config, brim_field fields[BRIM_CONFIG_FIELDS]);
 /* The file's members in their order, with architectures, labels, task and dtype as they are now. */
 int brim_config_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
-/* README.md with lines of Python, where transformers pools otherwise; one of brim's is removed where it does not.
+/* README.md with lines of Python, where transformers computes something else; one of brim's is removed where it does not.
  * A README.md that brim did not write is left as it is. */
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
 /* brim_model_info.made_for. */

@@ -211,9 +211,9 @@ static void identity_put(brim_json_writer *json, const brim_train_identity *iden
   brim_field options[BRIM_TRAIN_OPTION_FIELDS], config[BRIM_MODEL_CONFIG_FIELDS];
   brim_train_option_fields(identity->options, options);
   group_put(json, "model", model, sizeof model / sizeof *model);
-  group_put(json, "config", config, brim_model_config_fields(identity->model, config));
   group_put(json, "data", dataset, sizeof dataset / sizeof *dataset);
   group_put(json, "options", options, BRIM_TRAIN_OPTION_FIELDS);
+  group_put(json, "config", config, brim_model_config_fields(identity->model, config));
 }
 
 /* The object stays open for the digest. */

@@ -104,6 +104,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   if (options->reinit_layers > 0 && brim_program_shares(&m->program, (int32_t)m->program.part_count - 1 - options->reinit_layers))
     return brim_error_set(err, BRIM_E_USAGE, "the top %d layers cannot be initialised alone: layers below have the same weights",
                           options->reinit_layers);
+  m->reinit_layers = options->reinit_layers;
   BRIM_TRY(brim_model_reserve_schedules(m, err));
   BRIM_TRY(take_tables(m, err));
   BRIM_TRY(take_values(m, err));

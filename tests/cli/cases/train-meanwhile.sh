@@ -31,7 +31,7 @@ name, value = sys.argv[1].split("=")
 config = json.load(open(sys.argv[2]))
 json.dump({**config, name: json.loads(value), "transformers_version": "9", "architectures": ["X"]}, open("model/config.json", "w"))' $change "$MODEL/config.json"
   $BRIM train $options --output cut --resume || echo $?
-done
+done 2>&1 | sed 's/.*: the run/the run/'
 python3 -c 'import json, sys
 config = json.load(open(sys.argv[1]))
 json.dump({"classifier_dropout": None, **dict(reversed(config.items()))}, open("model/config.json", "w"), indent=7)' "$MODEL/config.json"
