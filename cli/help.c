@@ -94,12 +94,13 @@ const char *const cli_examples = "brim analyze -t MiniLM --max-length 400 review
                                  "brim train --model MiniLM --train reviews.csv --output run\n"
                                  "brim predict --model run new.csv -o predictions.jsonl\n";
 
-const cli_wish cli_purposes[] = {{"Look at data", " analyze plan tokenize shard "},
-                                 {"Train", " train compare report "},
-                                 {"Use a model", " evaluate predict "},
-                                 {"Look inside", " doctor inspect model inspect program inspect gradients inspect trajectory "},
-                                 {"Help", " completion help version "},
-                                 {NULL, NULL}};
+const cli_wish cli_purposes[] = {
+    {"Look at data", " analyze plan tokenize shard "},
+    {"Train", " train compare report "},
+    {"Use a model", " evaluate predict embed "},
+    {"Look inside", " doctor inspect model inspect program inspect gradients inspect losses inspect trajectory "},
+    {"Help", " completion help version "},
+    {NULL, NULL}};
 
 /* Names may be two words: they stand between spaces. */
 static bool serves(const char *names, const char *name) {

@@ -26,6 +26,7 @@ typedef struct step_sums {
   uint64_t tokens, slots;
   uint32_t rows;         /* of the step, over all ranks */
   double divisor;        /* of the loss: these rows, or the sum of their weights */
+  double weight;         /* the same, but 0 where no row has a label */
   uint64_t named[NAMED]; /* the first rows of this rank, or of its first piece whose loss is not finite */
   uint64_t listed;
   bool bad;                            /* there is such a piece */
@@ -102,6 +103,7 @@ static int step_next(brim_trainer *t, const brim_batch **part, bool *last, step_
     status = brim_supply_sum(&t->supply, t->reduce, status, err);
   sums->rows = t->supply.rows;
   sums->divisor = t->supply.divisor;
+  sums->weight = t->supply.weight;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
   return status;
 }
@@ -276,8 +278,8 @@ static int step_apply(brim_trainer *t, step_sums *sums, double lr, brim_error *e
 }
 
 static void tally_add(brim_tally *tally, const step_sums *sums) {
-  tally->loss += sums->loss * sums->divisor;
-  tally->weight += sums->divisor;
+  tally->loss += sums->loss * sums->weight;
+  tally->weight += sums->weight;
   tally->rows += sums->rows;
   tally->tokens += sums->tokens;
   tally->slots += sums->slots;

@@ -21,6 +21,12 @@ void brim_gradient_changed(brim_model *model, bool zero) {
   model->dirty = !zero;
 }
 
+real *brim_gradient_swap(brim_model *model, real *values) {
+  real *before = model->gradients;
+  model->gradients = values;
+  return before;
+}
+
 int64_t brim_gradient_size(const brim_model *m) {
   return m->program.flat_size - m->trained;
 }

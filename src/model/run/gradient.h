@@ -23,6 +23,9 @@ static inline uint8_t *brim_gradient_rows_of(const brim_gradient_view *g, const 
 /* Somebody has written into its values and rows: they are all zero, or not. */
 void brim_gradient_changed(brim_model *model, bool zero);
 
+/* The model adds to `values` [size] from now on, which are zero as its gradient is; returns where it did until now. Borrowed. */
+real *brim_gradient_swap(brim_model *model, real *values);
+
 /* Values of a gradient, and rows of its embeddings, also before the model is prepared. */
 int64_t brim_gradient_size(const brim_model *model);
 size_t brim_gradient_row_count(const brim_model *model);
