@@ -85,7 +85,7 @@ int brim_dataset_intact(const brim_dataset *dataset, brim_error *err) {
       "the file of a cache was cut while its rows were in use: leave a cache alone as long as something reads it");
 }
 
-/* After the newest chunk: a spare one, if the row fits, or a new one. */
+/* After the newest chunk: an unused one, if the row fits, or a new one. */
 static brim_chunk *add_chunk(brim_dataset *d, brim_chunk *newest, size_t length) {
   brim_chunk *chunk = d->spare;
   if (chunk && chunk->size >= length) {
