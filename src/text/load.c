@@ -131,7 +131,7 @@ static int load_file(brim_tokenizer *t, const char *path, const char *folder, br
     BRIM_TRY(keep(t, path, "vocab.json", &main, err));
     BRIM_TRY(keep_beside(t, folder, "merges.txt", &merges, err));
     if (!merges)
-      return brim_error_at(err, BRIM_E_IO, path, 0, -1, "a vocab.json needs a merges.txt beside it");
+      return brim_error_at(err, BRIM_E_IO, path, 0, -1, "a vocab.json needs a merges.txt next to it");
     BRIM_TRY(keep_settings(t, folder, &config, err));
     return load_legacy(t, path, main, merges, config, err);
   }

@@ -171,7 +171,7 @@ static void refused(void) {
   ok_string(fit(many, true),
             "!7 dev: the rows are labelled for multi-label (neg, neutral, pos), and the model is of classification (neg, "
             "neutral, pos): "
-            "give it rows of its own",
+            "give it rows with its labels",
             "another task");
   ok_string(
       fit(values, true),
