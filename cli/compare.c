@@ -199,9 +199,10 @@ static void note_plan(watch *w, const brim_event *event) {
   const double kept = (double)integer_of(event, "memory_kept") / (1 << 20);
   w->steps = integer_of(event, "steps");
   if (!integer_of(event, "fits"))
-    cli_note(w->cli,
-             "one mode after another, so speeds cannot be compared: there is no memory for the weights and moments of %d that wait",
-             modes);
+    cli_note(
+        w->cli,
+        "one mode after another, so speeds cannot be compared: there is no memory for the weights and moments of %d that wait",
+        modes);
   else if (rounds > 1 && modes > 1)
     cli_note(w->cli, "%d modes take turns in %d rounds; %.1f MiB keep weights and moments of those that wait", modes, rounds,
              kept);

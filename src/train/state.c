@@ -438,7 +438,8 @@ static int state_compare_data(const brim_json_document *document, const brim_tra
   if ((uint64_t)rows == identity->data_rows && fingerprint == identity->data_fingerprint)
     return BRIM_OK;
   if ((rows == 0) != (identity->data_rows == 0)) /* a stream's rows are not known beforehand */
-    return brim_json_error(document, data, err, BRIM_E_MISMATCH, "the run was begun on %s, now it is %s: resume it as it was begun",
+    return brim_json_error(document, data, err, BRIM_E_MISMATCH,
+                           "the run was begun on %s, now it is %s: resume it as it was begun",
                            rows ? "data in memory" : "a stream", rows ? "a stream" : "data in memory");
   return brim_json_error(document, data, err, BRIM_E_MISMATCH,
                          "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64

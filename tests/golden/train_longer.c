@@ -254,7 +254,8 @@ static int train_by(brim_bf16_way products, const brim_train_options *options, u
   return status;
 }
 
-/* Whether the processor has the instruction changes no bit. AMX's order is another one: its runs say so, and no other continues. */
+/* Whether the processor has the instruction changes no bit. AMX's order is another one: its runs say so, and no other continues.
+ */
 static void ways_of_16_bits(const char *folder) {
   setenv("BRIM_CPU", "avx512", 1);
   case_job job = case_open(model_folder, 2);
