@@ -120,6 +120,8 @@ static int tokenize(cli_call *cli, const brim_tokenizer *tokenizer, line_writer 
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
+    status = cli_note_passed_over(cli, cli->arguments.operands, cli->arguments.operand_count);
+  if (!status)
     status = brim_encode_options_check(tokenizer, &encode, false, &cli->error);
   if (!status)
     status = brim_reader_open(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &source, &reader, &cli->error);

@@ -47,7 +47,7 @@ typedef struct brim_evaluation {
   const float *logits; /* [rows, outputs] in the order of the set; NULL for classification and tokens, which have outcomes */
   const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens], in the order of the set; NULL else */
   const brim_metrics *metrics;
-  const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by */
+  const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by; NULL: the set's own */
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
 
@@ -265,6 +265,12 @@ BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, c
  * know is
  * {"unknown": its name}, and BRIM_E_UNSUPPORTED when all lines are written. */
 BRIM_API int brim_inspect_losses(brim_runtime *runtime, const char *path, brim_text *out, brim_error *err) BRIM_CHECK;
+/* inspect: metrics of numbers in a file, a line for each entry. "similarity": {"pairs": [{"first", "second", "labels"}],
+ * "triplets":
+ * [{"anchor", "positive", "negative", "margin"}]}. "retrieval": [{"similarity", "queries", "corpus", "relevant", "at"?}], vectors
+ * by name. "reranking": [{"queries": [{"scores", "relevant"}]}]. */
+BRIM_API int brim_inspect_metrics(brim_runtime *runtime, const char *kind, const char *path, brim_text *out,
+                                  brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

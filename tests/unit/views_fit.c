@@ -156,6 +156,29 @@ static const char *fit(const brim_dataset *rows, bool labels) {
   return out;
 }
 
+/* Of a caller who mixes labels up, a line and nothing else. */
+static void judged_by_hand(void) {
+  brim_dataset *own = own_rows();
+  brim_labels two = labels_of(BRIM_TASK_CLASSIFICATION, own_names, 2), values = labels_of(BRIM_TASK_REGRESSION, NULL, 1);
+  brim_outcome outcomes[ROWS];
+  brim_judged out;
+  brim_error err = {0};
+  for (int i = 0; i < ROWS; i++)
+    outcomes[i] = (brim_outcome){.label = i % 2, .predicted = 2 * (i == 7)};
+  const brim_metrics metrics = {.rows = ROWS};
+  brim_verdict verdict = {
+      .name = "dev", .task = two.task, .labels = &two, .dataset = own, .metrics = &metrics, .outcomes = outcomes};
+  ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "a prediction outside of the labels");
+  ok_string(err.message, "dev: what was predicted is not of the 2 labels of the task classification", "is told");
+  brim_judged_free(&out);
+  verdict.task = values.task, verdict.labels = &values;
+  ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "outcomes of a regression");
+  brim_judged_free(&out);
+  brim_labels_free(&two);
+  brim_labels_free(&values);
+  brim_dataset_free(own);
+}
+
 static void refused(void) {
   brim_dataset *unknown = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"neg", "fine"}, 2, (const int32_t[]){0, 1});
   brim_dataset *unused = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"fine", "pos", "neg"}, 3,
@@ -243,6 +266,25 @@ static void mapped(void) {
   brim_labels_free(&known);
 }
 
+/* A value that is whole is a decimal in what is predicted: read again it is one, and no class. */
+static void written(void) {
+  brim_model *values;
+  brim_labels two = labels_of(BRIM_TASK_REGRESSION, NULL, 2);
+  brim_dataset *rows = own_rows();
+  brim_text out;
+  brim_error err = {0};
+  double scores[2];
+  if (brim_model_load(runtime, case_model_folder("bert-pair-3"), &(brim_model_options){.seed = 1, .labels = &two}, &values, &err))
+    exit(99);
+  brim_text_init(&out, runtime);
+  brim_prediction_put(&out, values, rows, 0, 7, (const float[]){1, -0.25f}, scores);
+  ok_string(out.data, "{\"index\":7,\"label\":[1.0,-0.25],\"scores\":[1,-0.25]}\n", "whole values are decimals");
+  brim_text_free(&out);
+  brim_dataset_free(rows);
+  brim_labels_free(&two);
+  brim_model_free(values);
+}
+
 int main(void) {
   brim_error err = {0};
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
@@ -256,7 +298,9 @@ int main(void) {
   evaluated();
   trained();
   refused();
+  judged_by_hand();
   mapped();
+  written();
   brim_labels_free(&own);
   brim_model_free(model);
   brim_runtime_free(runtime);
