@@ -131,7 +131,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
-    Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit. With more epochs or max_steps than before, a run, finished or
+    Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     ways = options.pop("_compare", None)
@@ -172,7 +172,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = {"max_length": model.max_length, "made_for": None, "task": model.task if model.task == "tokens" else "auto"} if isinstance(model, Model) else _core.describe(runtime, model)
     fits = said["max_length"]
-    limit = max_length or fits
+    limit = max_length or min(fits, tokenizer.max_length or fits)
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
     asked = task
@@ -203,8 +203,14 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
+        if asked == "auto" and labels is None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
+            warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
+                          'task="classification"', stacklevel=2)
     evals = [(name, rows(data, model.labels)) for name, data in named]
-    if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
+    longest = max(d.longest for d in [dataset, *(d for _, d in evals)])
+    if max_length is None and longest > limit:  # rows that came encoded
+        limit = fits
+    if max_length is None and longest > fits:
         limit = None  # rows that were encoded for another model: refused, not cut
     if ways is not None:
         return _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, train)
@@ -219,7 +225,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
 def _not_a_model(model) -> str:
     if hasattr(model, "save_pretrained"):
         return (f"{type(model).__name__} is torch's: model.save_pretrained(folder) and tokenizer.save_pretrained(folder), then brim.train(folder, ...), "
-                "whose weights go on from there")
+                "whose weights continue from there")
     return f"brim.train needs a model first: a folder, a name such as \"bert-base-uncased\", or a brim.Model, not {model!r:.60}"
 
 
