@@ -11,8 +11,12 @@ static int join(const cli_option *table, cli_option *out, int count) {
   for (; table->kind != CLI_END; table++) {
     if (table->kind == CLI_TABLE)
       count = join(table->table, out, count);
-    else if (count < CLI_OPTION_LIMIT - 1)
-      out[count++] = *table;
+    else if (count < CLI_OPTION_LIMIT - 1) {
+      out[count] = *table;
+      if (table->words)
+        out[count].value = table->words();
+      count++;
+    }
   }
   return count;
 }

@@ -28,8 +28,8 @@ static float *run_moments(case_job *job) {
   const int64_t from = brim_model_trained_offset(job->model), count = brim_model_flat_size(job->model) - from;
   float *both = calloc((size_t)(2 * brim_model_flat_size(job->model)), sizeof *both);
   brim_error ignored;
-  if (brim_model_read(job->model, BRIM_MOMENT1, from, count, both, &ignored) ||
-      brim_model_read(job->model, BRIM_MOMENT2, from, count, both + count, &ignored))
+  if (brim_model_read(job->model, BRIM_STATE0, from, count, both, &ignored) ||
+      brim_model_read(job->model, BRIM_STATE1, from, count, both + count, &ignored))
     both[0] = NAN; /* it was not prepared for training */
   return both;
 }

@@ -65,7 +65,7 @@ static void train_note_failure(brim_trainer *t, const brim_error *failure) {
 
 static int train_interrupted(brim_trainer *t, brim_train_result *result, brim_error *err) {
   result->interrupted = true;
-  BRIM_TRY(brim_sharing_moments(&t->sharing, err));
+  BRIM_TRY(brim_sharing_states(&t->sharing, err));
   BRIM_TRY(brim_trainer_interrupt(t, err));
   if (train_leaves_nothing(t))
     train_undo(t);
@@ -89,7 +89,7 @@ static int train_run(brim_trainer *t, brim_train_result *result, brim_error *err
   if (status == BRIM_E_CANCELLED)
     return train_interrupted(t, result, err);
   if (!status)
-    status = brim_sharing_moments(&t->sharing, err);
+    status = brim_sharing_states(&t->sharing, err);
   if (!status && train_waits(t))
     return brim_trainer_keep_turn(t, err);
   if (!status)

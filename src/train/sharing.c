@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/run/model.h"
 #include "train/sum.h"
 
 /* ---- memory: a gradient, the sums of slices that wait, squares ------------------------------------------------ */
@@ -126,7 +127,7 @@ int brim_sharing_sum(brim_sharing *s, brim_error *err) {
 
 /* ---- the update ------------------------------------------------------------------------------------------- */
 
-int brim_sharing_update(brim_sharing *s, const brim_adamw *options, brim_error *err) {
+int brim_sharing_update(brim_sharing *s, const brim_update_options *options, brim_error *err) {
   return brim_gradient_shard_update(s->shard, options, err);
 }
 
@@ -141,18 +142,18 @@ void brim_sharing_done(brim_sharing *s) {
     brim_gradient_shard_clear(s->shard);
 }
 
-static int share_moment(brim_sharing *s, brim_flat moment, brim_error *err) {
-  brim_gradient_shard_show_moment(s->shard, moment);
+static int share_state(brim_sharing *s, brim_flat state, brim_error *err) {
+  brim_gradient_shard_show_state(s->shard, state);
   BRIM_TRY(brim_group_agree(s->group, BRIM_OK, err));
-  brim_gradient_shard_take_moment(s->shard, moment);
+  brim_gradient_shard_take_state(s->shard, state);
   return brim_group_agree(s->group, BRIM_OK, err);
 }
 
-int brim_sharing_moments(brim_sharing *s, brim_error *err) {
+int brim_sharing_states(brim_sharing *s, brim_error *err) {
   if (!s->shard)
     return BRIM_OK;
-  BRIM_TRY(share_moment(s, BRIM_MOMENT1, err));
-  BRIM_TRY(share_moment(s, BRIM_MOMENT2, err));
+  for (int i = 0; i < brim_optimizer_states(s->model->optimizer); i++)
+    BRIM_TRY(share_state(s, (brim_flat)(BRIM_STATE0 + i), err));
   brim_gradient_shard_clear(s->shard);
   return BRIM_OK;
 }

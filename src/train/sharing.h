@@ -27,12 +27,12 @@ void brim_sharing_close(brim_sharing *sharing);
 /* A step of every rank: of each rank's gradient its part is the sum of all, and the tables are. */
 int brim_sharing_sum(brim_sharing *sharing, brim_error *err) BRIM_CHECK;
 /* Then of its part and the tables; brim_model_answers has the norm. */
-int brim_sharing_update(brim_sharing *sharing, const brim_adamw *options, brim_error *err) BRIM_CHECK;
+int brim_sharing_update(brim_sharing *sharing, const brim_update_options *options, brim_error *err) BRIM_CHECK;
 /* Then all weights of all ranks. */
 int brim_sharing_gather(brim_sharing *sharing, brim_error *err) BRIM_CHECK;
 /* After all ranks have met again: the gradient is zero. */
 void brim_sharing_done(brim_sharing *sharing);
 
-/* Every rank gets all moments. */
-int brim_sharing_moments(brim_sharing *sharing, brim_error *err) BRIM_CHECK;
+/* Every rank gets all states of the optimizer. */
+int brim_sharing_states(brim_sharing *sharing, brim_error *err) BRIM_CHECK;
 #endif

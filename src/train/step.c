@@ -6,6 +6,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/run/mixout.h"
 #include "model/run/queue.h"
 #include "train/average.h"
 #include "train/loss_scale.h"
@@ -99,7 +100,7 @@ static int step_compute_slices(brim_trainer *t, const brim_batch *part, step_sum
 }
 
 /* All parts of this rank, queued. The supply counts those of all ranks. */
-static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
+static int step_queue(brim_trainer *t, step_sums *sums, brim_error *err) {
   if (t->options.plan.slices > 0)
     brim_slice_sums_begin(&t->slices);
   for (bool last = false; !last;) {
@@ -122,6 +123,14 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
   sums->divisor = t->supply.divisor;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
   return BRIM_OK;
+}
+
+/* With mixout all of them see the same mixed weights. */
+static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
+  brim_model_mix(t->model, t->options.seed, t->state.step + 1);
+  const int status = step_queue(t, sums, err);
+  brim_model_unmix(t->model);
+  return status;
 }
 
 /* Names the part at fault when it is known; otherwise the rows of the step on this rank. */
@@ -191,16 +200,17 @@ static int step_sum(brim_trainer *t, brim_error *err) {
 /* The device decides whether there is an update: it has the losses that were not answered, and the gradient. */
 static int step_update(brim_trainer *t, double lr, brim_error *err) {
   const brim_train_options *o = &t->options;
-  const brim_adamw adamw = {.lr = lr,
-                            .beta1 = o->beta1,
-                            .beta2 = o->beta2,
-                            .eps = o->eps,
-                            .weight_decay = o->weight_decay,
-                            .clip = o->clip,
-                            .layer_decay = o->layer_lr_decay,
-                            .step = t->state.step + 1 - t->state.skipped,
-                            .loss_scale = brim_loss_scale(t)};
-  return t->sharing.memory ? brim_sharing_update(&t->sharing, &adamw, err) : brim_model_queue_update(t->model, &adamw, err);
+  const brim_update_options update = {.lr = lr,
+                                      .beta1 = o->beta1,
+                                      .beta2 = o->beta2,
+                                      .eps = o->eps,
+                                      .weight_decay = o->weight_decay,
+                                      .momentum = o->momentum,
+                                      .clip = o->clip,
+                                      .layer_decay = o->layer_lr_decay,
+                                      .step = t->state.step + 1 - t->state.skipped,
+                                      .loss_scale = brim_loss_scale(t)};
+  return t->sharing.memory ? brim_sharing_update(&t->sharing, &update, err) : brim_model_queue_update(t->model, &update, err);
 }
 
 /* Weights that other ranks have updated. */

@@ -27,7 +27,7 @@ static void close_pair(pair *p) {
   brim_model_free(p->prompt);
 }
 
-static void step_one(brim_model *model, const brim_batch *batch, const brim_adamw *adamw, bool prompt) {
+static void step_one(brim_model *model, const brim_batch *batch, const brim_update_options *adamw, bool prompt) {
   const brim_pass pass = {.training = true, .dropout = true, .optimizer_step = adamw->step};
   brim_error err = {0};
   double norm;
@@ -41,13 +41,13 @@ static void step_one(brim_model *model, const brim_batch *batch, const brim_adam
 /* Rates, decays and clipping change from step to step, as schedules and callers may. */
 static void step_both(pair *p) {
   const uint64_t step = ++p->step;
-  const brim_adamw adamw = {.lr = 1e-3 / (double)(1 + step % 7),
-                            .beta1 = 0.9,
-                            .beta2 = step % 11 ? 0.999 : 0.99,
-                            .eps = 1e-8,
-                            .weight_decay = step % 4 ? 0.1 : 0,
-                            .layer_decay = step < 50 ? 0.9 : 0.8,
-                            .step = step};
+  const brim_update_options adamw = {.lr = 1e-3 / (double)(1 + step % 7),
+                                     .beta1 = 0.9,
+                                     .beta2 = step % 11 ? 0.999 : 0.99,
+                                     .eps = 1e-8,
+                                     .weight_decay = step % 4 ? 0.1 : 0,
+                                     .layer_decay = step < 50 ? 0.9 : 0.8,
+                                     .step = step};
   case_fill(&p->batch, p->rows, (uint32_t)(step * step % 6), 2, 0);
   step_one(p->late, &p->batch, &adamw, false);
   step_one(p->prompt, &p->batch, &adamw, true);
@@ -98,10 +98,10 @@ static void read_values(pair *p) {
   (void)brim_model_values(p->late);
 }
 static void read_moment1(pair *p) {
-  (void)brim_model_moment1(p->late);
+  (void)brim_model_state0(p->late);
 }
 static void read_moment2(pair *p) {
-  (void)brim_model_moment2(p->late);
+  (void)brim_model_state1(p->late);
 }
 static void write_nothing(pair *p) {
   brim_model_state_written(p->late);
@@ -142,12 +142,12 @@ static void check_written(void) {
     brim_error err = {0};
     if (brim_model_is_host(models[i])) {
       memcpy(brim_model_values(models[i]), case_values_of(fresh), bytes);
-      memset(brim_model_moment1(models[i]), 0, bytes);
-      memset(brim_model_moment2(models[i]), 0, bytes);
+      memset(brim_model_state0(models[i]), 0, bytes);
+      memset(brim_model_state1(models[i]), 0, bytes);
       brim_model_state_written(models[i]);
     } else if (brim_model_write(models[i], BRIM_VALUES, 0, count, case_values_of(fresh), &err) ||
-               brim_model_write(models[i], BRIM_MOMENT1, 0, count, none, &err) ||
-               brim_model_write(models[i], BRIM_MOMENT2, 0, count, none, &err)) {
+               brim_model_write(models[i], BRIM_STATE0, 0, count, none, &err) ||
+               brim_model_write(models[i], BRIM_STATE1, 0, count, none, &err)) {
       case_stop("write", &err);
     }
   }

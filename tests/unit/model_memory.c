@@ -205,7 +205,7 @@ static void check_steady(const char *kernels, brim_precision precision) {
   double loss, norm;
   float logits[64];
   const brim_pass training = {.training = true, .dropout = true}, predict = {.all_tokens = true};
-  const brim_adamw adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
+  const brim_update_options adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   case_fill(&large, rows, 0, 8, 64);
   case_fill(&small, rows, 2, 3, 0);
   brim_model_limits limits = case_limits(&large, true);
@@ -274,7 +274,7 @@ static void check_prepared_again(void) {
   case_fill(&all, rows, 0, 8, 90);
   const brim_model_limits limits = case_limits(&all, false);
   for (uint64_t step = 1; step <= 3; step++) {
-    const brim_adamw adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = step};
+    const brim_update_options adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = step};
     double loss;
     case_step(one, &few, &training);
     if (step == 1)
@@ -348,7 +348,7 @@ static void check_sparse_update(double decay) {
   bool same_norm = true;
   const brim_pass pass = {.training = true, .dropout = true};
   for (uint64_t step = 1; step <= 4; step++) {
-    const brim_adamw adamw = {
+    const brim_update_options adamw = {
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = decay, .clip = 1, .step = step};
     case_fill(&batch, rows, (uint32_t)(2 * step - 2), 2, 0);
     case_step(sparse, &batch, &pass);
@@ -384,7 +384,7 @@ static void check_sparse_update(double decay) {
 static void check_diverged(void) {
   brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain"), *kept = case_load(case_golden("bert-pair-3"), NULL);
   const brim_pass pass = {.training = true};
-  const brim_adamw adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
+  const brim_update_options adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   brim_error err;
   double norm;
   tiny t;

@@ -29,8 +29,8 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
   };
   brim_update u = {.values = values,
                    .gradients = gradients,
-                   .moment1 = moment1,
-                   .moment2 = moment2,
+                   .states[0] = moment1,
+                   .states[1] = moment2,
                    .ranges = ranges,
                    .range_count = 3,
                    .step = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = s->decay},
@@ -49,7 +49,7 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
     norms[step - 1] = (real)square;
     u.step.correction1 = 1 - pow(u.step.beta1, step);
     u.step.correction2 = 1 - pow(u.step.beta2, step);
-    ops->adamw(c, &u);
+    ops->update(c, &u);
   }
   emit(out, "squares", norms, 4);
   emit(out, "values", values, FLAT);
@@ -70,8 +70,8 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
   const brim_update_range range = {.count = ODD, .rate = 1};
   brim_update u = {.values = values,
                    .gradients = gradients,
-                   .moment1 = moment1,
-                   .moment2 = moment2,
+                   .states[0] = moment1,
+                   .states[1] = moment2,
                    .ranges = &range,
                    .range_count = 1,
                    .step = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .correction1 = 0.1, .correction2 = 0.001},
@@ -80,7 +80,7 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
   ops->gradient_square(c, &u);
   u.square = &square, u.losses = list, u.loss_count = 3;
   ops->gradient_square(c, &u);
-  ops->adamw(c, &u);
+  ops->update(c, &u);
   const bool right = isfinite(*loss) ? square == alone && values[0] != first : isnan(square) && values[0] == first;
   emit(out, "the gradient's square alone, or not a number", &(real){right ? 1 : (real)NAN}, 1);
   emit(out, "values", values, ODD);
@@ -122,11 +122,12 @@ static void parts(const brim_ops *ops, brim_ops_context *c, const void *paramete
       .step = {
           .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .correction1 = 0.1, .correction2 = 0.001}};
   for (int k = 0; k < 2; k++) {
-    u.values = state[k][0], u.gradients = state[k][1], u.moment1 = state[k][2], u.moment2 = state[k][3], u.square = &square[k];
+    u.values = state[k][0], u.gradients = state[k][1], u.states[0] = state[k][2], u.states[1] = state[k][3],
+    u.square = &square[k];
     u.ranges = whole, u.range_count = 3;
     if (k == 0 || !ops->squares) {
       ops->gradient_square(c, &u);
-      ops->adamw(c, &u);
+      ops->update(c, &u);
       continue;
     }
     for (int64_t i = 0, piece = 0; i < 4; i++) {
@@ -140,7 +141,7 @@ static void parts(const brim_ops *ops, brim_ops_context *c, const void *paramete
     u.leaves = true;
     for (int i = 0; i < 4; i++) {
       u.ranges = &cut[i], u.range_count = 1;
-      ops->adamw(c, &u);
+      ops->update(c, &u);
     }
     for (int64_t i = 0; i < PARTED; i++)
       right = right && u.gradients[i] == (i < DENSE || i >= DENSE + TABLE ? u.values[i] : state[0][1][i]);
@@ -168,8 +169,8 @@ static void falling(const brim_ops *ops, brim_ops_context *c, const void *parame
   const brim_update_range range = {.count = VALUES, .decay = true, .rate = 1, .copy = with_copy ? copy : NULL};
   brim_update u = {.values = values,
                    .gradients = gradients,
-                   .moment1 = moment1,
-                   .moment2 = moment2,
+                   .states[0] = moment1,
+                   .states[1] = moment2,
                    .ranges = &range,
                    .range_count = 1,
                    .step = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01}};
@@ -183,7 +184,7 @@ static void falling(const brim_ops *ops, brim_ops_context *c, const void *parame
     u.step.correction1 = 1 - pow(u.step.beta1, step);
     u.step.correction2 = 1 - pow(u.step.beta2, step);
     ops->gradient_square(c, &u);
-    ops->adamw(c, &u);
+    ops->update(c, &u);
     second = second * 0.999 + 0.001 * g * g;
     ops->narrow(c, &(brim_to_bfloat){.count = VALUES, .x = values, .y = rounded});
     right = right && (!with_copy || memcmp(copy, rounded, VALUES * sizeof *copy) == 0);
@@ -202,7 +203,7 @@ enum { LATE_ROWS = 90, LATE_STEPS = 3 * BRIM_UPDATE_PAST + 20, WIDE = 52, NARROW
 
 /* Two tables, whose rows are updated in every step, or late. */
 typedef struct tables {
-  real values[LATE], gradients[LATE], moment1[LATE], moment2[LATE];
+  real values[LATE], gradients[LATE], states[2][LATE];
   uint8_t touched[2 * LATE_ROWS], alive[2 * LATE_ROWS], done[2 * LATE_ROWS], wanted[2 * LATE_ROWS];
   brim_update_step past[BRIM_UPDATE_PAST];
   brim_update_range ranges[2];
@@ -227,8 +228,8 @@ static void make_tables(tables *t, bool late) {
                                        .wanted = t->wanted + i * LATE_ROWS};
   t->u = (brim_update){.values = t->values,
                        .gradients = t->gradients,
-                       .moment1 = t->moment1,
-                       .moment2 = t->moment2,
+                       .states[0] = t->states[0],
+                       .states[1] = t->states[1],
                        .ranges = t->ranges,
                        .range_count = 2,
                        .past = t->past};
@@ -261,8 +262,9 @@ static bool same_row(const tables *a, const tables *b, int64_t row) {
   const int64_t size = row < LATE_ROWS ? WIDE : NARROW;
   const int64_t first = row < LATE_ROWS ? row * WIDE : LATE_ROWS * WIDE + (row - LATE_ROWS) * NARROW;
   const size_t bytes = (size_t)size * sizeof(real);
-  return memcmp(a->values + first, b->values + first, bytes) == 0 && memcmp(a->moment1 + first, b->moment1 + first, bytes) == 0 &&
-         memcmp(a->moment2 + first, b->moment2 + first, bytes) == 0;
+  return memcmp(a->values + first, b->values + first, bytes) == 0 &&
+         memcmp(a->states[0] + first, b->states[0] + first, bytes) == 0 &&
+         memcmp(a->states[1] + first, b->states[1] + first, bytes) == 0;
 }
 
 /* Rows that are wanted now and then, and all of them when the past is full: those must be what they are without delay. */
@@ -294,8 +296,8 @@ static void late_rows(const brim_ops *ops, brim_ops_context *c, int threads) {
     touch_some(&in, late, dense);
     ops->gradient_square(c, &late->u);
     dense->u.step = late->u.step, dense->u.clip = late->u.clip, dense->u.square = late->u.square;
-    ops->adamw(c, &late->u);
-    ops->adamw(c, &dense->u);
+    ops->update(c, &late->u);
+    ops->update(c, &dense->u);
     late->past[late->u.past_count] = late->u.step;
     late->past[late->u.past_count++].lr *= 0.75;
     for (int64_t row = 0; row < LATE_ROWS; row++)
@@ -305,8 +307,8 @@ static void late_rows(const brim_ops *ops, brim_ops_context *c, int threads) {
   late->u.all = true;
   ops->catch_up(c, &late->u);
   ok(wrong == 0 && memcmp(late->values, dense->values, sizeof late->values) == 0 &&
-         memcmp(late->moment1, dense->moment1, sizeof late->moment1) == 0 &&
-         memcmp(late->moment2, dense->moment2, sizeof late->moment2) == 0 &&
+         memcmp(late->states[0], dense->states[0], sizeof late->states[0]) == 0 &&
+         memcmp(late->states[1], dense->states[1], sizeof late->states[1]) == 0 &&
          memcmp(late->gradients, dense->gradients, sizeof late->gradients) == 0,
      "%s, %d threads: rows that are late have the bits of those that are not (%d wrong)", ops->name, threads, wrong);
   ok(waited > LATE_STEPS * LATE_ROWS / 4, "and they were late: %d times", waited);
@@ -326,7 +328,7 @@ static void alive(const brim_ops *ops, brim_ops_context *c, const void *paramete
     (i % 2 ? moment1 : moment2)[i * COLUMNS + (int)(next_unit(&in) * COLUMNS)] = i % 5 ? (real)1e-30 : 0;
   moment1[0] = moment2[MARKED * COLUMNS - 1] = 1;
   const brim_update_range range = {.count = MARKED * COLUMNS, .row_size = COLUMNS, .alive = marks};
-  ops->mark_alive(c, &(brim_update){.moment1 = moment1, .moment2 = moment2, .ranges = &range, .range_count = 1});
+  ops->mark_alive(c, &(brim_update){.states[0] = moment1, .states[1] = moment2, .ranges = &range, .range_count = 1});
   for (int i = 0; i < MARKED; i++) {
     got[i] = (real)marks[i];
     wrong += marks[i] != (i % 5 != 0 || i == 0);

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "model/run/flat.h"
 #include "model/run/host.h"
+#include "model/run/mixout.h"
 #include "model/run/model.h"
 
 /* What a rank has of a range. */
@@ -229,6 +230,7 @@ void brim_gradient_shard_squares(brim_gradient_shard *s) {
   const brim_update u = {.gradients = m->gradients, .ranges = s->ranges, .range_count = own_ranges(s, s->rank == 0)};
   int64_t done = 0;
   brim_model_enter(m, &m->train);
+  brim_model_mix_gradient(m, u.ranges, u.range_count);
   m->ops->squares(&m->context, &u, s->sums);
   for (int32_t i = 0; i < s->part_count; i++)
     if (has_square(s->rank, &s->parts[i])) {
@@ -237,7 +239,7 @@ void brim_gradient_shard_squares(brim_gradient_shard *s) {
     }
 }
 
-int brim_gradient_shard_update(brim_gradient_shard *s, const brim_adamw *options, brim_error *err) {
+int brim_gradient_shard_update(brim_gradient_shard *s, const brim_update_options *options, brim_error *err) {
   brim_model *m = s->model;
   brim_update u;
   BRIM_TRY(brim_model_begin_update(m, options, &u, err));
@@ -249,7 +251,7 @@ int brim_gradient_shard_update(brim_gradient_shard *s, const brim_adamw *options
   u.range_count = own_ranges(s, true);
   u.ranges = s->ranges;
   u.leaves = true;
-  m->ops->adamw(&m->context, &u);
+  m->ops->update(&m->context, &u);
   return BRIM_OK;
 }
 
@@ -269,16 +271,12 @@ void brim_gradient_shard_take(brim_gradient_shard *s) {
   }
 }
 
-/* ---- moments ---------------------------------------------------------------------------------------------- */
+/* ---- states ----------------------------------------------------------------------------------------------- */
 
-static float *moment_of(const brim_model *m, brim_flat moment) {
-  return moment == BRIM_MOMENT1 ? m->moment1 : m->moment2;
+void brim_gradient_shard_show_state(brim_gradient_shard *s, brim_flat state) {
+  run(&(pieces){.shard = s, .own = true, .fn = show_piece, .values = brim_flat_at(s->model, state)});
 }
 
-void brim_gradient_shard_show_moment(brim_gradient_shard *s, brim_flat moment) {
-  run(&(pieces){.shard = s, .own = true, .fn = show_piece, .values = moment_of(s->model, moment)});
-}
-
-void brim_gradient_shard_take_moment(brim_gradient_shard *s, brim_flat moment) {
-  run(&(pieces){.shard = s, .fn = take_piece, .values = moment_of(s->model, moment)});
+void brim_gradient_shard_take_state(brim_gradient_shard *s, brim_flat state) {
+  run(&(pieces){.shard = s, .fn = take_piece, .values = brim_flat_at(s->model, state)});
 }

@@ -27,14 +27,14 @@ typedef void (*brim_gradient_shard_fn)(void *context, int64_t offset, int64_t co
 void brim_gradient_shard_each(brim_gradient_shard *shard, brim_gradient_shard_fn fn, void *context);
 /* Of this rank's part, now that it is the sum of all, to where the others read them. */
 void brim_gradient_shard_squares(brim_gradient_shard *shard);
-/* Norm, clipping and AdamW as brim_model_queue_update, but of this rank's part and the tables. */
-int brim_gradient_shard_update(brim_gradient_shard *shard, const brim_adamw *options, brim_error *err) BRIM_CHECK;
+/* Norm, clipping and update as brim_model_queue_update, but of this rank's part and the tables. */
+int brim_gradient_shard_update(brim_gradient_shard *shard, const brim_update_options *options, brim_error *err) BRIM_CHECK;
 /* The values of the other parts; their gradient becomes zero. Nothing where the update did nothing. */
 void brim_gradient_shard_take(brim_gradient_shard *shard);
 /* This rank's part of the gradient becomes zero. */
 void brim_gradient_shard_clear(brim_gradient_shard *shard);
 
-/* A moment, of which each rank has its own part only: to where the others read it; and those of the others. */
-void brim_gradient_shard_show_moment(brim_gradient_shard *shard, brim_flat moment);
-void brim_gradient_shard_take_moment(brim_gradient_shard *shard, brim_flat moment);
+/* A state of the optimizer, of which each rank has its own part only: to where the others read it; and those of the others. */
+void brim_gradient_shard_show_state(brim_gradient_shard *shard, brim_flat state);
+void brim_gradient_shard_take_state(brim_gradient_shard *shard, brim_flat state);
 #endif
