@@ -93,7 +93,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
     return BRIM_OK;
   t->state.scheduled = scheduled;
   BRIM_TRY(brim_supply_gather(&t->supply, err));
-  BRIM_TRY(brim_sharing_states(&t->sharing, err));
+  BRIM_TRY(brim_reduce_states(t->reduce, err));
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "checkpoint");
   int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
   brim_profile_end(t->options.profile, 0);

@@ -46,7 +46,7 @@ static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field
   brim_profile_begin(t->options.profile, BRIM_WORK_LOG, kind);
   int status = emit_here(t, logged, &event, err);
   brim_profile_end(t->options.profile, 0);
-  return t->devices.given_up ? status : brim_group_agree(&t->options.group, status, err);
+  return brim_reduce_is_broken(t->reduce) ? status : brim_group_agree(&t->options.group, status, err);
 }
 
 static int64_t count_parameters(const brim_model *model) {

@@ -430,7 +430,7 @@ static void release_work(brim_model *m) {
 }
 
 void brim_model_release_state(brim_model *model) {
-  brim_model_unmix(model);
+  brim_model_mix_answered(model, false);
   if (model->state_block)
     brim_unpoison(model->state_block, model->state_size);
   model->ops->release(&model->context, model->state_block);

@@ -1,6 +1,7 @@
 /* mixout.c: see mixout.h. */
 #include "model/run/mixout.h"
 
+#include "base/status.h"
 #include "model/run/model.h"
 
 static brim_mixout mixout_of(const brim_model *m) {
@@ -13,29 +14,37 @@ static brim_mixout mixout_of(const brim_model *m) {
                        .dropout = m->mixing};
 }
 
-void brim_model_mix(brim_model *model, uint64_t seed, uint64_t step) {
+int brim_model_mix(brim_model *model, uint64_t seed, uint64_t step, brim_error *err) {
   uint32_t key[2];
   if (model->mixout <= 0)
-    return;
-  brim_model_unmix(model);
+    return BRIM_OK;
   brim_dropout_key(seed, step, key);
   model->mixing = brim_dropout_make(model->mixout, key, 0);
   const brim_mixout op = mixout_of(model);
   model->ops->mixout_forward(&model->context, &op);
+  BRIM_TRY(model->ops->sync(&model->context, err));
   model->mixed = true;
   model->int8_made = model->narrow_made = false;
+  return BRIM_OK;
 }
 
 void brim_model_unmix(brim_model *model) {
-  if (!model->mixed)
-    return;
-  for (int32_t i = 0; i < model->range_count; i++) {
+  for (int32_t i = 0; model->mixed && i < model->range_count; i++) {
     const brim_update_range *range = &model->ranges[i];
     if (range->mixed)
       model->ops->copy(&model->context, model->values + model->trained + range->offset, model->kept + range->offset,
                        (size_t)range->count * sizeof *model->kept);
   }
-  model->mixed = model->int8_made = model->narrow_made = false;
+  if (model->mixed)
+    model->int8_made = model->narrow_made = false;
+  model->unmixed = model->mixed;
+}
+
+void brim_model_mix_answered(brim_model *model, bool done) {
+  if (!done)
+    brim_model_unmix(model);
+  if (model->unmixed)
+    model->mixed = model->unmixed = false;
 }
 
 void brim_model_mix_gradient(brim_model *model, const brim_update_range *ranges, int32_t count) {

@@ -1,4 +1,4 @@
-#include "train/sharing.h"
+#include "reduce/shards.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/run/model.h"
-#include "train/sum.h"
+#include "reduce/sum.h"
 
 /* ---- memory: a gradient, the sums of slices that wait, squares ------------------------------------------------ */
 
