@@ -442,7 +442,7 @@ static void check_pieces(void) {
     if (!brim_model_is_host(m)) /* there is no address, but a copy of now */
       at[which] = which == BRIM_VALUES      ? case_values_of(m)
                   : which == BRIM_GRADIENTS ? case_gradients_of(m)
-                                            : case_moments_of(m, which == BRIM_STATE0 ? 1 : 2);
+                                            : case_states_of(m, which - BRIM_STATE0);
     ok(!at[which] || memcmp(at[which] + (which == BRIM_VALUES ? trained : 0) + 5, written, sizeof got) == 0, "where it belongs");
     ok(brim_model_read(m, which, trained - 1, 1, got, &err) == (which == BRIM_VALUES ? BRIM_OK : BRIM_E_USAGE) &&
            brim_model_read(m, which, size - 2, 3, got, &err) == BRIM_E_USAGE &&

@@ -80,7 +80,7 @@ struct brim_model {
   real *gradients, *states[BRIM_MOST_STATES]; /* of values[trained ..]; NULL before prepare(training) */
   real *start, *kept;        /* likewise: values at the start, and of a step while they are mixed; NULL: unused */
   brim_dropout mixing;       /* of the step whose weights were mixed last; off once its gradient is used */
-  bool mixed;                /* the values are */
+  bool mixed, unmixed;       /* the values are; what makes them whole again is queued */
   brim_update_range *ranges; /* [range_count] in the arena, one a trained tensor; offsets count from `trained` */
   int32_t range_count;
   uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained table */
