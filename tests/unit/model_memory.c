@@ -154,6 +154,8 @@ static void check_cheap_layers(void) {
   brim_model_free(model);
 }
 
+#define ALONE "%s has AdamW alone, without a way back to the pretrained weights: use --optimizer adamw, or another device"
+
 /* A device that lacks a feature refuses what needs it, in words of its own, and nothing else; that takes no memory of passes. */
 static void check_lacking(void) {
   static const struct {
@@ -163,15 +165,37 @@ static void check_lacking(void) {
     bool training;
     int32_t slices;
     const char *words;
+    brim_optimizer_options optimizer;
   } cases[] = {
-      {"bert-pair-3", BRIM_FEATURE_INT8, BRIM_PRECISION_INT8, false, 0, "%s does not multiply bytes: predict in fp32 or bf16"},
-      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_BF16, true, 0, "%s does not multiply 16-bit values: use fp32"},
-      {"bert-pair-3", BRIM_FEATURE_HOST_MEMORY, BRIM_PRECISION_FP32, true, 4, "%s has no slices: train without them"},
-      {"mpnet-cls", BRIM_FEATURE_DISTANCES, BRIM_PRECISION_FP32, false, 0,
-       "%s has no attention by distance, which mpnet needs: use another device"},
-      {"bert-pair-3", BRIM_FEATURE_DISTANCES | BRIM_FEATURE_INT8 | BRIM_FEATURE_BF16, BRIM_PRECISION_FP32, true, 0, NULL},
-      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_FP16, true, 0,
-       "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU"}};
+      {"bert-pair-3",
+       BRIM_FEATURE_INT8,
+       BRIM_PRECISION_INT8,
+       false,
+       0,
+       "%s does not multiply bytes: predict in fp32 or bf16",
+       {0}},
+      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_BF16, true, 0, "%s does not multiply 16-bit values: use fp32", {0}},
+      {"bert-pair-3", BRIM_FEATURE_HOST_MEMORY, BRIM_PRECISION_FP32, true, 4, "%s has no slices: train without them", {0}},
+      {"mpnet-cls",
+       BRIM_FEATURE_DISTANCES,
+       BRIM_PRECISION_FP32,
+       false,
+       0,
+       "%s has no attention by distance, which mpnet needs: use another device",
+       {0}},
+      {"bert-pair-3", BRIM_FEATURE_DISTANCES | BRIM_FEATURE_INT8 | BRIM_FEATURE_BF16, BRIM_PRECISION_FP32, true, 0, NULL, {0}},
+      {"bert-pair-3",
+       BRIM_FEATURE_BF16,
+       BRIM_PRECISION_FP16,
+       true,
+       0,
+       "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU",
+       {0}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, ALONE, {.name = "sgd"}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, ALONE, {.returns = true}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, ALONE, {.mixout = 0.1}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, false, 0, NULL, {.mixout = 0.1}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, NULL, {.name = "bert_adam"}}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     brim_model *model = case_load(case_golden(cases[i].golden), "cpu-plain");
     const brim_ops *whole = model->ops;
@@ -184,6 +208,8 @@ static void check_lacking(void) {
                                       .training = cases[i].training,
                                       .precision = cases[i].precision,
                                       .slices = cases[i].slices};
+    if (brim_model_use_optimizer(model, &cases[i].optimizer, &err))
+      case_stop("optimizer", &err);
     less.features &= ~cases[i].feature;
     model->ops = &less;
     if (cases[i].words)
@@ -192,7 +218,7 @@ static void check_lacking(void) {
     model->ops = whole;
     ok(status == (cases[i].words ? BRIM_E_UNSUPPORTED : BRIM_OK) && strcmp(err.message, words) == 0 &&
            !model->work_block == (status != BRIM_OK),
-       "lacking %x: %s", cases[i].feature, status ? err.message : "fp32 needs none of these");
+       "lacking %x: %s", cases[i].feature, status ? err.message : "it is not needed");
     brim_model_free(model);
   }
 }

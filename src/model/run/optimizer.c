@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "model/run/model.h"
 
 static void correct(const brim_update_options *options, brim_update_step *out) {
   out->correction1 = 1 - pow(options->beta1, (double)options->step);
@@ -57,8 +56,6 @@ bool brim_optimizer_starts(const brim_optimizer *optimizer) {
   return rules[optimizer->rule].starts;
 }
 
-/* ---- a model's ---------------------------------------------------------------------------------------------- */
-
 int brim_optimizer_check(const brim_optimizer_options *options, brim_error *err) {
   if (!(options->mixout >= 0 && options->mixout < 1))
     return brim_error_set(err, BRIM_E_USAGE, "mixout is %g: the share must be at least 0 and below 1, such as 0.1",
@@ -66,22 +63,4 @@ int brim_optimizer_check(const brim_optimizer_options *options, brim_error *err)
   if (brim_optimizer_find(options->name))
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_USAGE, "optimizer is \"%.40s\": use one of %s", options->name, brim_optimizer_names());
-}
-
-int brim_model_use_optimizer(brim_model *model, const brim_optimizer_options *options, brim_error *err) {
-  BRIM_TRY(brim_optimizer_check(options, err));
-  const brim_optimizer *optimizer = brim_optimizer_find(options->name);
-  if (optimizer == model->optimizer && options->returns == model->returns && options->mixout == model->mixout)
-    return BRIM_OK;
-  brim_model_catch_up(model);
-  brim_model_release_state(model);
-  model->tape = (brim_tape){0};
-  model->optimizer = optimizer;
-  model->returns = options->returns;
-  model->mixout = options->mixout;
-  return BRIM_OK;
-}
-
-const char *brim_model_optimizer(const brim_model *model) {
-  return model->optimizer->name;
 }

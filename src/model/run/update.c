@@ -193,3 +193,23 @@ int brim_model_update(brim_model *model, const brim_update_options *options, dou
     return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
   return BRIM_OK;
 }
+
+/* ---- the optimizer ------------------------------------------------------------------------------------------ */
+
+int brim_model_use_optimizer(brim_model *model, const brim_optimizer_options *options, brim_error *err) {
+  BRIM_TRY(brim_optimizer_check(options, err));
+  const brim_optimizer *optimizer = brim_optimizer_find(options->name);
+  if (optimizer == model->optimizer && options->returns == model->returns && options->mixout == model->mixout)
+    return BRIM_OK;
+  brim_model_catch_up(model);
+  brim_model_release_state(model);
+  model->tape = (brim_tape){0};
+  model->optimizer = optimizer;
+  model->returns = options->returns;
+  model->mixout = options->mixout;
+  return BRIM_OK;
+}
+
+const char *brim_model_optimizer(const brim_model *model) {
+  return model->optimizer->name;
+}
