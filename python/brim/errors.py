@@ -1,6 +1,8 @@
 """What can go wrong: every failure of the C library is one of these, with its message, and file, line and byte where there are any."""
 from __future__ import annotations
 
+from typing import Any
+
 
 class _Stop:
     """What a function that is told of events returns to stop the work: ``brim.STOP``. Nothing else does, so that no function stops a
@@ -9,7 +11,7 @@ class _Stop:
     def __repr__(self) -> str:
         return "brim.STOP"
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return "STOP"
 
 
@@ -28,7 +30,7 @@ class Error(Exception):
         self.line = line
         self.byte = byte
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.file, self.line, self.byte)
 
 

@@ -60,13 +60,17 @@ class Labels:
     of them) or "regression"; None: by the names. outputs: values a row in regression.
     """
 
-    def __init__(self, names: Sequence[str] | None, *, task: str | None = None, outputs: int = 1, runtime=None):
+    names: list[str] | None
+    task: str
+    outputs: int
+
+    def __init__(self, names: Sequence[str] | None, *, task: str | None = None, outputs: int = 1, runtime: Any = None):
         self.names = None if names is None else [str(n) for n in names]
         self.task = task or ("regression" if names is None else "classification")
         self.outputs = outputs if names is None else len(self.names)
         self._core = _core.labels(runtime or _runtime.default(), self.task, self.names, self.outputs)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _remake, (self.names, self.task, self.outputs)
 
     def __repr__(self) -> str:

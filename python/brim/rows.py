@@ -187,6 +187,8 @@ def _column_names(data: Any) -> list[str] | None:
 
 
 def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None = None) -> Table | Columns:
+    if _transformed(data):
+        return _of_transform(data, text, pair, label, labelled)
     names = _column_names(data)
     if names is None:
         return Table(data, text or "text", pair, (label or "label") if labelled else None)
@@ -210,6 +212,21 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
             pass
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
     return of_lists(*lists, names=classes)
+
+
+def _transformed(data: Any) -> bool:
+    """A Dataset of datasets with set_transform or with_transform: its rows are what the function makes of the table."""
+    return _of_datasets(data, "Dataset") and data.format.get("type") == "custom"
+
+
+def _of_transform(data: Any, text: str | None, pair: str | None, label: str | None, labelled: bool | None) -> Columns:
+    """Rows as data[i] reads. The names of a ClassLabel are those of labels that the function left as they were."""
+    made = data[:]
+    label = _pick([str(name) for name in made], text, pair, label, labelled)[2]
+    found = of_columns(made, text, pair, label, labelled)
+    names = _class_names(data.features[label]) if label in data.features else None
+    same = names and list(found.labels or []) == data.with_format(None)[label][:]
+    return of_lists(found.texts, found.pairs, found.labels, names) if same else found
 
 
 def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None = None) -> Columns:
@@ -361,7 +378,8 @@ def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> 
         text, label = _word_columns(_column_names(data) or [], text, label, labelled)
         if _of_datasets(data, "Dataset"):
             classes = _class_names(data.features.get(label)) if label else None
-            words, tags = data[text], data[label] if label else None
+            made = data[:] if _transformed(data) else data
+            words, tags = made[text], made[label] if label else None
         else:
             words, tags = _values(data, text), _values(data, label) if label else None
     elif isinstance(data, Mapping):

@@ -12,10 +12,11 @@ import tempfile
 import threading
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import _core, hub as _hub, options as _options, ranks as _ranks, rows as _rows, runtime as _runtime
 from .dataset import Dataset
+from .keywords import TrainOptions
 from .labels import Labels
 from .errors import STOP, Cancelled, UsageError
 from .judged import Evaluation, evaluations, keep_texts, add_texts
@@ -49,7 +50,7 @@ class Result(_Paged):
     output: str | None = None                                        #: the run's folder
     _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         where = f": result.model.{name}" if not name.startswith("_") and hasattr(Model, name) else ""
         raise AttributeError(f"a Result has no {name}{where}")
 
@@ -57,7 +58,7 @@ class Result(_Paged):
         best = "" if math.isnan(self.best_metric) else f", best {self.best_metric:.4g} at step {self.best_step}"
         return f"Result({self.steps:,} steps, {self.rows:,} rows, loss {self.loss:.4g}{best}, {self.seconds:.1f} s, {self.model!r})"
 
-    def page(self, path: str | os.PathLike) -> None:
+    def page(self, path: str | os.PathLike[str]) -> None:
         """Writes the page that the program's runs have as report.html: curves, evaluations, predictions, the most wrong rows."""
         if self.output and os.path.exists(os.path.join(self.output, "log.jsonl")):
             self._write(path, self.output, self.output)
@@ -100,13 +101,14 @@ def _rows_to_train(train):
     return train["train"]
 
 
-def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
+def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
-          on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result | FoldsResult:
+          on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None,
+          **options: Unpack[TrainOptions]) -> Result | FoldsResult:
     """Fine-tunes a model.
 
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
@@ -263,7 +265,7 @@ def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, fo
     return FoldsResult(**found)
 
 
-def compare(model: Model | str | os.PathLike, rows, *, eval=None, modes=tuple(WAYS), **options) -> Comparison:
+def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str] = tuple(WAYS), **options: Any) -> Comparison:
     """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
 
     modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding". precision: one, or several, such as ["fp32", "bf16"]: each mode
@@ -331,7 +333,7 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options, sources,
     return result
 
 
-def train_events(model, train_data, **options) -> Iterator[Event]:
+def train_events(model: Model | str | os.PathLike[str], train_data: Any, **options: Any) -> Iterator[Event]:
     """``train`` as an iterator of events; leaving the loop stops the run (after a checkpoint). The last event is "result", with the
     ``Result`` in its fields."""
     events: queue.Queue = queue.Queue(maxsize=1000)
