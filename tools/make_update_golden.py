@@ -3,7 +3,8 @@
 
 AdamW and SGD are PyTorch's. AdamW without corrections is that of BERT's own code (google-research/bert, optimization.py), decay towards
 the start that of Zhang et al., "Revisiting few-sample BERT fine-tuning" (PriorWD: x -= lr decay (x - start), before the update), which in
-SGD is part of the gradient (Li et al., "Explicit inductive bias for transfer learning", L2-SP). Needs torch."""
+SGD is part of the gradient (Li et al., "Explicit inductive bias for transfer learning", L2-SP). MADGRAD is that of Defazio and Jelassi's own
+code. Needs torch."""
 
 import json
 import pathlib
@@ -56,6 +57,19 @@ def sgd_to_start(values, gradients, case):
     return x
 
 
+def madgrad(values, gradients, case):
+    """As facebookresearch/madgrad has it, decay in the gradient."""
+    x, start, squares, s = values.clone(), values.clone(), torch.zeros(COUNT).double(), torch.zeros(COUNT).double()
+    for k, (rate, g) in enumerate(zip(RATES, gradients)):
+        weight = (rate + case["eps"] if rate != 0 else 0) * (k + 1) ** 0.5
+        g = g + case["weight_decay"] * (x - start if case["returns"] else x)
+        squares += weight * g * g
+        s += weight * g
+        z = start - s / (squares ** (1 / 3) + case["eps"])
+        x = case["momentum"] * x + (1 - case["momentum"]) * z
+    return x
+
+
 CASES = [
     ("adamw", of_torch(lambda p, c: torch.optim.AdamW(p, betas=(c["beta1"], c["beta2"]), eps=c["eps"], weight_decay=c["weight_decay"])),
      {"weight_decay": 0.1}),
@@ -65,6 +79,9 @@ CASES = [
     ("sgd", of_torch(lambda p, c: torch.optim.SGD(p, lr=1, momentum=c["momentum"], weight_decay=c["weight_decay"])), {"weight_decay": 0.3}),
     ("sgd", of_torch(lambda p, c: torch.optim.SGD(p, lr=1, momentum=c["momentum"])), {"momentum": 0.0}),
     ("sgd", sgd_to_start, {"weight_decay": 3, "returns": True}),
+    ("madgrad", madgrad, {"weight_decay": 0.3, "eps": 1e-6}),
+    ("madgrad", madgrad, {"momentum": 0.0, "eps": 1e-6}),
+    ("madgrad", madgrad, {"weight_decay": 3, "eps": 1e-6, "returns": True}),
 ]
 
 

@@ -10,13 +10,16 @@
  * rests: without gradient and states only decay changes a value, as if it had no optimizer. starts: it looks at the value at the
  * start.
  *
- * ADAMW  Loshchilov and Hutter, "Decoupled weight decay regularization", in PyTorch's order
- * SGD    PyTorch's SGD with momentum: the decay is part of the gradient, and the first momentum is the gradient */
+ * ADAMW    Loshchilov and Hutter, "Decoupled weight decay regularization", in PyTorch's order
+ * SGD      PyTorch's SGD with momentum: the decay is part of the gradient, and the first momentum is the gradient
+ * MADGRAD  Defazio and Jelassi, "Adaptivity without compromise", as their own code has it: the decay is part of the gradient;
+ * with weights w of the steps, s the sum of w g and q that of w g^2, a value moves towards start - s / (cbrt(q) + eps) */
 #ifndef BRIM_OPS_RULES_H
 #define BRIM_OPS_RULES_H
 #define BRIM_RULES_LIST(X)                                                                                                       \
   X(ADAMW, adamw, 2, 1, 0)                                                                                                       \
-  X(SGD, sgd, 1, 0, 0)
+  X(SGD, sgd, 1, 0, 0)                                                                                                           \
+  X(MADGRAD, madgrad, 2, 0, 1)
 
 enum { BRIM_MOST_STATES = 2 };
 

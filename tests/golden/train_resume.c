@@ -46,7 +46,7 @@ static brim_train_options resume_options(const char *output) {
     options.class_weights = "balanced";
     options.label_smoothing = 0.1;
     options.layer_lr_decay = 0.8;
-    options.optimizer = "sgd", options.lr = 1e-2;
+    options.optimizer = "madgrad", options.lr = 1e-3;
     options.decay_towards = "pretrained", options.weight_decay = 0.1;
     options.mixout = 0.2;
     options.plan.max_tokens = 70;

@@ -176,7 +176,8 @@ static void check_written(void) {
 
 int main(void) {
   case_start(2);
-  static const way ways[] = {{"adamw", false}, {"adamw", true}, {"bert_adam", false}, {"sgd", false}, {"sgd", true}};
+  static const way ways[] = {{"adamw", false}, {"adamw", true},    {"bert_adam", false}, {"sgd", false},
+                             {"sgd", true},    {"madgrad", false}, {"madgrad", true}};
   for (int level = level_after(-2); level < LEVEL_END; level = level_after(level))
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
       check_steps(level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name, &ways[i]);

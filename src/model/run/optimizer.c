@@ -15,7 +15,8 @@ static void correct(const brim_update_options *options, brim_update_step *out) {
 #define OPTIMIZERS_LIST(X)                                                                                                       \
   X("adamw", "adamw_torch adamw_torch_fused adamw_hf", ADAMW, false, correct, "moment1", "moment2")                              \
   X("bert_adam", NULL, ADAMW, false, NULL, "moment1", "moment2")                                                                 \
-  X("sgd", NULL, SGD, true, NULL, "momentum")
+  X("sgd", NULL, SGD, true, NULL, "momentum")                                                                                    \
+  X("madgrad", NULL, MADGRAD, true, NULL, "grad_sum_sq", "s")
 
 #define ROW(name, same, rule, momentum, prepare, ...) {name, same, BRIM_RULE_##rule, {__VA_ARGS__}, momentum, prepare},
 #define NAME(name, ...)                               "|" name

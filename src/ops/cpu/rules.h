@@ -41,3 +41,39 @@ BRIM_INLINE void sgd_advance(const step *s, vec g, lanes *w) {
 
 #include "ops/cpu/update_rule.h"
 #undef RULE
+
+/* ---- MADGRAD */
+#define RULE madgrad
+
+static step madgrad_step(const brim_update_step *s, double lr) {
+  return (step){.decay = s->weight_decay > 0,
+                .pull = (float)s->weight_decay,
+                .size = (float)(lr > 0 ? (lr + s->eps) * sqrt((double)s->number) : 0),
+                .new1 = (float)(1 - s->momentum),
+                .eps = (float)s->eps};
+}
+
+/* The cube root within 3 ulp for x from 1e-36 on, below which it is that of 1e-36. A third of the exponent, then Halley's
+ * y (y^3 + 2 x) / (2 y^3 + x) twice. */
+BRIM_INLINE vec cube_root(vec x) {
+  x = vmax(x, vset(1e-36f));
+  const vec third = __builtin_convertvector((ivec)x, vec) * vset(1.0f / 3);
+  vec y = (vec)(__builtin_convertvector(third, ivec) + 709921077);
+  for (int i = 0; i < 2; i++) {
+    const vec cube = y * y * y;
+    y *= vmadd(vset(2), x, cube) / vmadd(vset(2), cube, x);
+  }
+  return y;
+}
+
+BRIM_INLINE void madgrad_advance(const step *s, vec g, lanes *w) {
+  vec *q = &w->states[0], *sum = &w->states[1];
+  g = pulled(s, w, g);
+  *q = vmadd(g * g, vset(s->size), *q);
+  *sum = vmadd(g, vset(s->size), *sum);
+  const vec end = w->start - *sum / (cube_root(*q) + vset(s->eps));
+  w->x = vmadd(end - w->x, vset(s->new1), w->x);
+}
+
+#include "ops/cpu/update_rule.h"
+#undef RULE

@@ -77,6 +77,20 @@ static void sgd(const stretch *w) {
   }
 }
 
+static void madgrad(const stretch *w) {
+  const brim_update *u = w->u;
+  const brim_update_step *s = w->step;
+  const real factor = factor_of(w), pull = (real)(w->decay ? s->weight_decay : 0), eps = (real)s->eps;
+  const real weight = (real)(w->lr > 0 ? (w->lr + s->eps) * sqrt((double)s->number) : 0), new = (real)(1 - s->momentum);
+  for (int64_t i = w->first; i < w->end; i++) {
+    const real g = (w->gradient ? u->gradients[i] * factor : 0) + pull * distance(w, i);
+    u->states[0][i] += weight * g * g;
+    u->states[1][i] += weight * g;
+    const real end = u->start[i] - u->states[1][i] / ((real)cbrt((double)u->states[0][i]) + eps);
+    u->values[i] += new * (end - u->values[i]);
+  }
+}
+
 #define RULE(NAME, name, ...) [BRIM_RULE_##NAME] = {name, BRIM_STATES_OF_##name, BRIM_RESTS_##name},
 static const struct {
   void (*update)(const stretch *w);
