@@ -4,6 +4,7 @@ from __future__ import annotations
 import array
 import operator
 import os
+import warnings
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
 from . import _core, rows as _rows, runtime as _runtime
@@ -28,6 +29,13 @@ def _skips(missing_label: str) -> bool:
     return missing_label == "skip"
 
 
+def refuse_encoded(data, **options) -> None:
+    """Options that say how rows become ids, or what their labels are, have no effect on a Dataset: refused by name."""
+    given = [name for name, value in options.items() if value is not None]
+    if isinstance(data, Dataset) and given:
+        raise UsageError(f"{given[0]}: the rows are encoded already (a Dataset), so that it has no effect: give it where the Dataset is made")
+
+
 class Dataset:
     """Rows in memory, encoded once. Immutable; may be shared between threads, and by processes that are forked."""
 
@@ -39,6 +47,11 @@ class Dataset:
         self._facts = core.facts()
         self.pad_id = tokenizer.pad_id if tokenizer else pad_id
         self._types = types if types is not None else tokenizer.uses_type_ids if tokenizer else True
+        if self._facts["none_labels"]:
+            warnings.warn(f'{self._facts["none_labels"]:,} of {self._facts["none_labels"] + len(self):,} rows are left out: their label, -1 or -100, '
+                          "says that there is none", RuntimeWarning, stacklevel=4)
+        if self._facts["unlabelled_words"]:
+            warnings.warn(f'{self._facts["unlabelled_words"]:,} words have no label: it is null', RuntimeWarning, stacklevel=4)
         self._layout = tokenizer.layout if tokenizer else Layout()
         labels = core.labels()
         self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
@@ -398,4 +411,6 @@ def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, 
     runtime = _runtime.default()
     core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
                                  labels._core if labels else None, *words)
+    if tokenizer is not None:
+        core.encoded_by(tokenizer._core)
     return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)

@@ -10,6 +10,8 @@ from .study import _Paged
 
 
 class WrongRow(NamedTuple):
+    """A row with a large loss, as ``Evaluation.wrong`` lists them."""
+
     row: int              #: its number in the source
     label: str
     predicted: str
@@ -22,6 +24,8 @@ class WrongRow(NamedTuple):
 
 
 class ClassScore(NamedTuple):
+    """What became of the rows of a class, or of a label."""
+
     name: str
     rows: int             #: with this label in the data
     predicted: int        #: in the predictions

@@ -1,24 +1,44 @@
 """What the numbers of a head mean."""
 from __future__ import annotations
 
+import numbers
 from typing import Any, Sequence
 
 from . import _core, runtime as _runtime
 from .errors import UsageError
 
 
-def _label_text(label) -> str | bytes | None:
-    """A label as a file would have it: 1 -> "1", 0.5 -> "0.5", True -> "true", "yes" -> "yes"; a list as bytes, a NUL after each item."""
+NAME, NUMBER, BOOLEAN, NONE = "snb-"  #: what a label was (brim_label_form): a str is never a number
+
+
+def _one_label(label) -> tuple[str, str]:
+    """The text and the form of a label that is no list."""
+    if label is None:
+        return "", NONE
+    if isinstance(label, str):
+        return label, NAME
+    if isinstance(label, bool):
+        return "true" if label else "false", BOOLEAN
+    if hasattr(label, "tolist"):  # NumPy and torch
+        return _one_label(label.tolist())
+    if isinstance(label, numbers.Number):
+        return repr(label) if isinstance(label, (int, float)) else str(label), NUMBER
+    return repr(label), NAME
+
+
+def _label_text(label) -> str | tuple[str | bytes, str] | None:
+    """A label as the library takes it: a str, which is a name, or its text and its form: 1 -> ("1", "n"), True -> ("true", "b"); a list as
+    bytes, a NUL after each item, and the forms of all."""
     if label is None or isinstance(label, str):
         return label
-    if isinstance(label, bool):
-        return "true" if label else "false"
-    if isinstance(label, (list, tuple, set, frozenset)):
-        items = sorted(label, key=str) if isinstance(label, (set, frozenset)) else label
-        return b"".join(str(_label_text(one)).encode() + b"\0" for one in items)
-    if hasattr(label, "tolist"):  # NumPy and torch
+    if hasattr(label, "tolist"):
         return _label_text(label.tolist())
-    return repr(label)
+    if isinstance(label, (list, tuple, set, frozenset)):
+        items = [_one_label(one) for one in (sorted(label, key=str) if isinstance(label, (set, frozenset)) else label)]
+        if any("\0" in text for text, _ in items):
+            raise UsageError(f"the label {label!r:.60} holds a NUL: remove it")
+        return b"".join(text.encode() + b"\0" for text, _ in items), "".join(form for _, form in items)
+    return _one_label(label)
 
 
 def _is_list(label) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import _core, hub as _hub, options as _options, ranks as _ranks, rows as _rows, runtime as _runtime
-from .dataset import Dataset
+from .dataset import Dataset, refuse_encoded
 from .keywords import TrainOptions
 from .labels import Labels
 from .errors import STOP, Cancelled, UsageError
@@ -175,8 +175,14 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     limit = max_length or fits
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
+    asked = task
     if task == "auto":
         task = said["task"]
+    named = _named(eval, train)
+    refuse_encoded(_rows_to_train(train), labels=labels, task=None if asked == "auto" else asked)
+    if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
+        refuse_encoded(_rows_to_train(train), text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
+                       missing_label=None if missing_label == "error" else missing_label, header=None if header else header)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
 
@@ -197,7 +203,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
-    named = _named(eval, train)
     evals = [(name, rows(data, model.labels)) for name, data in named]
     if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
         limit = None  # rows that were encoded for another model: refused, not cut
