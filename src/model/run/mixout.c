@@ -24,7 +24,7 @@ int brim_model_mix(brim_model *model, uint64_t seed, uint64_t step, brim_error *
   model->ops->mixout_forward(&model->context, &op);
   BRIM_TRY(model->ops->sync(&model->context, err));
   model->mixed = true;
-  model->int8_made = model->narrow_made = false;
+  model->int8_made = model->half_made = false;
   return BRIM_OK;
 }
 
@@ -36,7 +36,7 @@ void brim_model_unmix(brim_model *model) {
                        (size_t)range->count * sizeof *model->kept);
   }
   if (model->mixed)
-    model->int8_made = model->narrow_made = false;
+    model->int8_made = model->half_made = false;
   model->unmixed = model->mixed;
 }
 
