@@ -1,4 +1,4 @@
-/* commands.h: one table a command, each in the file of its name. */
+/* commands.h: one command's description, each in the file of its name. */
 #ifndef BRIM_CLI_COMMANDS_H
 #define BRIM_CLI_COMMANDS_H
 

@@ -123,7 +123,7 @@ static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *
   int status = file ? brim_train_state_read(runtime, file, identity, state, &hashes, former, err) : BRIM_NOMEM(err);
   brim_release(runtime, file);
   BRIM_TRY(status);
-  BRIM_TRY(brim_supply_restore(supply, path, err)); /* tells what has become of the data before much is read */
+  BRIM_TRY(brim_supply_restore(supply, path, err)); /* finds what has become of the data before much is read */
   float *values;
   BRIM_TRY(brim_flat_map(model, BRIM_VALUES, &values, err));
   status = checkpoint_read_flat(runtime, path, "model.safetensors", model, values, hashes.values, "weights", err);
