@@ -98,7 +98,7 @@ const cli_wish cli_purposes[] = {
     {"Look at data", " analyze plan tokenize shard "},
     {"Train", " train compare report "},
     {"Use a model", " evaluate predict embed "},
-    {"Look inside", " doctor inspect model inspect program inspect gradients inspect losses inspect trajectory "},
+    {"Look inside", " doctor inspect model inspect program inspect gradients inspect losses inspect metrics inspect trajectory "},
     {"Help", " completion help version "},
     {NULL, NULL}};
 

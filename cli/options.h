@@ -139,7 +139,7 @@ typedef struct cli_values {
   int64_t dimensions;
   bool normalize;
   /* inspect */
-  const char *batch, *hyperparameters, *pass;
+  const char *batch, *hyperparameters, *pass, *kind;
   bool all_tokens;
   /* report */
   cli_list data;

@@ -269,6 +269,12 @@ BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, c
  * know is
  * {"unknown": its name}, and BRIM_E_UNSUPPORTED when all lines are written. */
 BRIM_API int brim_inspect_losses(brim_runtime *runtime, const char *path, brim_text *out, brim_error *err) BRIM_CHECK;
+/* inspect: metrics of numbers in a file, a line for each entry. "similarity": {"pairs": [{"first", "second", "labels"}],
+ * "triplets":
+ * [{"anchor", "positive", "negative", "margin"}]}. "retrieval": [{"similarity", "queries", "corpus", "relevant", "at"?}], vectors
+ * by name. "reranking": [{"queries": [{"scores", "relevant"}]}]. */
+BRIM_API int brim_inspect_metrics(brim_runtime *runtime, const char *kind, const char *path, brim_text *out,
+                                  brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }
