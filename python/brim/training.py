@@ -203,6 +203,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
+        if asked == "auto" and labels is None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
+            warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they stand for classes, give '
+                          'task="classification"', stacklevel=2)
     evals = [(name, rows(data, model.labels)) for name, data in named]
     if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
         limit = None  # rows that were encoded for another model: refused, not cut
