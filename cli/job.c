@@ -243,16 +243,16 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = check_machine(cli);
   if (!status)
     status = brim_model_describe(cli->runtime, cli->values->model, &info, &cli->error);
-  if (!status)
-    status = cli_pick_max_length(cli, info.max_length, &max_length);
-  if (!status)
-    status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the tokenizer");
   if (!status)
     status = cli_load_tokenizer(cli, &job->tokenizer);
   if (!status)
     status = cli_check_vocabulary(cli, job->tokenizer, info.vocab_size);
   brim_profile_end(job->profile, 0);
+  if (!status)
+    status = cli_pick_max_length(cli, info.max_length, job->tokenizer, &max_length);
+  if (!status)
+    status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);

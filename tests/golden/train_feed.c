@@ -472,7 +472,20 @@ static void refuse(const brim_feed_options *how, const brim_train_options *o, in
   close_job(&j);
 }
 
+static void other_tokenizer(void) {
+  const brim_feed_options how = feed_options(0);
+  const brim_train_options o = train_options(NULL);
+  brim_train_result result;
+  brim_error err = {0};
+  job j = open_job(&how, 1);
+  brim_model_set_tokenizer(j.model, 1);
+  ok(train(&j, &o, &result, &err) == BRIM_E_MISMATCH && strstr(err.message, "the feed: another tokenizer encoded the rows"),
+     "refused: %s", err.message);
+  close_job(&j);
+}
+
 static void mismatches(const char *output) {
+  other_tokenizer();
   brim_feed_options how = feed_options(0);
   brim_train_options o = train_options(output);
   o.resume = true;
