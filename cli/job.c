@@ -57,7 +57,7 @@ static void note_quotes(const cli_call *cli, const brim_labels *labels) {
   }
   if (quoted)
     cli_note(cli,
-             "the names of all classes stand in quotes, which belong to them; --quote csv reads the file as csv does, without");
+             "the names of all classes are in quotes, which belong to them; --quote csv reads the file as csv does, without");
 }
 
 /* What is learned, always: a column of 1.0 and 0.0 is a regression, which may not be what is meant. */
@@ -75,7 +75,7 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
              given ? "" : ", because the model labels tokens; --task changes it");
   else if (brim_task_has_values(labels->task) && labels->count == 1)
     cli_note(cli, "task: regression%s",
-             given ? "" : ", because the labels are decimals; if they stand for classes: --task classification");
+             given ? "" : ", because the labels are decimals; if they are classes: --task classification");
   else if (brim_task_has_values(labels->task))
     cli_note(cli, "task: regression of %d values a row%s", (int)labels->count,
              given ? "" : ", because the labels are lists of decimals");

@@ -92,7 +92,7 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
 
 static int checkpoint_damaged(const char *path, const char *what, brim_error *err) {
   return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1,
-                       "the %s of this checkpoint are damaged: remove its folder to go on from an older one", what);
+                       "the %s of this checkpoint are damaged: remove its folder to resume from an older one", what);
 }
 
 static int checkpoint_read_flat(brim_runtime *runtime, const char *folder, const char *name, const brim_model *model, float *flat,

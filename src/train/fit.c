@@ -58,8 +58,9 @@ static int refuse_labels(const brim_labels *rows, const brim_labels *model, cons
   char have[256], takes[256];
   describe(rows, have, sizeof have);
   describe(model, takes, sizeof takes);
-  return brim_error_set(err, BRIM_E_MISMATCH, "%s: the rows are labelled for %s, and the model is of %s: give it rows of its own",
-                        name, have, takes);
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "%s: the rows are labelled for %s, and the model is of %s: give it rows with its labels", name, have,
+                        takes);
 }
 
 static bool same_names(const brim_labels *a, const brim_labels *b) {

@@ -301,7 +301,7 @@ static void slices_resume(uint64_t stop) {
     ok(other[r].status == BRIM_E_MISMATCH && strstr(other[r].err.message, "slice"), "three ranks are refused: %s",
        other[r].err.message);
   train_slices(2, output, 0, true, rest);
-  ok(rest[0].status == BRIM_OK && rest[1].status == BRIM_OK && rest[1].result.resumed, "both go on %s%s", rest[0].err.message,
+  ok(rest[0].status == BRIM_OK && rest[1].status == BRIM_OK && rest[1].result.resumed, "both continue %s%s", rest[0].err.message,
      rest[1].err.message);
   ok(rest[0].result.rows == straight[0].result.rows && memcmp(rest[0].weights, straight[0].weights, rest[0].result.slots) == 0 &&
          memcmp(rest[1].weights, straight[0].weights, rest[0].result.slots) == 0,
