@@ -172,7 +172,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = {"max_length": model.max_length, "made_for": None, "task": model.task if model.task == "tokens" else "auto"} if isinstance(model, Model) else _core.describe(runtime, model)
     fits = said["max_length"]
-    limit = max_length or fits
+    limit = max_length or min(fits, tokenizer.max_length or fits)
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
     asked = task
@@ -207,7 +207,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     evals = [(name, rows(data, model.labels)) for name, data in named]
-    if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
+    longest = max(d.longest for d in [dataset, *(d for _, d in evals)])
+    if max_length is None and longest > limit:  # rows that came encoded
+        limit = fits
+    if max_length is None and longest > fits:
         limit = None  # rows that were encoded for another model: refused, not cut
     if ways is not None:
         return _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, train)
