@@ -344,7 +344,7 @@ const cli_option cli_optimizer_options[] = {
     HEADING("Optimizer"),
     CHOICE("optimizer", optimizer, NULL, .words = brim_optimizer_names, .also = "adamw_torch|adamw_torch_fused|adamw_hf",
            .aliases = "optim", .fallback = "adamw", .to = {TRAIN(optimizer)},
-           .help = "how a gradient changes the weights; each needs a learning rate of its own. bert_adam is AdamW without bias "
+           .help = "how a gradient changes the weights; each needs another learning rate. bert_adam is AdamW without bias "
                    "correction"),
     REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .to = {TRAIN(lr)}, .help = "peak learning rate"),
     CHOICE("schedule", schedule, "linear|cosine|constant", .aliases = "lr-scheduler-type", .fallback = "linear",

@@ -194,7 +194,7 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
-    optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs a learning rate of its own.
+    optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
         bert_adam is AdamW without bias correction. Default: adamw.
     lr: float. Peak learning rate. Default: 5e-5.
     schedule: Literal["linear", "cosine", "constant"]. How the learning rate falls after the warm-up: linear and cosine to 0 at the end,
@@ -295,7 +295,7 @@ class TrainOptions(TypedDict, total=False):
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None
-    """How a gradient changes the weights; each needs a learning rate of its own. bert_adam is AdamW without bias correction. Default: adamw."""
+    """How a gradient changes the weights; each needs another learning rate. bert_adam is AdamW without bias correction. Default: adamw."""
     lr: float | None
     """Peak learning rate. Default: 5e-5."""
     schedule: Literal["linear", "cosine", "constant"] | None

@@ -394,7 +394,7 @@ static int state_compare_options(const brim_json_document *document, const brim_
     const bool is_younger = !value && fields[i].kind == BRIM_VALUE_JSON; /* than the run, or not given then and now */
     if (!value && !is_younger && option_members[i].kind & MEMBER_LATER)
       return brim_json_error(document, stored, err, BRIM_E_MISMATCH,
-                             "the run was begun without %s, now it is %s: leave it out to go on, or give another output folder",
+                             "the run was begun without %s, now it is %s: leave it out to resume, or give another output folder",
                              fields[i].name, field_short(&fields[i]).text);
     if (!value && !is_younger)
       return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing: the state is damaged",

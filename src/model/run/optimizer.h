@@ -1,4 +1,4 @@
-/* optimizer.h: the optimizers, a row each: a rule (ops/rules.h), names, and what the rule is to be told of a step. */
+/* optimizer.h: the optimizers, a row each: a rule (ops/rules.h), names, and the rule's numbers of a step. */
 #ifndef BRIM_MODEL_RUN_OPTIMIZER_H
 #define BRIM_MODEL_RUN_OPTIMIZER_H
 #include "brim/model.h"
