@@ -190,6 +190,12 @@ static int pick_prompt(embedding *e) {
   return count_prompt(e);
 }
 
+/* What sentence-transformers' own file says, or the tokenizer's, and no more than the model has positions for. */
+static int32_t own_length(const embedding *e) {
+  const int32_t most = brim_embedder_max_length(e->embedder), tokenizer = brim_tokenizer_max_length(e->tokenizer);
+  return tokenizer > 0 && tokenizer < most ? tokenizer : most;
+}
+
 static int open_model(embedding *e) {
   cli_call *cli = e->cli;
   const cli_values *v = cli->values;
@@ -207,7 +213,7 @@ static int open_model(embedding *e) {
     return status;
   if (!brim_embedder_has_modules(e->embedder))
     cli_note(cli, "%s has no modules.json: vectors are the mean of the encoder's tokens", v->model);
-  e->how.encode.max_length = max_length ? max_length : brim_embedder_max_length(e->embedder);
+  e->how.encode.max_length = max_length ? max_length : own_length(e);
   e->how.task = brim_model_task(brim_embedder_model(e->embedder));
   e->options.batch_size = v->batch_size;
   e->options.max_tokens = v->max_tokens;

@@ -3,6 +3,7 @@ FOLDERS="$CASES/../../golden/tasks/folders"
 texts() { python3 -c 'import json, sys; [print(json.dumps({"text": t})) for t in json.load(open(sys.argv[1]))["texts"]]' "$1/texts.json" > texts.jsonl; }
 check() { "$BRIM" embed -m "$FOLDERS/$1" texts.jsonl $3 > out.jsonl && python3 "$CASES/../embedded.py" "$FOLDERS/$1" "$2" out.jsonl; }
 texts "$FOLDERS/st-old-form" && check st-old-form embeddings
+texts "$FOLDERS/st-mean-normalize" && check st-mean-normalize embeddings
 texts "$FOLDERS/st-max" && check st-max embeddings
 texts "$FOLDERS/st-prompts" && check st-prompts embeddings && check st-prompts queries "--prompt query"
 check st-prompts documents "--prompt document" && check st-prompts no_prompt "--prompt none"
