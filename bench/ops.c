@@ -171,7 +171,7 @@ static void attend_back(bench *b, const work *w) {
   b->ops->attention_backward(&b->c, &w->attention);
 }
 static void update(bench *b, const work *w) {
-  b->ops->adamw(&b->c, &w->update);
+  b->ops->update(&b->c, &w->update);
 }
 static void square(bench *b, const work *w) {
   b->ops->gradient_square(&b->c, &w->update);
@@ -318,8 +318,8 @@ static void bench_update(bench *b, int64_t count) {
   const brim_update_range range = {.offset = 0, .count = count, .rate = 1};
   work w = {.update = {.values = b->w,
                        .gradients = b->z,
-                       .moment1 = b->x,
-                       .moment2 = b->y,
+                       .states[0] = b->x,
+                       .states[1] = b->y,
                        .ranges = &range,
                        .range_count = 1,
                        .step = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .correction1 = 0.1, .correction2 = 0.1},

@@ -11,8 +11,12 @@ static int join(const cli_option *list, cli_option *out, int count) {
   for (; list->kind != CLI_END; list++) {
     if (list->kind == CLI_ROWS)
       count = join(list->list, out, count);
-    else if (count < CLI_OPTION_LIMIT - 1)
-      out[count++] = *list;
+    else if (count < CLI_OPTION_LIMIT - 1) {
+      out[count] = *list;
+      if (list->words)
+        out[count].value = list->words();
+      count++;
+    }
   }
   return count;
 }

@@ -65,15 +65,16 @@ enum { CLI_TARGETS = 3 };
 
 typedef struct cli_option {
   cli_kind kind;
-  const char *name;     /* without dashes */
-  char letter;          /* 0: none */
-  const char *aliases;  /* other long names, separated by spaces; NULL: none */
-  const char *value;    /* what the help calls the value */
-  const char *also;     /* CHOICE: words that are accepted without being offered: the command says why they will not do */
-  const char *fallback; /* the default, parsed like a given value; NULL: 0, false or NULL */
-  const char *shown;    /* the default as the help says it, where it is not a constant */
-  double least, most;   /* INTEGER, REAL: allowed range when least < most */
-  const char *implied;  /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
+  const char *name;           /* without dashes */
+  char letter;                /* 0: none */
+  const char *aliases;        /* other long names, separated by spaces; NULL: none */
+  const char *value;          /* what the help calls the value */
+  const char *(*words)(void); /* CHOICE: gives `value`, where the library has a list */
+  const char *also;           /* CHOICE: words that are accepted without being offered: the command says why they will not do */
+  const char *fallback;       /* the default, parsed like a given value; NULL: 0, false or NULL */
+  const char *shown;          /* the default as the help says it, where it is not a constant */
+  double least, most;         /* INTEGER, REAL: allowed range when least < most */
+  const char *implied;        /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
   bool required;
   cli_path path;
   const char *needs;    /* the options of which one must be given, a space between them, or this one has no effect and is refused;
@@ -122,10 +123,10 @@ typedef struct cli_values {
   uint64_t seed, fold_seed;
   int64_t epoch, rank, world_size, rank_timeout;
   /* training */
-  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling;
+  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling, *optimizer, *decay_towards;
   const char *class_weights, *eval_batching, *eval_padding;
   double loss_scale, epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta,
-      swa_start;
+      swa_start, momentum, mixout;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every, loss_scale_steps;
   const char *memory_limit;

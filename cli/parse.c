@@ -44,7 +44,6 @@ static void suggest_named(const cli_option *options, const char *word, size_t le
                {"test-file", "eval", " DATA"},
                {"overwrite-output-dir", "overwrite", ""},
                {"resume-from-checkpoint", "resume", ""},
-               {"optim", "beta1", " X and --beta2 X: AdamW is the only one"},
                {"do-train", "train", " DATA"},
                {"do-eval", "eval", " DATA"},
                {"gpu", "device", " cuda"},

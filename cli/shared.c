@@ -342,6 +342,10 @@ const cli_option cli_loss_options[] = {
 
 const cli_option cli_optimizer_options[] = {
     HEADING("Optimizer"),
+    CHOICE("optimizer", optimizer, NULL, .words = brim_optimizer_names, .also = "adamw_torch|adamw_torch_fused|adamw_hf",
+           .aliases = "optim", .fallback = "adamw", .to = {TRAIN(optimizer)},
+           .help = "how a gradient changes the weights; each needs another learning rate. bert_adam is AdamW without bias "
+                   "correction"),
     REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .to = {TRAIN(lr)}, .help = "peak learning rate"),
     CHOICE("schedule", schedule, "linear|cosine|constant", .aliases = "lr-scheduler-type", .fallback = "linear",
            .to = {TRAIN(schedule)}, .parse = parse_schedule,
@@ -351,15 +355,22 @@ const cli_option cli_optimizer_options[] = {
     REAL("warmup-ratio", warmup_ratio, "X", 0, 1, .fallback = "0", .to = {TRAIN(warmup_ratio)},
          .help = "the same as a share of all steps"),
     REAL("weight-decay", weight_decay, "X", 0, 1e3, .fallback = "0", .to = {TRAIN(weight_decay)},
-         .help = "decoupled weight decay; biases and layer norms have none"),
+         .help = "weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none"),
+    CHOICE("decay-towards", decay_towards, "zero|pretrained", .fallback = "zero", .to = {TRAIN(decay_towards)},
+           .help = "what --weight-decay draws the weights to: zero, or the weights that training starts from. New weights go to "
+                   "zero"),
+    REAL("mixout", mixout, "P", 0, 1, .fallback = "0", .to = {TRAIN(mixout)},
+         .help = "in each step take a share P of each matrix's weights as they were at the start: dropout of what was learnt"),
     REAL("clip", clip, "X", 0, 1e9, .aliases = "max-grad-norm", .fallback = "1", .to = {TRAIN(clip)},
          .help = "largest norm of the gradient; larger ones are scaled down. 0: no limit"),
     REAL("layer-lr-decay", layer_lr_decay, "X", 1e-3, 1, .aliases = "layerwise-lr-decay", .fallback = "1",
          .to = {TRAIN(layer_lr_decay)},
          .help = "the learning rate of each layer is that of the layer above times X; the head has --lr"),
+    REAL("momentum", momentum, "X", 0, 1, .fallback = "0.9", .to = {TRAIN(momentum)},
+         .help = "momentum of optimizers that have no --beta1"),
     REAL("beta1", beta1, "X", 0, 1, .fallback = "0.9", .to = {TRAIN(beta1)}, .help = "AdamW's first decay rate"),
     REAL("beta2", beta2, "X", 0, 1, .fallback = "0.999", .to = {TRAIN(beta2)}, .help = "AdamW's second decay rate"),
-    REAL("eps", eps, "X", 0, 1, .fallback = "1e-8", .to = {TRAIN(eps)}, .help = "AdamW's epsilon, outside the root"),
+    REAL("eps", eps, "X", 0, 1, .fallback = "1e-8", .to = {TRAIN(eps)}, .help = "epsilon of AdamW and others, outside the root"),
     {0},
 };
 

@@ -109,8 +109,8 @@ __attribute__((unused)) static const real *case_values_of(const brim_model *mode
 __attribute__((unused)) static const real *case_gradients_of(const brim_model *model) {
   return case_look(model, model->gradients, model->program.flat_size - model->trained);
 }
-__attribute__((unused)) static const real *case_moments_of(const brim_model *model, int which) {
-  return case_look(model, which == 1 ? model->moment1 : model->moment2, model->program.flat_size - model->trained);
+__attribute__((unused)) static const real *case_states_of(const brim_model *model, int which) {
+  return case_look(model, model->states[which], model->program.flat_size - model->trained);
 }
 /* The gradient of a parameter alone; NULL: it is frozen. */
 __attribute__((unused)) static const real *case_gradient_of(const brim_model *model, const brim_parameter *p) {

@@ -1,6 +1,7 @@
 /* rank_runs.h: training runs of ranks that are threads, on small jobs. */
 #ifndef BRIM_TESTS_RANK_RUNS_H
 #define BRIM_TESTS_RANK_RUNS_H
+#include "model/run/model.h"
 #include "rank_case.h"
 #include "train_case.h"
 
@@ -16,22 +17,22 @@ struct rank_run {
   change_fn change;
   int status;
   pthread_t thread;
-  bool elsewhere;           /* a thread that is not the rank's has added up */
-  float *weights, *moments; /* both, one after the other */
+  bool elsewhere;          /* a thread that is not the rank's has added up */
+  float *weights, *states; /* of the optimizer, one after the other */
 };
 
 static bool sums_apart;  /* gradients are summed after backward */
 static bool by_messages; /* ranks share no memory */
 static bool by_sums;     /* and gather nothing */
 
-static float *run_moments(case_job *job) {
+static float *run_states(case_job *job) {
   const int64_t from = brim_model_trained_offset(job->model), count = brim_model_flat_size(job->model) - from;
-  float *both = calloc((size_t)(2 * brim_model_flat_size(job->model)), sizeof *both);
+  float *states = calloc((size_t)(BRIM_MOST_STATES * brim_model_flat_size(job->model)), sizeof *states);
   brim_error ignored;
-  if (brim_model_read(job->model, BRIM_MOMENT1, from, count, both, &ignored) ||
-      brim_model_read(job->model, BRIM_MOMENT2, from, count, both + count, &ignored))
-    both[0] = NAN; /* it was not prepared for training */
-  return both;
+  for (int i = 0; i < brim_optimizer_states(job->model->optimizer); i++)
+    if (brim_model_read(job->model, (brim_flat)(BRIM_STATE0 + i), from, count, states + i * count, &ignored))
+      states[0] = NAN; /* it was not prepared for training */
+  return states;
 }
 
 static int run_sum_double(void *context, double *values, int64_t count, brim_error *err) {
@@ -70,14 +71,14 @@ static void *run_rank(void *context) {
   run->status = brim_train(job.runtime, job.model, NULL, job.train, &eval, job.eval ? 1 : 0, &run->options, &run->result,
                            &run->err);
   run->weights = case_weights(&job);
-  run->moments = run_moments(&job);
+  run->states = run_states(&job);
   case_close(&job);
   return NULL;
 }
 
 static void free_runs(int32_t count, rank_run *runs) {
   for (int32_t r = 0; r < count; r++)
-    free(runs[r].weights), free(runs[r].moments);
+    free(runs[r].weights), free(runs[r].states);
 }
 
 /* The last rank is changed. Returns how many floats were summed. */

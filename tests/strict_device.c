@@ -205,6 +205,10 @@ static void keep_update(entry *e, brim_update *u) {
   u->past = e->past = copy_of(u->past, (size_t)u->past_count * sizeof *u->past);
 }
 
+static void keep_mixout(entry *e, brim_mixout *op) {
+  op->ranges = e->ranges = copy_of(op->ranges, (size_t)op->range_count * sizeof *op->ranges);
+}
+
 static void keep_nothing(entry *e, void *operands) {
   (void)e, (void)operands;
 }
@@ -217,7 +221,7 @@ static void keep_nothing(entry *e, void *operands) {
     entry *e = enqueue(c, OPERATION);                                                                                            \
     type *own = e->operands = copy_of(op, sizeof *op);                                                                           \
     e->run = run_##name;                                                                                                         \
-    _Generic(own, brim_update *: keep_update, default: keep_nothing)(e, own);                                                    \
+    _Generic(own, brim_update *: keep_update, brim_mixout *: keep_mixout, default: keep_nothing)(e, own);                        \
   }
 BRIM_OPS_LIST(QUEUED)
 
@@ -257,7 +261,7 @@ static void close_level(brim_ops_context *c) {
   }                                                                                                                              \
   static const brim_ops table_##number = {.name = table_name,                                                                    \
                                           .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |           \
-                                                      BRIM_FEATURE_DISTANCES,                                                    \
+                                                      BRIM_FEATURE_DISTANCES | BRIM_FEATURE_RULES,                               \
                                           .workspace = workspace_##number,                                                       \
                                           .int8_size = int8_size_##number,                                                       \
                                           .open = open_##number,                                                                 \

@@ -11,10 +11,10 @@ float *__wrap_brim_model_values(brim_model *model);
 float *__real_brim_model_values(brim_model *model);
 float *__wrap_brim_model_gradients(brim_model *model);
 float *__real_brim_model_gradients(brim_model *model);
-float *__wrap_brim_model_moment1(brim_model *model);
-float *__real_brim_model_moment1(brim_model *model);
-float *__wrap_brim_model_moment2(brim_model *model);
-float *__real_brim_model_moment2(brim_model *model);
+float *__wrap_brim_model_state0(brim_model *model);
+float *__real_brim_model_state0(brim_model *model);
+float *__wrap_brim_model_state1(brim_model *model);
+float *__real_brim_model_state1(brim_model *model);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -56,9 +56,9 @@ float *__wrap_brim_model_values(brim_model *model) {
 float *__wrap_brim_model_gradients(brim_model *model) {
   return brim_model_is_host(model) ? __real_brim_model_gradients(model) : view(model, BRIM_GRADIENTS);
 }
-float *__wrap_brim_model_moment1(brim_model *model) {
-  return brim_model_is_host(model) ? __real_brim_model_moment1(model) : view(model, BRIM_MOMENT1);
+float *__wrap_brim_model_state0(brim_model *model) {
+  return brim_model_is_host(model) ? __real_brim_model_state0(model) : view(model, BRIM_STATE0);
 }
-float *__wrap_brim_model_moment2(brim_model *model) {
-  return brim_model_is_host(model) ? __real_brim_model_moment2(model) : view(model, BRIM_MOMENT2);
+float *__wrap_brim_model_state1(brim_model *model) {
+  return brim_model_is_host(model) ? __real_brim_model_state1(model) : view(model, BRIM_STATE1);
 }

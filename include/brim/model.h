@@ -122,9 +122,10 @@ typedef struct brim_parameter {
 BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
 BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
 BRIM_API int64_t brim_model_flat_size(const brim_model *model); /* elements of the flat buffers, padding included */
-/* Which of the flat buffers. Gradients and moments are those of the trained end of the values, from brim_model_trained_offset on,
- * and are there after brim_model_prepare with training. */
-typedef enum brim_flat { BRIM_VALUES, BRIM_GRADIENTS, BRIM_MOMENT1, BRIM_MOMENT2 } brim_flat;
+/* Which of the flat buffers. Gradients and the optimizer's states are those of the trained end of the values, from
+ * brim_model_trained_offset on, and are there after brim_model_prepare with training: as many states as the optimizer keeps of a
+ * value (AdamW's are the first and the second moment). */
+typedef enum brim_flat { BRIM_VALUES, BRIM_GRADIENTS, BRIM_STATE0, BRIM_STATE1 } brim_flat;
 /* Copies `count` elements out of a buffer or into it, wherever the device has its memory. `offset` is that of the parameter table
  * (brim_parameter.offset) for every buffer. After a write the model knows of it: nothing else is to be called. BRIM_E_USAGE:
  * there is no such buffer, or no such elements. */
@@ -134,22 +135,41 @@ BRIM_API int brim_model_write(brim_model *model, brim_flat which, int64_t offset
                               brim_error *err) BRIM_CHECK;
 /* Addresses, where the device's memory is the host's (a processor's is); NULL elsewhere: brim_model_read and brim_model_write
  * serve everywhere. The address stays the same. An update leaves rows of embeddings that have no gradient as they are; what they
- * miss is computed when somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call
+ * miss is computed when somebody reads them: a pass that looks them up, a save, or a call for this address or a state's. Call
  * again after updates. */
 BRIM_API float *brim_model_values(brim_model *model);
 
 /* What training leaves as it is: "embeddings" (with their layer norm), "layers:N" or "N" (the embeddings and the lowest N
  * layers), "encoder" (all but the head, to which BERT's pooler belongs), NULL or "" (nothing). Frozen parts compute as before,
- * dropout too, but have no gradient, no moments, no part in the gradient's norm and no backward; no weight decay touches them.
- * Gradients and moments of an earlier prepare are given back when this changes something. BRIM_E_USAGE: another text, or too many
- * layers. */
+ * dropout too, but have no gradient, no states of the optimizer, no part in the gradient's norm and no backward; no weight decay
+ * touches them. Gradients and states of an earlier prepare are given back when this changes something. BRIM_E_USAGE: another
+ * text, or too many layers. */
 BRIM_API int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) BRIM_CHECK;
 BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddings", "layers:N", "encoder" */
 /* Elements of the flat buffers before the first that is trained. */
 BRIM_API int64_t brim_model_trained_offset(const brim_model *model);
 
+/* How a gradient changes the weights: docs/developers/numerics.md has the formula of each optimizer. Rates that are right for one
+ * are not for another. */
+typedef struct brim_optimizer_options {
+  const char *name; /* as brim_optimizer_names has it, or transformers' adamw_torch, adamw_torch_fused, adamw_hf; NULL: adamw */
+  bool returns;  /* weight decay goes towards the weights that training starts from, not towards 0 (Li et al., "Explicit inductive
+                    bias for transfer learning", 2018). Weights that were made new decay towards 0 */
+  double mixout; /* with this probability a weight of a matrix is the one that training started from, for all passes of a step
+                    between brim_model_mix and brim_model_unmix: dropout of what was learnt (Lee, Cho and Kang, "Mixout", 2020).
+                    Not of tables, biases, norms and what was made new. brim_train does so in each step; 0: none */
+} brim_optimizer_options;
+BRIM_API const char *brim_optimizer_names(void); /* "adamw|bert_adam|sgd" and so on */
+/* BRIM_E_USAGE: a name that there is not, or a share of mixout that is none. */
+BRIM_API int brim_optimizer_check(const brim_optimizer_options *options, brim_error *err) BRIM_CHECK;
+/* Training starts from the weights as they are when brim_model_prepare takes memory for it, or when brim_train begins. Gradients
+ * and states of an earlier prepare are given back when this changes something. BRIM_E_UNSUPPORTED comes from prepare, where the
+ * device knows AdamW alone. */
+BRIM_API int brim_model_use_optimizer(brim_model *model, const brim_optimizer_options *options, brim_error *err) BRIM_CHECK;
+BRIM_API const char *brim_model_optimizer(const brim_model *model); /* its name */
+
 /* What layers multiply, and keep for backward. Weights that are trained, saved and read, sums, softmax, statistics of norms,
- * head, loss, gradients of weights and moments are fp32 in any case. */
+ * head, loss, gradients of weights and states of the optimizer are fp32 in any case. */
 typedef enum brim_precision {
   BRIM_PRECISION_FP32 = 0,
   BRIM_PRECISION_BF16, /* products of 16-bit values with sums in fp32, from a copy of the weights that the update keeps; 20 hidden
@@ -180,14 +200,15 @@ typedef struct brim_model_limits {
   int32_t slices;           /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
- * gradients and moments; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token costs 40
- * hidden bytes a trained layer in training where intermediate = 4 hidden, with checkpoints 4 hidden bytes a layer and 40 for one
- * of them. UINT64_MAX where there is no memory to find out. */
+ * gradients and the optimizer's states; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token
+ * costs 40 hidden bytes a trained layer in training where intermediate = 4 hidden, with checkpoints 4 hidden bytes a layer and 40
+ * for one of them. UINT64_MAX where there is no memory to find out. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
-/* The part of it that does not depend on the limits: gradients and moments. */
+/* The part of it that does not depend on the limits: gradients, the optimizer's states, and copies of the weights at the start
+ * where something goes back to them. */
 BRIM_API uint64_t brim_model_state_memory(const brim_model *model);
 /* Allocates everything for batches within the limits; later calls within them allocate nothing. A model prepared for training
- * serves predictions within the same limits too. May be called again: moments and gradients, once there, are kept, and a call for
+ * serves predictions within the same limits too. May be called again: states and gradients, once there, are kept, and a call for
  * prediction does not take training's memory away. A forward before it is forgotten. */
 BRIM_API int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) BRIM_CHECK;
 
@@ -228,24 +249,26 @@ BRIM_API int brim_model_hidden(brim_model *model, const brim_batch *batch, float
 /* Zeroes the gradient buffer, touching only what the last backwards touched. */
 BRIM_API void brim_model_zero_gradients(brim_model *model);
 
-typedef struct brim_adamw {
+/* Of one update. Which of the numbers count is the optimizer's affair. */
+typedef struct brim_update_options {
   double lr, beta1, beta2, eps, weight_decay;
+  double momentum;    /* of optimizers that have one */
   double clip;        /* largest gradient norm; 0: no clipping */
   double layer_decay; /* the learning rate of each part is that of the part above times this: the head has lr, the top layer
                          lr * layer_decay, .., the embeddings lr * layer_decay^(layers + 1); 0: all have lr. Howard and Ruder,
                          "Universal language model fine-tuning" (2018), 3.2 */
-  uint64_t step;      /* from 1: bias correction */
+  uint64_t step;      /* from 1 */
   double loss_scale;  /* that of the passes: the norm is of the gradient without it; 0: none */
-} brim_adamw;
-/* To be called after values or moments were written from outside (resume, a fresh start): rows of an embedding whose moments are
+} brim_update_options;
+/* To be called after values or states were written from outside (resume, a fresh start): rows of an embedding whose states are
  * not all zero take part in updates again; anything derived from the values is made again. */
 BRIM_API void brim_model_state_written(brim_model *model);
-/* Computes what rows of embeddings have missed so far, for those who hold addresses of values or moments. Training does it before
+/* Computes what rows of embeddings have missed so far, for those who hold addresses of values or states. Training does it before
  * evaluations and checkpoints, and when it ends. No result depends on when it is called. */
 BRIM_API void brim_model_catch_up(brim_model *model);
-/* L2 norm of the gradient, then one AdamW update (ops/ops.h), which leaves the gradient zero; norm (before clipping) to *norm. A
- * non-finite norm changes nothing and returns BRIM_E_DIVERGED. */
-BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) BRIM_CHECK;
+/* L2 norm of the gradient, then one update by the model's optimizer, which leaves the gradient zero; norm (before clipping) to
+ * *norm. A non-finite norm changes nothing and returns BRIM_E_DIVERGED. */
+BRIM_API int brim_model_update(brim_model *model, const brim_update_options *options, double *norm, brim_error *err) BRIM_CHECK;
 
 /* Useful FLOPs of a full forward and backward of the layers over texts of these lengths s, as their operations say: for BERT the
  * sum of 6 N s + 12 L H s^2, with N weights in the layers, L layers and hidden size H. A third of it without training, and for

@@ -69,9 +69,9 @@ typedef struct brim_mode_result {
 } brim_mode_result;
 /* Trains once per mode from identical weights, head and seed; the model's values are restored at the end. Modes take turns, in at
  * most BRIM_MOST_ROUNDS rounds of as many steps as each mode has, so that whatever else the machine does hits all alike; what
- * comes out of a mode is what a separate run gives, to the bit. Those that wait keep their weights and moments in memory; where
- * that does not fit into memory_limit, or into what the machine has, there is one round. A step is taken and forgotten before the
- * first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked at.
+ * comes out of a mode is what a separate run gives, to the bit. Those that wait keep their weights and the optimizer's states
+ * in memory; where that does not fit into memory_limit, or into what the machine has, there is one round. A step is taken and
+ * forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked at.
  *
  * Events are those of training; before them "rounds" (modes, rounds, steps of all modes, memory_kept in bytes, fits: false if one
  * round is all that memory allows), and before each turn "mode" (name, batching, padding, index, count, round, rounds): the

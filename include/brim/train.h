@@ -66,8 +66,12 @@ typedef struct brim_train_options {
   double loss_scale;
   uint64_t loss_scale_steps;
   /* optimizer */
+  const char *optimizer; /* brim_optimizer_options; NULL: adamw */
   double lr, beta1, beta2, eps, weight_decay, clip;
-  double layer_lr_decay; /* brim_adamw.layer_decay; 1: every layer has lr */
+  double momentum;           /* of optimizers that have one */
+  const char *decay_towards; /* "zero" or NULL; "pretrained": brim_optimizer_options.returns */
+  double mixout;             /* brim_optimizer_options.mixout; 0: none */
+  double layer_lr_decay;     /* brim_update_options.layer_decay; 1: every layer has lr */
   brim_schedule schedule;
   uint64_t warmup_steps;
   double warmup_ratio; /* share of all steps, used when warmup_steps is 0 */
@@ -118,7 +122,7 @@ typedef struct brim_train_options {
   brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
 
-/* Defaults of training: batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42.
+/* Defaults of training: batch 16 at random, ragged, 1 epoch, AdamW with lr 5e-5, clip 1, no decay, no warm-up, seed 42.
  */
 BRIM_API void brim_train_options_init(brim_train_options *options);
 /* BRIM_E_USAGE with the option's name and what to give instead. */

@@ -10,7 +10,7 @@ re_size = re.compile(r"([\d.]+) *([A-Za-z]*)")
 #: Names of brim, for "did you mean" and to tell the two kinds apart.
 PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumulate", "slices", "pad_to_multiple_of", "read_ahead", "drop_last",
         "required_batch_size_multiple", "oversize", "tail"}
-TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "weight_decay", "beta1", "beta2", "eps", "clip",
+TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "optimizer", "weight_decay", "decay_towards", "mixout", "momentum", "beta1", "beta2", "eps", "clip",
          "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
          "best_metric", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
@@ -23,7 +23,7 @@ _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_
          "save_steps": "save_every", "save_total_limit": "keep_checkpoints", "metric_for_best_model": "best_metric",
          "output_dir": "output", "overwrite_output_dir": "overwrite", "resume_from_checkpoint": "resume",
          "gradient_checkpointing": "checkpoint_activations", "label_smoothing_factor": "label_smoothing", "max_seq_length": "max_length",
-         "dataloader_drop_last": "drop_last", "early_stopping_patience": "patience", "early_stopping_threshold": "min_delta",
+         "dataloader_drop_last": "drop_last", "optim": "optimizer", "early_stopping_patience": "patience", "early_stopping_threshold": "min_delta",
          "eval_dataset": "eval", "num_epochs": "epochs", "data_seed": "seed"}
 
 #: Names whose value says that brim's own way is what is wanted; any other value is refused with the reason.
@@ -32,7 +32,6 @@ _FIXED = {
     "evaluation_strategy": (("epoch", "steps", "no"), "brim evaluates after each epoch, and every eval_every steps where that is given"),
     "save_strategy": (("epoch", "steps", "no"), "brim saves after each epoch where output is given, and every save_every steps"),
     "logging_strategy": (("epoch", "steps", "no"), "on_event is called with each step's numbers; log_every says how often"),
-    "optim": (("adamw_torch", "adamw_torch_fused", "adamw_hf"), "brim trains with AdamW"),
     "fp16": ((False,), 'precision="bf16" multiplies 16-bit values; fp16 needs a device that has it'),
     "fp16_full_eval": ((False,), "evaluations are fp32"),
     "bf16_full_eval": ((False,), "evaluations are fp32"),
@@ -52,7 +51,7 @@ _ELSEWHERE = {
     "compute_metrics": "brim counts accuracy, F1, Matthews' or Pearson's and Spearman's by itself; any other: from model.evaluate(rows).rows or model.logits(rows)",
     "data_collator": "brim makes its batches itself, without padding; brim.torch.Collator is for other training loops",
     "callbacks": "on_event=function is called with every event",
-    "optimizers": "brim trains with AdamW: lr, beta1, beta2, eps, weight_decay, schedule",
+    "optimizers": "optimizer names one of brim's own; lr, weight_decay, momentum, beta1, beta2, eps and schedule are its numbers",
     "compute_loss_func": "the loss follows from the task; class_weights and label_smoothing change it",
     "model_init": "each run begins with the folder's weights, and with a head drawn by seed",
     "preprocess_logits_for_metrics": "model.logits(rows) gives the logits",

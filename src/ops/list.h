@@ -20,6 +20,7 @@
   X(DISTANCES, "%s has no attention by distance, which %s needs: use another device")                                            \
   X(BF16, "%s does not multiply 16-bit values: use fp32")                                                                        \
   X(HOST_MEMORY, "%s has no slices: train without them")                                                                         \
+  X(RULES, "%s has AdamW alone, without a way back to the pretrained weights: use --optimizer adamw, or another device")         \
   X(LATE_ROWS, NULL)
 
 #define BRIM_OPS_LIST(X)                                                                                                         \
@@ -71,7 +72,9 @@
   X(bf16_attention_forward, brim_bf16_attention, BRIM_FEATURE_BF16, ATTENTION, "bf16 attention")                                 \
   X(bf16_attention_backward, brim_bf16_attention, BRIM_FEATURE_BF16, ATTENTION, "bf16 attention gradient")                       \
   X(gradient_square, brim_update, 0, OPTIMIZER, "gradient's norm")                                                               \
-  X(adamw, brim_update, 0, OPTIMIZER, "AdamW")                                                                                   \
-  X(mark_alive, brim_update, 0, OPTIMIZER, "rows with moments")                                                                  \
-  X(catch_up, brim_update, BRIM_FEATURE_LATE_ROWS, OPTIMIZER, "AdamW, late rows")
+  X(update, brim_update, 0, OPTIMIZER, "update")                                                                                 \
+  X(mark_alive, brim_update, 0, OPTIMIZER, "rows with states")                                                                   \
+  X(catch_up, brim_update, BRIM_FEATURE_LATE_ROWS, OPTIMIZER, "update, late rows")                                               \
+  X(mixout_forward, brim_mixout, BRIM_FEATURE_RULES, OPTIMIZER, "mixout")                                                        \
+  X(mixout_backward, brim_mixout, BRIM_FEATURE_RULES, OPTIMIZER, "mixout gradient")
 #endif

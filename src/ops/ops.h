@@ -17,6 +17,7 @@
 #define BRIM_OPS_H
 #include "brim/base.h"
 #include "ops/list.h"
+#include "ops/rules.h"
 #include "task/loss.h"
 
 #ifdef BRIM_REAL_DOUBLE
@@ -420,7 +421,9 @@ typedef struct brim_update_range { /* a tensor of the flat buffers */
   uint8_t *alive;         /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
   uint8_t *done;          /* [count / row_size]: how many of brim_update.past a row has had; NULL: none is ever late */
   const uint8_t *wanted;  /* [count / row_size]: rows that catch_up is to look at */
-  brim_bfloat *copy;      /* [count]: the values in 16 bits, which adamw writes as it goes; NULL: none. Not of embeddings */
+  brim_bfloat *copy;      /* [count]: the values in 16 bits, which update writes as it goes; NULL: none. Not of embeddings */
+  bool returns;           /* decay is towards the values at the start, not towards 0 */
+  bool mixed;             /* mixout takes part of it */
 } brim_update_range;
 
 /* A range in pieces, of each of which gradient_square takes one sum: so many values, or whole rows of an embedding. */
@@ -435,10 +438,12 @@ static inline int64_t brim_update_pieces(const brim_update_range *range) {
   return (range->count / range->row_size + rows - 1) / rows;
 }
 
-/* What an update does besides the gradient. */
+/* The numbers of a step, for all rules; each takes those that it knows. */
 typedef struct brim_update_step {
-  double lr, beta1, beta2, eps, weight_decay;
-  double correction1, correction2; /* 1 - beta1^t, 1 - beta2^t */
+  double lr, eps, weight_decay;
+  double beta1, beta2, correction1, correction2; /* ADAMW; the corrections are 1 - beta1^t, 1 - beta2^t, or 1 */
+  double momentum;                               /* of rules that have one */
+  uint64_t number;                               /* of the step, from 1 on */
 } brim_update_step;
 
 enum { BRIM_UPDATE_PAST = 64 }; /* most updates that a row may be late: a row's count is a byte, and a flush is rare enough */
@@ -448,33 +453,51 @@ enum { BRIM_UPDATE_PAST = 64 }; /* most updates that a row may be late: a row's 
  * gradient_square: *square = sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges; NaN
  * where one of `losses` is not finite.
  *
- * adamw: clip (factor min(1, clip / (sqrt(*square) + 1e-6)) when clip > 0), then AdamW: decay before the update, eps outside the
- * root. Rows of an embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the
- * gradient it used. Where a range counts what is done, rows that are not touched are left as they are, late by one update more;
- * those that are touched catch up first. The caller then adds the step to the past. Does nothing where *square is not finite.
+ * update: clip (factor min(1, clip / (sqrt(*square) + 1e-6)) when clip > 0), then the rule (rules.h). AdamW decays before the
+ * update, and has eps outside the root. Rows of an embedding that are neither touched nor alive are skipped when that changes
+ * nothing (no decay). Zeroes the gradient it used. Where a range counts what is done, rows that are not touched are left as they
+ * are, late by one update more; those that are touched catch up first. The caller then adds the step to the past. Does nothing
+ * where *square is not finite.
  *
- * mark_alive: alive[row] = whether a moment of the row is not 0, for every range with rows.
+ * mark_alive: alive[row] = whether a state of the row is not 0, for every range with rows.
  *
- * catch_up: rows that are late, all of them or those wanted, get the past updates that they missed: the very operations of adamw
+ * catch_up: rows that are late, all of them or those wanted, get the past updates that they missed: the very operations of update
  * with a gradient of 0, so the bits are those of rows that were never late. Reads no gradient; step, clip and square do not
  * count.
  */
 typedef struct brim_update {
-  real *values, *gradients, *moment1, *moment2;
+  brim_rule rule;
+  real *values, *gradients, *states[BRIM_MOST_STATES]; /* as many states as the rule has, then NULL */
+  const real *start; /* the values at the start of training; NULL: neither rule nor ranges look at them */
   const brim_update_range *ranges;
   int32_t range_count;
   brim_update_step step;
   double clip;
   double scale; /* what the gradient was multiplied by, a power of two; 0: nothing. For devices with the feature FP16 */
   const brim_update_step *past;
-  int32_t past_count;   /* earlier updates that rows of embeddings may not have had, oldest first; the
+  int32_t past_count;   /* earlier updates that rows of tables may not have had, oldest first; the
                            embeddings' rate is in their lr */
-  double *square;       /* of the whole gradient: gradient_square writes it, adamw reads it */
+  double *square;       /* of the whole gradient: gradient_square writes it, update reads it */
   const double *losses; /* [loss_count] of the step, which is none where one is not finite: gradient_square reads them */
   int32_t loss_count;
   bool all;    /* catch_up */
-  bool leaves; /* adamw writes the new weights into the gradient's buffer (not of embeddings). Set only with `squares` */
+  bool leaves; /* update writes the new weights into the gradient's buffer (not of embeddings). Set only with `squares` */
 } brim_update;
+
+/* Mixout (Lee, Cho and Kang, "Mixout: effective regularization to finetune large-scale pretrained language models"): dropout of
+ * what training has changed. With probability p a weight is what it was at the start, else start + (value - start) / (1 - p), for
+ * all passes of a step.
+ *
+ * mixout_forward: of every range that is mixed keeps the values and puts the mixed ones in their place.
+ * mixout_backward: the gradient of the mixed values becomes that of the kept ones. The caller has put these back. */
+typedef struct brim_mixout {
+  real *values, *gradients, *kept;
+  const real *start;
+  const brim_update_range *ranges;
+  int32_t range_count;
+  brim_dropout dropout; /* of the step: threshold, scale and key. A weight's 16 bits are those of its place in the buffers: block
+                           place / 8, in it half place % 8, counter (block, block >> 32, purpose, 0) */
+} brim_mixout;
 
 /* ---- a device's operations */
 

@@ -193,7 +193,7 @@ const brim_reduced *brim_reduce_result(const brim_reduce *r) {
 
 /* ---- the update ------------------------------------------------------------------------------------------- */
 
-int brim_reduce_update(brim_reduce *r, const brim_adamw *options, brim_error *err) {
+int brim_reduce_update(brim_reduce *r, const brim_update_options *options, brim_error *err) {
   return r->way->update ? r->way->update(r, options, err) : brim_model_queue_update(r->how.model, options, err);
 }
 

@@ -68,7 +68,7 @@ typedef struct brim_reduced {
 const brim_reduced *brim_reduce_result(const brim_reduce *reduce);
 
 /* Queues norm, clipping and the optimizer: brim_model_answers has the norm, of the gradient of all ranks. */
-int brim_reduce_update(brim_reduce *reduce, const brim_adamw *options, brim_error *err) BRIM_CHECK;
+int brim_reduce_update(brim_reduce *reduce, const brim_update_options *options, brim_error *err) BRIM_CHECK;
 /* Then every rank has all weights. */
 int brim_reduce_gather(brim_reduce *reduce, brim_error *err) BRIM_CHECK;
 /* After a failure, in a step or outside: nothing waits any more, no rank is waited for, and the gradient is zero. NULL: nothing

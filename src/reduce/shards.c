@@ -310,7 +310,7 @@ static int shards_sum(brim_reduce *r, brim_error *err) {
 
 /* ---- the update ------------------------------------------------------------------------------------------- */
 
-static int shards_update(brim_reduce *r, const brim_adamw *options, brim_error *err) {
+static int shards_update(brim_reduce *r, const brim_update_options *options, brim_error *err) {
   shards *s = r->state;
   for (int32_t i = 0; i < s->extent_count; i++) {
     const extent *e = &s->extents[i];
@@ -350,8 +350,9 @@ static int share_state(brim_reduce *r, brim_flat state, brim_error *err) {
 }
 
 static int shards_states(brim_reduce *r, brim_error *err) {
-  BRIM_TRY(share_state(r, BRIM_MOMENT1, err));
-  BRIM_TRY(share_state(r, BRIM_MOMENT2, err));
+  for (brim_flat state = BRIM_STATE0; state <= BRIM_STATE1; state++)
+    if (brim_flat_at(r->how.model, state))
+      BRIM_TRY(share_state(r, state, err));
   shards_begin(r);
   return BRIM_OK;
 }

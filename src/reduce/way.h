@@ -20,7 +20,7 @@ typedef struct brim_reduce_way {
   int (*join)(brim_reduce *r, int status, brim_error *err);
   /* After it: the gradient of all slices and ranks. */
   int (*sum)(brim_reduce *r, brim_error *err);
-  int (*update)(brim_reduce *r, const brim_adamw *options, brim_error *err); /* NULL: of the whole gradient */
+  int (*update)(brim_reduce *r, const brim_update_options *options, brim_error *err); /* NULL: of the whole gradient */
   int (*gather)(brim_reduce *r, brim_error *err);
   void (*abandon)(brim_reduce *r);
   int (*states)(brim_reduce *r, brim_error *err);

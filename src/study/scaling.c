@@ -65,13 +65,13 @@ static int make_batch(const brim_scaling_question *q, const brim_planned *part, 
 
 static int step(brim_scaling_question *q, const brim_batch *batch, double *computing, double *updating, brim_error *err) {
   const brim_pass pass = {.training = true, .dropout = true, .seed = 1, .optimizer_step = 1};
-  const brim_adamw adamw = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1}; /* a rate of 0 */
+  const brim_update_options update = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1}; /* a rate of 0 */
   double loss, norm, begun = brim_seconds_now();
   BRIM_TRY(brim_model_forward(q->model, batch, &pass, &loss, NULL, err));
   BRIM_TRY(brim_model_backward(q->model, batch, &pass, err));
   *computing = brim_seconds_now() - begun;
   begun = brim_seconds_now();
-  BRIM_TRY(brim_model_update(q->model, &adamw, &norm, err));
+  BRIM_TRY(brim_model_update(q->model, &update, &norm, err));
   *updating = brim_seconds_now() - begun;
   return BRIM_OK;
 }

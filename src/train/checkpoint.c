@@ -10,16 +10,16 @@
 #include "model/run/flat.h"
 #include "train/average.h"
 #include "train/hashes.h"
-#include "train/moments.h"
+#include "train/optimizer_file.h"
 #include "train/owned.h"
 
 #define AVERAGE_FILE "average.safetensors"
 
 /* ---- saving ----------------------------------------------------------------------------------------------- */
 
-static int checkpoint_write_moments(brim_runtime *runtime, brim_model *model, const char *folder, brim_error *err) {
+static int checkpoint_write_optimizer(brim_runtime *runtime, brim_model *model, const char *folder, brim_error *err) {
   char *path = brim_path_join(runtime, folder, "optimizer.safetensors");
-  int status = path ? brim_moments_write(runtime, model, path, err) : BRIM_NOMEM(err);
+  int status = path ? brim_optimizer_write(runtime, model, path, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
   return status;
 }
@@ -36,7 +36,7 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
                                   const float *average, const brim_train_identity *identity, brim_error *err) {
   brim_train_hashes hashes = {.average = state->averaged > 0 ? brim_flat_hash(model, average, 0, 0) : 0};
   BRIM_TRY(brim_model_weights_hash(model, &hashes.values, err));
-  BRIM_TRY(brim_model_moments_hash(model, &hashes.moments, err));
+  BRIM_TRY(brim_model_optimizer_hash(model, &hashes.optimizer, err));
   char *path = brim_path_join(runtime, folder, "state.json");
   int status = path ? brim_train_state_write(runtime, path, state, identity, &hashes, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
@@ -50,7 +50,7 @@ static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model
   BRIM_TRY(brim_model_save(model, path, err));
   if (tokenizer)
     BRIM_TRY(brim_tokenizer_save(tokenizer, path, saving, err));
-  BRIM_TRY(checkpoint_write_moments(runtime, model, path, err));
+  BRIM_TRY(checkpoint_write_optimizer(runtime, model, path, err));
   if (state->averaged > 0)
     BRIM_TRY(checkpoint_write_average(runtime, model, path, average, err));
   BRIM_TRY(checkpoint_write_state(runtime, model, path, state, average, identity, err));
@@ -104,15 +104,15 @@ static int checkpoint_read_flat(brim_runtime *runtime, const char *folder, const
   return brim_flat_hash(model, flat, 0, 0) == hash ? BRIM_OK : checkpoint_damaged(folder, what, err);
 }
 
-static int checkpoint_read_moments(brim_runtime *runtime, const char *path, const brim_train_hashes *hashes, brim_model *model,
-                                   brim_error *err) {
+static int checkpoint_read_optimizer(brim_runtime *runtime, const char *path, const brim_train_hashes *hashes, brim_model *model,
+                                     brim_error *err) {
   char *file = brim_path_join(runtime, path, "optimizer.safetensors");
-  int status = file ? brim_moments_read(runtime, model, file, err) : BRIM_NOMEM(err);
+  int status = file ? brim_optimizer_read(runtime, model, file, err) : BRIM_NOMEM(err);
   brim_release(runtime, file);
   BRIM_TRY(status);
   uint64_t hash;
-  BRIM_TRY(brim_model_moments_hash(model, &hash, err));
-  return hash == hashes->moments ? BRIM_OK : checkpoint_damaged(path, "moments", err);
+  BRIM_TRY(brim_model_optimizer_hash(model, &hash, err));
+  return hash == hashes->optimizer ? BRIM_OK : checkpoint_damaged(path, "optimizer's states", err);
 }
 
 static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *model, const brim_train_identity *identity,
@@ -135,7 +135,7 @@ static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *
     return checkpoint_damaged(path, "averaged weights", err);
   if (state->averaged > 0)
     BRIM_TRY(checkpoint_read_flat(runtime, path, AVERAGE_FILE, model, average, hashes.average, "averaged weights", err));
-  BRIM_TRY(checkpoint_read_moments(runtime, path, &hashes, model, err));
+  BRIM_TRY(checkpoint_read_optimizer(runtime, path, &hashes, model, err));
   brim_model_state_written(model);
   return BRIM_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/hashmap.h"
 #include "base/status.h"
 #include "model/run/flat.h"
+#include "model/run/model.h"
 
 uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
@@ -28,8 +29,9 @@ int brim_model_weights_hash(brim_model *model, uint64_t *hash, brim_error *err) 
   return hash_buffer(model, BRIM_VALUES, hash, err);
 }
 
-int brim_model_moments_hash(brim_model *model, uint64_t *hash, brim_error *err) {
+int brim_model_optimizer_hash(brim_model *model, uint64_t *hash, brim_error *err) {
   *hash = 1;
-  BRIM_TRY(hash_buffer(model, BRIM_MOMENT1, hash, err));
-  return hash_buffer(model, BRIM_MOMENT2, hash, err);
+  for (int i = 0; i < brim_optimizer_states(model->optimizer); i++)
+    BRIM_TRY(hash_buffer(model, (brim_flat)(BRIM_STATE0 + i), hash, err));
+  return BRIM_OK;
 }

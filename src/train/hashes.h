@@ -8,6 +8,6 @@
 uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed);
 /* Hash of all weights: the identity of a model. */
 int brim_model_weights_hash(brim_model *model, uint64_t *hash, brim_error *err) BRIM_CHECK;
-int brim_model_moments_hash(brim_model *model, uint64_t *hash, brim_error *err) BRIM_CHECK;
+int brim_model_optimizer_hash(brim_model *model, uint64_t *hash, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -183,7 +183,7 @@ int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_
 typedef struct recipe {
   brim_json_document *document;
   const brim_json_value *step_rows;
-  brim_adamw adamw;
+  brim_update_options update;
   double lr;
   int64_t steps, warmup;
 } recipe;
@@ -197,11 +197,11 @@ static int read_recipe(brim_runtime *runtime, const char *path, recipe *r, brim_
   brim_train_options defaults;
   brim_train_options_init(&defaults);
   r->lr = defaults.lr;
-  r->adamw = (brim_adamw){.beta1 = defaults.beta1,
-                          .beta2 = defaults.beta2,
-                          .eps = defaults.eps,
-                          .weight_decay = defaults.weight_decay,
-                          .clip = defaults.clip};
+  r->update = (brim_update_options){.beta1 = defaults.beta1,
+                                    .beta2 = defaults.beta2,
+                                    .eps = defaults.eps,
+                                    .weight_decay = defaults.weight_decay,
+                                    .clip = defaults.clip};
   r->step_rows = brim_json_get(h, "step_rows");
   if (!r->step_rows || r->step_rows->kind != BRIM_JSON_ARRAY)
     return brim_json_error(d, h, err, BRIM_E_FORMAT, "step_rows must list the rows of every step: [[0, 1], [2, 3]]");
@@ -209,11 +209,11 @@ static int read_recipe(brim_runtime *runtime, const char *path, recipe *r, brim_
     return brim_json_error(d, schedule, err, BRIM_E_UNSUPPORTED, "the schedule must be \"linear\"");
   r->steps = r->step_rows->length;
   BRIM_TRY(brim_json_read_real(d, h, "lr", &r->lr, err));
-  BRIM_TRY(brim_json_read_real(d, h, "beta1", &r->adamw.beta1, err));
-  BRIM_TRY(brim_json_read_real(d, h, "beta2", &r->adamw.beta2, err));
-  BRIM_TRY(brim_json_read_real(d, h, "eps", &r->adamw.eps, err));
-  BRIM_TRY(brim_json_read_real(d, h, "weight_decay", &r->adamw.weight_decay, err));
-  BRIM_TRY(brim_json_read_real(d, h, "max_grad_norm", &r->adamw.clip, err));
+  BRIM_TRY(brim_json_read_real(d, h, "beta1", &r->update.beta1, err));
+  BRIM_TRY(brim_json_read_real(d, h, "beta2", &r->update.beta2, err));
+  BRIM_TRY(brim_json_read_real(d, h, "eps", &r->update.eps, err));
+  BRIM_TRY(brim_json_read_real(d, h, "weight_decay", &r->update.weight_decay, err));
+  BRIM_TRY(brim_json_read_real(d, h, "max_grad_norm", &r->update.clip, err));
   BRIM_TRY(brim_json_read_int(d, h, "warmup_steps", 0, INT32_MAX, &r->warmup, err));
   BRIM_TRY(brim_json_read_int(d, h, "total_steps", 1, INT32_MAX, &r->steps, err));
   if (r->steps > r->step_rows->length)
@@ -253,13 +253,13 @@ static int prepare_steps(inspection *in, const recipe *r, brim_error *err) {
 static int train_step(inspection *in, recipe *r, int64_t step, brim_event_fn event, void *context, brim_error *err) {
   const brim_pass pass = {.training = true};
   double loss, norm;
-  brim_adamw adamw = r->adamw;
-  adamw.step = (uint64_t)step;
-  adamw.lr = brim_linear_schedule(r->lr, (uint64_t)step, (uint64_t)r->warmup, (uint64_t)r->steps);
+  brim_update_options update = r->update;
+  update.step = (uint64_t)step;
+  update.lr = brim_linear_schedule(r->lr, (uint64_t)step, (uint64_t)r->warmup, (uint64_t)r->steps);
   BRIM_TRY(brim_model_forward(in->model, &in->batch, &pass, &loss, NULL, err));
   BRIM_TRY(brim_model_backward(in->model, &in->batch, &pass, err));
-  BRIM_TRY(brim_model_update(in->model, &adamw, &norm, err));
-  const brim_field fields[] = {BRIM_FIELD_INT("step", step), BRIM_FIELD_REAL("lr", adamw.lr), BRIM_FIELD_REAL("loss", loss),
+  BRIM_TRY(brim_model_update(in->model, &update, &norm, err));
+  const brim_field fields[] = {BRIM_FIELD_INT("step", step), BRIM_FIELD_REAL("lr", update.lr), BRIM_FIELD_REAL("loss", loss),
                                BRIM_FIELD_REAL("grad_norm", norm)};
   const brim_event of = {"step", fields, 4};
   const int status = event ? event(context, &of) : BRIM_OK;

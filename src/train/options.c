@@ -5,9 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "task/task.h"
-
+#include "base/status.h"
 #include "model/run/freeze.h"
+#include "task/task.h"
+#include "train/options.h"
 
 void brim_train_options_init(brim_train_options *options) {
   *options = (brim_train_options){
@@ -18,6 +19,7 @@ void brim_train_options_init(brim_train_options *options) {
       .beta2 = 0.999,
       .eps = 1e-8,
       .clip = 1.0,
+      .momentum = 0.9,
       .layer_lr_decay = 1.0,
       .log_every = 1,
       .keep_checkpoints = 1,
@@ -64,6 +66,12 @@ static int options_check_eval(const brim_eval_options *eval, brim_error *err) {
   return BRIM_OK;
 }
 
+brim_optimizer_options brim_train_optimizer(const brim_train_options *options) {
+  return (brim_optimizer_options){.name = options->optimizer,
+                                  .returns = options->decay_towards && strcmp(options->decay_towards, "pretrained") == 0,
+                                  .mixout = options->mixout};
+}
+
 int brim_train_options_check(const brim_train_options *options, brim_error *err) {
   const brim_train_options *o = options;
   const option_range ranges[] = {
@@ -73,6 +81,7 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
       {"eps", o->eps, 1e-30, 1.0, false, "it must be a small number above 0 (usually 1e-8)"},
       {"weight_decay", o->weight_decay, 0.0, 1e6, false, "it must be a number of at least 0, such as 0.01"},
       {"clip", o->clip, 0.0, HUGE_VAL, false, "the largest gradient norm must be at least 0 (0: no clipping)"},
+      {"momentum", o->momentum, 0.0, 1.0, true, "it must be at least 0 and below 1 (usually 0.9)"},
       {"layer_lr_decay", o->layer_lr_decay, 1e-3, 1.0, false, "it must lie between 0.001 and 1 (1: every layer learns alike)"},
       {"warmup_ratio", o->warmup_ratio, 0.0, 1.0, false, "the share of warm-up steps must lie between 0 and 1"},
       {"label_smoothing", o->label_smoothing, 0.0, 1.0, true, "it must be at least 0 and below 1 (often 0.1)"},
@@ -101,11 +110,22 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
                           o->loss_scale);
   if ((o->loss_scale > 0 || o->loss_scale_steps > 0) && o->precision != BRIM_PRECISION_FP16)
     return brim_error_set(err, BRIM_E_USAGE, "loss_scale is for fp16: %s has no need of it", brim_precision_name(o->precision));
+  if (o->decay_towards && strcmp(o->decay_towards, "zero") != 0 && strcmp(o->decay_towards, "pretrained") != 0)
+    return brim_error_set(err, BRIM_E_USAGE, "decay_towards is \"%.40s\": use zero or pretrained", o->decay_towards);
+  const brim_optimizer_options optimizer = brim_train_optimizer(o);
   int32_t frozen;
-  int status = options_check_metric(o->best_metric, err);
+  int status = brim_optimizer_check(&optimizer, err);
+  if (!status)
+    status = options_check_metric(o->best_metric, err);
   if (!status)
     status = options_check_eval(&o->eval, err);
   if (!status)
     status = brim_freeze_parse(o->freeze, &frozen, err);
   return status ? status : brim_plan_options_check(&o->plan, err);
+}
+
+int brim_train_prepare_model(brim_model *model, const brim_train_options *options, brim_error *err) {
+  const brim_optimizer_options optimizer = brim_train_optimizer(options);
+  BRIM_TRY(brim_model_freeze(model, options->freeze, err));
+  return brim_model_use_optimizer(model, &optimizer, err);
 }

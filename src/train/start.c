@@ -12,6 +12,7 @@
 #include "feed/steps.h"
 #include "model/run/ask.h"
 #include "model/run/flat.h"
+#include "model/run/model.h"
 #include "model/run/queue.h"
 #include "train/agreement.h"
 #include "train/average.h"
@@ -20,10 +21,24 @@
 #include "train/fit.h"
 #include "train/folds_mark.h"
 #include "train/hashes.h"
+#include "train/options.h"
 #include "train/trainer.h"
 #include "train/turn.h"
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
+
+/* What is as ever is recorded as not given: older runs say nothing of it. */
+static void start_optimizer(brim_trainer *t) {
+  brim_train_options *o = &t->options;
+  const brim_optimizer_options optimizer = brim_train_optimizer(o);
+  o->optimizer = brim_model_optimizer(t->model);
+  if (!t->model->optimizer->momentum)
+    o->momentum = 0;
+  if (t->model->optimizer == brim_optimizer_find(NULL))
+    o->optimizer = NULL;
+  if (!optimizer.returns)
+    o->decay_towards = NULL;
+}
 
 /* What was left open gets its value, so that it can be recorded and compared. */
 static int start_options(brim_trainer *t, brim_error *err) {
@@ -31,8 +46,9 @@ static int start_options(brim_trainer *t, brim_error *err) {
   if (o->group.world_size <= 0)
     o->group = brim_group_single();
   BRIM_TRY(brim_train_options_check(o, err));
-  BRIM_TRY(brim_model_freeze(t->model, o->freeze, err));
+  BRIM_TRY(brim_train_prepare_model(t->model, o, err));
   o->freeze = brim_model_frozen(t->model);
+  start_optimizer(t);
   o->plan.world_size = o->group.world_size;
   if (o->plan.batch_size == 0 && o->plan.accumulate == 0)
     o->plan.accumulate = o->plan.slices > 0 ? 1 : o->group.world_size;
@@ -156,8 +172,9 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
 
 static void start_fresh(brim_trainer *t) {
   brim_model_catch_up(t->model);
-  brim_flat_clear(t->model, BRIM_MOMENT1);
-  brim_flat_clear(t->model, BRIM_MOMENT2);
+  for (int i = 0; i < brim_optimizer_states(t->model->optimizer); i++)
+    brim_flat_clear(t->model, (brim_flat)(BRIM_STATE0 + i));
+  brim_model_mark_start(t->model);
   brim_model_state_written(t->model);
   t->state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN, .reference = (double)NAN};
 }

@@ -35,9 +35,10 @@ typedef enum member_kind {
   MEMBER_TAIL,
   MEMBER_SCHEDULE,
   MEMBER_PRECISION,
-  MEMBER_OPEN = 0x100,  /* with a kind of number: 0 means nothing given, and is written as null */
-  MEMBER_FREE = 0x200,  /* may be another when the run is resumed */
-  MEMBER_LENGTH = 0x400 /* how long the run is: whoever resumes it compares it */
+  MEMBER_OPEN = 0x100,   /* with a kind of number: 0 means nothing given, and is written as null */
+  MEMBER_FREE = 0x200,   /* may be another when the run is resumed */
+  MEMBER_LENGTH = 0x400, /* how long the run is: whoever resumes it compares it */
+  MEMBER_LATER = 0x800   /* states that are older than the option lack it: it was not given */
 } member_kind;
 
 /* A member of a struct, as a named value. */
@@ -122,6 +123,10 @@ static const member option_members[] = {
     OPTION(beta2, MEMBER_REAL),
     OPTION(eps, MEMBER_REAL),
     OPTION(weight_decay, MEMBER_REAL),
+    OPTION(optimizer, MEMBER_TEXT | MEMBER_LATER),
+    OPTION(momentum, OPEN_REAL | MEMBER_LATER),
+    OPTION(decay_towards, MEMBER_TEXT | MEMBER_LATER),
+    OPTION(mixout, OPEN_REAL | MEMBER_LATER),
     OPTION(clip, OPEN_REAL),
     OPTION(schedule, MEMBER_SCHEDULE),
     OPTION(warmup_steps, MEMBER_I64),
@@ -219,7 +224,7 @@ static void identity_put(brim_json_writer *json, const brim_train_identity *iden
 /* The object stays open for the digest. */
 static void state_text(brim_text *out, const brim_train_state *state, const brim_train_identity *identity,
                        const brim_train_hashes *hashes) {
-  hash_text weights = hash_hex(hashes->values), moments = hash_hex(hashes->moments), average = hash_hex(hashes->average);
+  hash_text weights = hash_hex(hashes->values), moments = hash_hex(hashes->optimizer), average = hash_hex(hashes->average);
   const brim_field of_files[] = {BRIM_FIELD_TEXT("weights", weights.hex), BRIM_FIELD_TEXT("moments", moments.hex),
                                  BRIM_FIELD_TEXT("average", average.hex)};
   brim_field fields[STATE_MEMBERS];
@@ -387,6 +392,10 @@ static int state_compare_options(const brim_json_document *document, const brim_
   for (int i = 0; i < BRIM_TRAIN_OPTION_FIELDS; i++) {
     const brim_json_value *value = brim_json_get(stored, fields[i].name);
     const bool is_younger = !value && fields[i].kind == BRIM_VALUE_JSON; /* than the run, or not given then and now */
+    if (!value && !is_younger && option_members[i].kind & MEMBER_LATER)
+      return brim_json_error(document, stored, err, BRIM_E_MISMATCH,
+                             "the run was begun without %s, now it is %s: leave it out to resume, or give another output folder",
+                             fields[i].name, field_short(&fields[i]).text);
     if (!value && !is_younger)
       return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing: the state is damaged",
                              fields[i].name);
@@ -519,7 +528,7 @@ static int state_parse(const brim_json_document *document, const brim_train_iden
     BRIM_TRY(member_read(document, sums, &state_members[i], state, err));
   BRIM_TRY(hash_read(document, stored, "weights", &hashes->values, err));
   BRIM_TRY(hash_read(document, stored, "average", &hashes->average, err));
-  return hash_read(document, stored, "moments", &hashes->moments, err);
+  return hash_read(document, stored, "moments", &hashes->optimizer, err);
 }
 
 int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,

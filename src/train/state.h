@@ -61,12 +61,12 @@ typedef struct brim_train_identity {
 
 /* Hashes that show a damaged checkpoint. */
 typedef struct brim_train_hashes {
-  uint64_t values, moments, average;
+  uint64_t values, optimizer, average; /* optimizer: of its states */
 } brim_train_hashes;
 
 /* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What
  * was not given is null. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 50 };
+enum { BRIM_TRAIN_OPTION_FIELDS = 54 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */

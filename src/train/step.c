@@ -6,6 +6,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/run/mixout.h"
 #include "model/run/queue.h"
 #include "train/average.h"
 #include "train/loss_scale.h"
@@ -229,6 +230,15 @@ static int step_compute_parts(brim_trainer *t, step_sums *sums, brim_error *err)
   return (scope == BRIM_LOSS_OF_STEP ? step_whole : scope == BRIM_LOSS_OF_PART ? step_parts_on_host : step_parts)(t, sums, err);
 }
 
+/* With mixout all passes of a step see the same mixed weights. */
+static int step_compute_mixed(brim_trainer *t, step_sums *sums, brim_error *err) {
+  if (t->options.mixout > 0.0)
+    BRIM_TRY(brim_group_agree(&t->options.group, brim_model_mix(t->model, t->options.seed, t->state.step + 1, err), err));
+  const int status = step_compute_parts(t, sums, err);
+  brim_model_unmix(t->model);
+  return status;
+}
+
 /* Names the part at fault when it is known; otherwise the rows of the step on this rank. */
 static int step_diverged(brim_trainer *t, const char *what, const step_sums *sums, brim_error *err) {
   char rows[480] = "", more[40] = "", kept[64] = "";
@@ -251,16 +261,17 @@ static int step_diverged(brim_trainer *t, const char *what, const step_sums *sum
 /* The device decides whether there is an update: it has the losses that were not answered, and the gradient. */
 static int step_update(brim_trainer *t, double lr, brim_error *err) {
   const brim_train_options *o = &t->options;
-  const brim_adamw adamw = {.lr = lr,
-                            .beta1 = o->beta1,
-                            .beta2 = o->beta2,
-                            .eps = o->eps,
-                            .weight_decay = o->weight_decay,
-                            .clip = o->clip,
-                            .layer_decay = o->layer_lr_decay,
-                            .step = t->state.step + 1 - t->state.skipped,
-                            .loss_scale = brim_loss_scale(t)};
-  return brim_reduce_update(t->reduce, &adamw, err);
+  const brim_update_options update = {.lr = lr,
+                                      .beta1 = o->beta1,
+                                      .beta2 = o->beta2,
+                                      .eps = o->eps,
+                                      .weight_decay = o->weight_decay,
+                                      .momentum = o->momentum,
+                                      .clip = o->clip,
+                                      .layer_decay = o->layer_lr_decay,
+                                      .step = t->state.step + 1 - t->state.skipped,
+                                      .loss_scale = brim_loss_scale(t)};
+  return brim_reduce_update(t->reduce, &update, err);
 }
 
 /* The gradient of all ranks becomes every rank's weights. A device may have losses that it was not asked for. */
@@ -310,7 +321,7 @@ static double step_rate(const brim_trainer *t) {
 static int step_compute_all(brim_trainer *t, step_sums *sums, double lr, brim_error *err) {
   const double begun = brim_seconds_now();
   brim_reduce_begin(t->reduce);
-  int status = step_compute_parts(t, sums, err);
+  int status = step_compute_mixed(t, sums, err);
   t->times.compute += brim_seconds_now() - begun;
   status = brim_reduce_finish(t->reduce, status, err);
   if (!status)

@@ -5,32 +5,39 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/run/model.h"
+#include "train/options.h"
 #include "train/trainer.h"
 
-static const brim_flat flats[] = {BRIM_VALUES, BRIM_MOMENT1, BRIM_MOMENT2};
-enum { FLATS = sizeof flats / sizeof *flats };
+/* Values and states. */
+static int flat_count(const brim_model *model) {
+  return 1 + brim_optimizer_states(model->optimizer);
+}
+
+static brim_flat flat_at(int index) {
+  return index == 0 ? BRIM_VALUES : (brim_flat)(BRIM_STATE0 + index - 1);
+}
 
 static int64_t trained_count(const brim_model *model) {
   return brim_model_flat_size(model) - brim_model_trained_offset(model);
 }
 
 int brim_turns_size(brim_model *model, const brim_train_options *options, uint64_t *bytes, brim_error *err) {
-  BRIM_TRY(brim_model_freeze(model, options->freeze, err));
-  *bytes = FLATS * (uint64_t)trained_count(model) * sizeof(float);
+  BRIM_TRY(brim_train_prepare_model(model, options, err));
+  *bytes = (uint64_t)flat_count(model) * (uint64_t)trained_count(model) * sizeof(float);
   if (options->swa_start > 0.0)
     *bytes += (uint64_t)brim_model_flat_size(model) * sizeof(float);
   return BRIM_OK;
 }
 
 int brim_turns_reserve(brim_turns *turns, const brim_model *model, brim_error *err) {
-  for (int i = 0; i < FLATS; i++)
+  for (int i = 0; i < flat_count(model); i++)
     if (!(turns->kept[i] = brim_alloc_array(turns->runtime, (size_t)trained_count(model), sizeof **turns->kept)))
       return BRIM_NOMEM(err);
   return BRIM_OK;
 }
 
 void brim_turns_free(brim_turns *turns) {
-  for (int i = 0; i < FLATS; i++)
+  for (int i = 0; i < 1 + BRIM_MOST_STATES; i++)
     brim_release(turns->runtime, turns->kept[i]);
   brim_release(turns->runtime, turns->average);
   *turns = (brim_turns){0};
@@ -38,8 +45,8 @@ void brim_turns_free(brim_turns *turns) {
 
 static int take_flats(brim_trainer *t, brim_error *err) {
   const int64_t from = brim_model_trained_offset(t->model), count = trained_count(t->model);
-  for (int i = 0; i < FLATS; i++)
-    BRIM_TRY(brim_model_write(t->model, flats[i], from, count, t->turns->kept[i], err));
+  for (int i = 0; i < flat_count(t->model); i++)
+    BRIM_TRY(brim_model_write(t->model, flat_at(i), from, count, t->turns->kept[i], err));
   return BRIM_OK;
 }
 
@@ -66,8 +73,8 @@ int brim_trainer_take_turn(brim_trainer *t, brim_error *err) {
 
 static int keep_flats(brim_trainer *t, brim_error *err) {
   const int64_t from = brim_model_trained_offset(t->model), count = trained_count(t->model);
-  for (int i = 0; i < FLATS; i++)
-    BRIM_TRY(brim_model_read(t->model, flats[i], from, count, t->turns->kept[i], err));
+  for (int i = 0; i < flat_count(t->model); i++)
+    BRIM_TRY(brim_model_read(t->model, flat_at(i), from, count, t->turns->kept[i], err));
   return BRIM_OK;
 }
 

@@ -1,7 +1,9 @@
-/* turn.h: a run in turns with others that train the same model. While it waits, its weights and moments are kept in memory; a
- * turn continues from them as a resumed run does from a checkpoint, and its steps come out as if nothing had come between. */
+/* turn.h: a run in turns with others that train the same model. While it waits, its weights and the optimizer's states are kept
+ * in memory; a turn continues from them as a resumed run does from a checkpoint, and its steps come out as if nothing had come
+ * between. */
 #ifndef BRIM_TRAIN_TURN_H
 #define BRIM_TRAIN_TURN_H
+#include "ops/rules.h"
 #include "train/state.h"
 
 typedef struct brim_turns {
@@ -13,8 +15,8 @@ typedef struct brim_turns {
   bool begun, over;       /* there was a turn; it was the last */
   brim_train_state state; /* its seconds are those of turns alone */
   brim_rank_times times;
-  float *kept[3]; /* values and moments, of the trained end; NULL: there is only one turn */
-  float *average; /* of weights, or NULL */
+  float *kept[1 + BRIM_MOST_STATES]; /* values and states, of the trained end; NULL: there is only one turn */
+  float *average;                    /* of weights, or NULL */
 } brim_turns;
 
 /* Bytes that a run keeps while it waits. What is frozen is so from here on (options.freeze). */

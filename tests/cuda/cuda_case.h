@@ -70,10 +70,10 @@ static void bridged_gradient_square(brim_ops_context *c, const brim_update *op) 
   case_returned(op->square, u.square, sizeof *u.square);
 }
 
-static void bridged_adamw(brim_ops_context *c, const brim_update *op) {
+static void bridged_update(brim_ops_context *c, const brim_update *op) {
   brim_update u = *op;
   u.square = (double *)(uintptr_t)case_sent(op->square, sizeof *u.square);
-  synced_adamw(c, &u);
+  synced_update(c, &u);
   case_give(u.square);
 }
 
@@ -108,7 +108,7 @@ static inline brim_ops synced_ops(void) {
   brim_ops synced = {.name = "cuda", BRIM_OPS_LIST(SYNCED_ENTRY)};
   synced.loss = bridged_loss;
   synced.gradient_square = bridged_gradient_square;
-  synced.adamw = bridged_adamw;
+  synced.update = bridged_update;
   return synced;
 }
 

@@ -147,8 +147,8 @@ static brim_update many_ranges(case_memory *m, inputs *in, brim_update_range *ra
   return (brim_update){
       .values = case_values(m, in, RANGES * SIZE, 1),
       .gradients = case_values(m, in, RANGES * SIZE, 1),
-      .moment1 = case_values(m, in, RANGES * SIZE, 0.1),
-      .moment2 = case_fill(m, RANGES * SIZE, (real)0.01),
+      .states[0] = case_values(m, in, RANGES * SIZE, 0.1),
+      .states[1] = case_fill(m, RANGES * SIZE, (real)0.01),
       .ranges = ranges,
       .range_count = RANGES,
       .step =
@@ -167,14 +167,14 @@ static void ranges(const brim_ops *ops, brim_ops_context *c, const void *paramet
   if (broken)
     u.gradients[RANGES * SIZE / 2] = (real)INFINITY;
   ops->gradient_square(c, &u);
-  ops->adamw(c, &u);
+  ops->update(c, &u);
   emit(out, "square", &(real){broken ? isfinite(square) : (real)square}, 1);
   if (broken)
     u.gradients[RANGES * SIZE / 2] = 0;
   emit(out, "values", u.values, RANGES * SIZE);
   emit(out, "gradients", u.gradients, RANGES * SIZE);
-  emit(out, "first moments", u.moment1, RANGES * SIZE);
-  emit(out, "second moments", u.moment2, RANGES * SIZE);
+  emit(out, "first moments", u.states[0], RANGES * SIZE);
+  emit(out, "second moments", u.states[1], RANGES * SIZE);
   case_free(&m);
 }
 
@@ -189,7 +189,7 @@ static void alive(const brim_ops *ops, brim_ops_context *c, const void *paramete
     (i % 2 ? moment1 : moment2)[i * WIDE + (int)(next_unit(&in) * WIDE)] = i % 5 ? (real)1e-9 : 0;
   moment1[0] = moment2[ROWS * WIDE - 1] = 1;
   const brim_update_range range = {.count = ROWS * WIDE, .row_size = WIDE, .alive = marks};
-  ops->mark_alive(c, &(brim_update){.moment1 = moment1, .moment2 = moment2, .ranges = &range, .range_count = 1});
+  ops->mark_alive(c, &(brim_update){.states[0] = moment1, .states[1] = moment2, .ranges = &range, .range_count = 1});
   for (int i = 0; i < ROWS; i++)
     got[i] = (real)marks[i];
   emit(out, "alive", got, ROWS);

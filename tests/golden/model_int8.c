@@ -125,7 +125,7 @@ static void set_values(brim_model *model, int64_t first, const float *from, int6
 static void check_changed(const char *golden, const brim_dataset *rows, int level) {
   brim_model *model = case_load(case_golden(golden), kernels_of(level)),
              *fresh = case_load(case_golden(golden), kernels_of(level));
-  const brim_adamw adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
+  const brim_update_options adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   const brim_pass training = {.training = true};
   brim_error err = {0};
   brim_batch batch = {0};

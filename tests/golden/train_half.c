@@ -194,7 +194,7 @@ static float *three_steps(bool fails, int64_t *wrong, int *failed) {
   }
   *wrong = 0;
   for (uint64_t step = 1; !status && step <= 3; step++) {
-    const brim_adamw adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = step > 1 ? step - 1 : step};
+    const brim_update_options adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = step > 1 ? step - 1 : step};
     if (step == 2 && !fails)
       continue;
     status = pass_of(&job, &batch, step, &err);

@@ -225,8 +225,8 @@ static case_job open_job(int threads) {
 static float *first_moments(const case_job *job) {
   size_t bytes = (size_t)brim_model_flat_size(job->model) * sizeof(float);
   float *copy = malloc(bytes);
-  if (brim_model_moment1(job->model)) /* or nothing was trained */
-    memcpy(copy, brim_model_moment1(job->model), bytes);
+  if (brim_model_state0(job->model)) /* or nothing was trained */
+    memcpy(copy, brim_model_state0(job->model), bytes);
   return copy;
 }
 

@@ -37,7 +37,7 @@ static void check_rows(const brim_profile *p) {
   ok(inside > 0.5 * steps && inside <= 1.0001 * steps, "the parts of the steps are about as long as the steps");
   ok(all < brim_profile_seconds(p) * 1.0001, "all parts are no longer than the run");
   ok_int((int)row_of(p, "batch")->calls, 12, "twelve batches");
-  ok_int((int)row_of(p, "AdamW")->calls, 12, "twelve updates");
+  ok_int((int)row_of(p, "update")->calls, 12, "twelve updates");
   ok_int((int)row_of(p, "loss")->calls, 12, "twelve losses: those of evaluations are evaluation");
   ok_int((int)row_of(p, "evaluation")->calls, 2, "two evaluations");
   ok_int((int)row_of(p, "checkpoint")->calls + (int)row_of(p, "final model")->calls, 3, "two checkpoints and the model");

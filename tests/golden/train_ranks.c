@@ -55,6 +55,16 @@ static void sixteen_bits(brim_train_options *o) {
   o->precision = BRIM_PRECISION_BF16;
 }
 
+/* What looks at the weights at the start. */
+static void mixed(brim_train_options *o) {
+  o->optimizer = "sgd";
+  o->decay_towards = "pretrained";
+  o->weight_decay = 0.1;
+  o->mixout = 0.3;
+  o->precision = BRIM_PRECISION_BF16;
+  o->epochs = 3;
+}
+
 static void in_parts(brim_train_options *o) {
   o->plan.accumulate = 4;
 }
@@ -110,6 +120,7 @@ static void during_backward(bool host) {
       {"frozen", frozen_embeddings, 3, false, false},
       {"bf16", sixteen_bits, 3, false, false},
       {"several parts a step", in_parts, 3, false, false},
+      {"mixout", mixed, 3, false, false},
       {"slices", sliced, 3, true, false},
       {"slices, two nodes a rank", sliced, 2, true, false},
       {"slices, and a rank without any", few_slices, 3, true, false},
@@ -173,7 +184,7 @@ static void late_and_averaged(brim_train_options *o) {
   o->swa_start = 0.5;
 }
 
-/* Moments are brought together in between. */
+/* The optimizer's states are brought together in between. */
 static void saved(brim_train_options *o) {
   o->output = scratch_file("shared");
   o->overwrite = true;
@@ -182,12 +193,12 @@ static void saved(brim_train_options *o) {
 
 static bool same_state(const rank_run *a, const rank_run *b, int64_t size) {
   return memcmp(a->weights, b->weights, (size_t)size * sizeof(float)) == 0 &&
-         memcmp(a->moments, b->moments, (size_t)(2 * size) * sizeof(float)) == 0;
+         memcmp(a->states, b->states, (size_t)(BRIM_MOST_STATES * size) * sizeof(float)) == 0;
 }
 
-/* Ranks that read one another's gradients have the bits of messages: weights, and on every rank all moments. */
+/* Ranks that read one another's gradients have the bits of messages: weights, and on every rank all states of the optimizer. */
 static void shared(void) {
-  static void (*const changes[])(brim_train_options *) = {plain, frozen, half, late_and_averaged, saved};
+  static void (*const changes[])(brim_train_options *) = {plain, frozen, half, late_and_averaged, saved, mixed};
   enum { CHANGES = sizeof changes / sizeof *changes };
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);

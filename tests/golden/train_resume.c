@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "file_faults.h"
+#include "train/state.h"
 #include "train_case.h"
 
 enum { STEPS = 12 };
@@ -45,6 +46,9 @@ static brim_train_options resume_options(const char *output) {
     options.class_weights = "balanced";
     options.label_smoothing = 0.1;
     options.layer_lr_decay = 0.8;
+    options.optimizer = "madgrad", options.lr = 1e-3;
+    options.decay_towards = "pretrained", options.weight_decay = 0.1;
+    options.mixout = 0.2;
     options.plan.max_tokens = 70;
     options.swa_start = 0.5, options.swa_every = 2;
     options.best_metric = "same/loss";
@@ -224,8 +228,6 @@ static void killed_anywhere(const float *weights, const char *log) {
   finished_as(output, weights, log, "killed anywhere");
 }
 
-/* ---- what does not belong together -------------------------------------------------------------------------- */
-
 static void refuse(const brim_train_options *options, const char *folder, uint64_t data_seed, int code, const char *word,
                    const char *what) {
   case_job job = case_open(folder, 1);
@@ -239,6 +241,59 @@ static void refuse(const brim_train_options *options, const char *folder, uint64
   ok(status == code && strstr(err.message, word), "%s is refused: %s", what, err.message);
   case_close(&job);
 }
+
+/* ---- states of before there were other optimizers ----------------------------------------------------------- */
+
+static void leave_out(char *text, const char *member) {
+  char *at = strstr(text, member);
+  ok(at != NULL, "the state has %s", member);
+  if (at)
+    memmove(at, at + strlen(member), strlen(at + strlen(member)) + 1);
+}
+
+/* What older programs wrote says nothing of the optimizer, which was AdamW, and is resumed to the same bits. */
+static void older(const float *weights, const char *log) {
+  const char *output = scratch_file("older");
+  brim_train_options options = resume_options(output);
+  brim_train_result result;
+  brim_error err = {0};
+  char path[1024];
+  size_t length;
+  case_job job = case_open(model_folder, 1);
+  canceller c = {job.runtime, 6, false, 0};
+  options.event = cancel_at, options.event_context = &c;
+  ok(train(&job, &options, &result, &err) == BRIM_E_CANCELLED, "a run that is stopped");
+  case_close(&job);
+  snprintf(path, sizeof path, "%s/checkpoints/step-6/state.json", output);
+  char *state = case_read(path, &length);
+  state = realloc(state, length + 1);
+  state[length] = 0;
+  *strstr(state, ",\"digest\"") = 0;
+  static const char *const members[] = {"\"optimizer\":null,", "\"momentum\":null,", "\"decay_towards\":null,",
+                                        "\"mixout\":null,"};
+  for (int i = 0; i < 4; i++)
+    leave_out(state, members[i]);
+  job = case_open(model_folder, 1);
+  brim_text text;
+  brim_text_init(&text, job.runtime);
+  brim_text_string(&text, state);
+  brim_train_state_seal(&text);
+  case_write(path, text.data, text.length);
+  brim_text_free(&text);
+  free(state);
+  options.event = NULL, options.resume = true, options.optimizer = "sgd";
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "begun without optimizer, now it is sgd",
+         "an optimizer that it did not have");
+  options.optimizer = NULL;
+  const int status = train(&job, &options, &result, &err);
+  ok(status == BRIM_OK && case_same_weights(&job, weights), "an older state is resumed to the same bits %s", err.message);
+  char *resumed = case_log(output);
+  case_same_text(strchr(resumed, '\n'), strchr(log, '\n'), "the same log");
+  free(resumed);
+  case_close(&job);
+}
+
+/* ---- what does not belong together -------------------------------------------------------------------------- */
 
 static void mismatches(const char *output, const char *log) {
   brim_train_options options = resume_options(output);
@@ -257,6 +312,10 @@ static void mismatches(const char *output, const char *log) {
   options.resume = true;
   options.freeze = "embeddings";
   refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "freeze not given, now it is embeddings", "another freeze");
+  options = resume_options(output);
+  options.resume = true;
+  options.optimizer = "sgd";
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "optimizer not given, now it is sgd", "another optimizer");
   options = resume_options(output);
   options.resume = true;
   options.precision = BRIM_PRECISION_BF16;
@@ -357,6 +416,7 @@ int main(void) {
   interrupted_always(weights, log);
   killed_at_changes("plain", 18, changes, weights, log);
   killed_anywhere(weights, log);
+  older(weights, log);
   mismatches(output, log);
   other_model(output);
   damaged(output);

@@ -112,7 +112,7 @@ static gradient train_two_steps(const char *golden, const char *folder, const ch
   double loss = 0, norm;
   case_fill(&batch, rows, 0, (uint32_t)brim_dataset_rows(rows), 0);
   for (uint64_t step = 1; step <= 2; step++) {
-    const brim_adamw adamw = {
+    const brim_update_options adamw = {
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .clip = 1, .step = step};
     loss += case_step(model, &batch, &pass);
     if (brim_model_update(model, &adamw, &norm, &err))

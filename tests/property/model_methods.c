@@ -95,7 +95,8 @@ static bool name_is_frozen(const char *name, const char *freeze, int32_t layers)
 /* After an update with decay exactly the trained tensors are others, and the norm is theirs. */
 static void check_update(const job *j, const result *part, const char *freeze) {
   brim_model *fresh = case_load(j->folder, j->kernels);
-  const brim_adamw adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1, .step = 1};
+  const brim_update_options adamw = {
+      .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1, .step = 1};
   brim_error err = {0};
   double norm = 0, square = 0;
   const real *gradients = case_gradients_of(part->model), *before = case_values_of(fresh);
@@ -289,7 +290,7 @@ static int parts_above(const char *name, int32_t layers) {
 static void check_layer_decay(const job *j, const char *freeze) {
   const double lr = 1e-2, decay = 0.7;
   result all = compute(j, freeze, false, false, 0);
-  brim_adamw adamw = {
+  brim_update_options adamw = {
       .lr = lr, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1, .step = 1, .layer_decay = decay};
   brim_error err = {0};
   double norm;

@@ -65,8 +65,8 @@ static void check_commit(void) {
 static bool same_buffers(brim_model *a, brim_model *b) {
   const size_t all = (size_t)brim_model_flat_size(a) * sizeof(float);
   return memcmp(brim_model_values(a), brim_model_values(b), all) == 0 &&
-         memcmp(brim_model_moment1(a), brim_model_moment1(b), all) == 0 &&
-         memcmp(brim_model_moment2(a), brim_model_moment2(b), all) == 0;
+         memcmp(brim_model_state0(a), brim_model_state0(b), all) == 0 &&
+         memcmp(brim_model_state1(a), brim_model_state1(b), all) == 0;
 }
 
 /* Forwards fail somewhere, and updates up to AdamW; each is made again, as if it had not been. (An update whose answer cannot be
@@ -86,7 +86,7 @@ static void check_steps(const char *golden) {
   }
   int failed = 0, wrong = 0, told = 0;
   for (uint64_t step = 1; step <= 40; step++) {
-    const brim_adamw adamw = {
+    const brim_update_options adamw = {
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1, .step = step};
     double losses[2] = {0}, norms[2] = {0};
     for (int i = 0; i < 2; i++) {
@@ -126,13 +126,14 @@ static void check_steps(const char *golden) {
 /* ---- a step that is queued */
 
 enum { PARTS = 5 };
-static const brim_adamw queued_step = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1};
+static const brim_update_options queued_step = {
+    .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1};
 
 /* The parts of a step, the update, and answers: of each, or of all at once. Who asks for all at once forgets each batch early. */
 static int step_of(brim_model *m, brim_dataset *rows, brim_batch *batch, uint64_t step, bool queued, brim_answers *out,
                    brim_error *err) {
   const brim_pass pass = {.training = true, .dropout = true, .seed = 3, .optimizer_step = step};
-  brim_adamw adamw = queued_step;
+  brim_update_options adamw = queued_step;
   adamw.step = step;
   *out = (brim_answers){0};
   for (uint32_t i = 0; i < PARTS; i++) {
@@ -224,7 +225,7 @@ static void check_infinite(const char *golden) {
   brim_batch batch = {0};
   brim_answers answers;
   brim_error err;
-  brim_adamw adamw = queued_step;
+  brim_update_options adamw = queued_step;
   adamw.step = 1;
   case_fill(&batch, rows, 0, 2, 0);
   const brim_model_limits limits = case_limits(&batch, true);

@@ -85,7 +85,7 @@ static void check_empty_batch(void) {
   const brim_model_limits limits = {.max_slots = 8, .max_sequences = 2, .max_length = 8, .training = true};
   brim_error err;
   double loss = 1, norm = 1;
-  const brim_adamw adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
+  const brim_update_options adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
   int status = brim_model_prepare(model, &limits, &err);
   status |= brim_model_forward(model, &none, &pass, &loss, NULL, &err);
   status |= brim_model_backward(model, &none, &pass, &err);

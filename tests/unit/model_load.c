@@ -429,12 +429,12 @@ static void check_pieces(void) {
   const float written[3] = {1.5f, -2, 4};
   float got[3] = {0};
   brim_error err;
-  ok_int(brim_model_read(m, BRIM_MOMENT1, size - 3, 3, got, &err), BRIM_E_USAGE, "moments before prepare: refused");
+  ok_int(brim_model_read(m, BRIM_STATE0, size - 3, 3, got, &err), BRIM_E_USAGE, "moments before prepare: refused");
   if (brim_model_freeze(m, "embeddings", &err) || brim_model_prepare(m, &limits, &err))
     case_stop("prepare", &err);
   const int64_t trained = brim_model_trained_offset(m);
-  for (brim_flat which = BRIM_VALUES; which <= BRIM_MOMENT2; which++) {
-    const float *at[] = {brim_model_values(m), brim_model_gradients(m), brim_model_moment1(m), brim_model_moment2(m)};
+  for (brim_flat which = BRIM_VALUES; which <= BRIM_STATE1; which++) {
+    const float *at[] = {brim_model_values(m), brim_model_gradients(m), brim_model_state0(m), brim_model_state1(m)};
     memset(got, 0, sizeof got);
     const bool done = brim_model_write(m, which, trained + 5, 3, written, &err) == BRIM_OK &&
                       brim_model_read(m, which, trained + 5, 3, got, &err) == BRIM_OK;
@@ -442,7 +442,7 @@ static void check_pieces(void) {
     if (!brim_model_is_host(m)) /* there is no address, but a copy of now */
       at[which] = which == BRIM_VALUES      ? case_values_of(m)
                   : which == BRIM_GRADIENTS ? case_gradients_of(m)
-                                            : case_moments_of(m, which == BRIM_MOMENT1 ? 1 : 2);
+                                            : case_states_of(m, which - BRIM_STATE0);
     ok(!at[which] || memcmp(at[which] + (which == BRIM_VALUES ? trained : 0) + 5, written, sizeof got) == 0, "where it belongs");
     ok(brim_model_read(m, which, trained - 1, 1, got, &err) == (which == BRIM_VALUES ? BRIM_OK : BRIM_E_USAGE) &&
            brim_model_read(m, which, size - 2, 3, got, &err) == BRIM_E_USAGE &&

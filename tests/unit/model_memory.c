@@ -154,6 +154,8 @@ static void check_cheap_layers(void) {
   brim_model_free(model);
 }
 
+#define ALONE "%s has AdamW alone, without a way back to the pretrained weights: use --optimizer adamw, or another device"
+
 /* A device that lacks a feature refuses what needs it, in words of its own, and nothing else; that takes no memory of passes. */
 static void check_lacking(void) {
   static const struct {
@@ -163,15 +165,37 @@ static void check_lacking(void) {
     bool training;
     int32_t slices;
     const char *words;
+    brim_optimizer_options optimizer;
   } cases[] = {
-      {"bert-pair-3", BRIM_FEATURE_INT8, BRIM_PRECISION_INT8, false, 0, "%s does not multiply bytes: predict in fp32 or bf16"},
-      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_BF16, true, 0, "%s does not multiply 16-bit values: use fp32"},
-      {"bert-pair-3", BRIM_FEATURE_HOST_MEMORY, BRIM_PRECISION_FP32, true, 4, "%s has no slices: train without them"},
-      {"mpnet-cls", BRIM_FEATURE_DISTANCES, BRIM_PRECISION_FP32, false, 0,
-       "%s has no attention by distance, which mpnet needs: use another device"},
-      {"bert-pair-3", BRIM_FEATURE_DISTANCES | BRIM_FEATURE_INT8 | BRIM_FEATURE_BF16, BRIM_PRECISION_FP32, true, 0, NULL},
-      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_FP16, true, 0,
-       "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU"}};
+      {"bert-pair-3",
+       BRIM_FEATURE_INT8,
+       BRIM_PRECISION_INT8,
+       false,
+       0,
+       "%s does not multiply bytes: predict in fp32 or bf16",
+       {0}},
+      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_BF16, true, 0, "%s does not multiply 16-bit values: use fp32", {0}},
+      {"bert-pair-3", BRIM_FEATURE_HOST_MEMORY, BRIM_PRECISION_FP32, true, 4, "%s has no slices: train without them", {0}},
+      {"mpnet-cls",
+       BRIM_FEATURE_DISTANCES,
+       BRIM_PRECISION_FP32,
+       false,
+       0,
+       "%s has no attention by distance, which mpnet needs: use another device",
+       {0}},
+      {"bert-pair-3", BRIM_FEATURE_DISTANCES | BRIM_FEATURE_INT8 | BRIM_FEATURE_BF16, BRIM_PRECISION_FP32, true, 0, NULL, {0}},
+      {"bert-pair-3",
+       BRIM_FEATURE_BF16,
+       BRIM_PRECISION_FP16,
+       true,
+       0,
+       "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU",
+       {0}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, ALONE, {.name = "sgd"}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, ALONE, {.returns = true}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, ALONE, {.mixout = 0.1}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, false, 0, NULL, {.mixout = 0.1}},
+      {"bert-pair-3", BRIM_FEATURE_RULES, BRIM_PRECISION_FP32, true, 0, NULL, {.name = "bert_adam"}}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     brim_model *model = case_load(case_golden(cases[i].golden), "cpu-plain");
     const brim_ops *whole = model->ops;
@@ -184,6 +208,8 @@ static void check_lacking(void) {
                                       .training = cases[i].training,
                                       .precision = cases[i].precision,
                                       .slices = cases[i].slices};
+    if (brim_model_use_optimizer(model, &cases[i].optimizer, &err))
+      case_stop("optimizer", &err);
     less.features &= ~cases[i].feature;
     model->ops = &less;
     if (cases[i].words)
@@ -192,7 +218,7 @@ static void check_lacking(void) {
     model->ops = whole;
     ok(status == (cases[i].words ? BRIM_E_UNSUPPORTED : BRIM_OK) && strcmp(err.message, words) == 0 &&
            !model->work_block == (status != BRIM_OK),
-       "lacking %x: %s", cases[i].feature, status ? err.message : "fp32 needs none of these");
+       "lacking %x: %s", cases[i].feature, status ? err.message : "it is not needed");
     brim_model_free(model);
   }
 }
@@ -205,7 +231,7 @@ static void check_steady(const char *kernels, brim_precision precision) {
   double loss, norm;
   float logits[64];
   const brim_pass training = {.training = true, .dropout = true}, predict = {.all_tokens = true};
-  const brim_adamw adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
+  const brim_update_options adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   case_fill(&large, rows, 0, 8, 64);
   case_fill(&small, rows, 2, 3, 0);
   brim_model_limits limits = case_limits(&large, true);
@@ -274,7 +300,7 @@ static void check_prepared_again(void) {
   case_fill(&all, rows, 0, 8, 90);
   const brim_model_limits limits = case_limits(&all, false);
   for (uint64_t step = 1; step <= 3; step++) {
-    const brim_adamw adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = step};
+    const brim_update_options adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = step};
     double loss;
     case_step(one, &few, &training);
     if (step == 1)
@@ -348,7 +374,7 @@ static void check_sparse_update(double decay) {
   bool same_norm = true;
   const brim_pass pass = {.training = true, .dropout = true};
   for (uint64_t step = 1; step <= 4; step++) {
-    const brim_adamw adamw = {
+    const brim_update_options adamw = {
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = decay, .clip = 1, .step = step};
     case_fill(&batch, rows, (uint32_t)(2 * step - 2), 2, 0);
     case_step(sparse, &batch, &pass);
@@ -363,7 +389,7 @@ static void check_sparse_update(double decay) {
   const size_t bytes = (size_t)dense->program.flat_size * sizeof(float);
   brim_model_catch_up(sparse);
   ok(same_norm && memcmp(case_values_of(sparse), case_values_of(dense), bytes) == 0 &&
-         memcmp(case_moments_of(sparse, 2), case_moments_of(dense, 2), bytes) == 0 &&
+         memcmp(case_states_of(sparse, 1), case_states_of(dense, 1), bytes) == 0 &&
          all_zero(case_gradients_of(sparse), sparse->program.flat_size),
      "updating touched rows is updating all, decay %g", decay);
   int64_t alive = 0;
@@ -384,7 +410,7 @@ static void check_sparse_update(double decay) {
 static void check_diverged(void) {
   brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain"), *kept = case_load(case_golden("bert-pair-3"), NULL);
   const brim_pass pass = {.training = true};
-  const brim_adamw adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
+  const brim_update_options adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   brim_error err;
   double norm;
   tiny t;
@@ -395,7 +421,7 @@ static void check_diverged(void) {
   const size_t bytes = (size_t)model->program.flat_size * sizeof(float);
   ok(brim_model_update(model, &adamw, &norm, &err) == BRIM_E_DIVERGED &&
          memcmp(case_values_of(model), case_values_of(kept), bytes) == 0 &&
-         all_zero(case_moments_of(model, 1), model->program.flat_size),
+         all_zero(case_states_of(model, 0), model->program.flat_size),
      "a gradient that is not finite changes nothing");
   brim_model_zero_gradients(model);
   ok(all_zero(case_gradients_of(model), model->program.flat_size), "and can be thrown away");

@@ -1,39 +1,52 @@
-/* ops_update.c: the gradient's norm and AdamW of every table, over several steps, with embeddings of which few rows are touched.
- */
+/* ops_update.c: the gradient's norm, each rule and mixout of every table, over several steps, with embeddings of which few rows
+ * are touched. */
 #include "ops_case.h"
 
 enum { DENSE = 40000, ODD = 37, ROW = 48, ROWS = 700, FLAT = DENSE + 48 + ROW * ROWS };
 
 typedef struct setting {
   double decay, clip;
+  brim_rule rule;
+  bool returns; /* decay towards the values at the start */
 } setting;
+
+#define RULE_CASE(RULE, name, states, rests, starts) {#name, states},
+static const struct {
+  const char *name;
+  int states;
+} rules[] = {BRIM_RULES_LIST(RULE_CASE)};
 
 static void steps(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
   case_memory m = {0};
   inputs in = {41};
   real *values = case_values(&m, &in, FLAT, 1), *gradients = case_fill(&m, FLAT, 0);
-  real *moment1 = case_fill(&m, FLAT, 0), *moment2 = case_fill(&m, FLAT, 0), norms[4];
+  real *start = case_fill(&m, FLAT, 0), *states[BRIM_MOST_STATES], norms[4];
   uint8_t *touched = case_alloc(&m, ROWS), *alive = case_alloc(&m, ROWS);
   memset(alive, 0, ROWS);
+  memcpy(start, values, FLAT * sizeof *start);
+  for (int k = 0; k < BRIM_MOST_STATES; k++)
+    states[k] = case_fill(&m, FLAT, 0);
   const brim_update_range ranges[] = {
-      {.offset = 0, .count = DENSE, .decay = true, .rate = 1},
+      {.offset = 0, .count = DENSE, .decay = true, .rate = 1, .returns = s->returns},
       {.offset = DENSE, .count = ODD, .rate = 0.25},
       {.offset = DENSE + 48,
        .count = ROW * ROWS,
        .decay = true,
+       .returns = s->returns,
        .rate = 0.9,
        .row_size = ROW,
        .touched = touched,
        .alive = alive},
   };
-  brim_update u = {.values = values,
+  brim_update u = {.rule = s->rule,
+                   .values = values,
                    .gradients = gradients,
-                   .moment1 = moment1,
-                   .moment2 = moment2,
+                   .states = {states[0], states[1]},
+                   .start = start,
                    .ranges = ranges,
                    .range_count = 3,
-                   .step = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = s->decay},
+                   .step = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = s->decay, .momentum = 0.8},
                    .clip = s->clip};
   for (int step = 1; step <= 4; step++) {
     for (int64_t i = 0; i < DENSE + ODD; i++)
@@ -49,13 +62,14 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
     norms[step - 1] = (real)square;
     u.step.correction1 = 1 - pow(u.step.beta1, step);
     u.step.correction2 = 1 - pow(u.step.beta2, step);
-    ops->adamw(c, &u);
+    u.step.number = (uint64_t)step;
+    ops->update(c, &u);
   }
   emit(out, "squares", norms, 4);
   emit(out, "values", values, FLAT);
   emit(out, "gradients", gradients, FLAT);
-  emit(out, "first moments", moment1, FLAT);
-  emit(out, "second moments", moment2, FLAT);
+  for (int k = 0; k < BRIM_MOST_STATES; k++)
+    emit(out, k == 0 ? "first states" : "second states", states[k], FLAT);
   case_free(&m);
 }
 
@@ -70,8 +84,8 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
   const brim_update_range range = {.count = ODD, .rate = 1};
   brim_update u = {.values = values,
                    .gradients = gradients,
-                   .moment1 = moment1,
-                   .moment2 = moment2,
+                   .states[0] = moment1,
+                   .states[1] = moment2,
                    .ranges = &range,
                    .range_count = 1,
                    .step = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .correction1 = 0.1, .correction2 = 0.001},
@@ -80,7 +94,7 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
   ops->gradient_square(c, &u);
   u.square = &square, u.losses = list, u.loss_count = 3;
   ops->gradient_square(c, &u);
-  ops->adamw(c, &u);
+  ops->update(c, &u);
   const bool right = isfinite(*loss) ? square == alone && values[0] != first : isnan(square) && values[0] == first;
   emit(out, "the gradient's square alone, or not a number", &(real){right ? 1 : (real)NAN}, 1);
   emit(out, "values", values, ODD);
@@ -122,11 +136,12 @@ static void parts(const brim_ops *ops, brim_ops_context *c, const void *paramete
       .step = {
           .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .correction1 = 0.1, .correction2 = 0.001}};
   for (int k = 0; k < 2; k++) {
-    u.values = state[k][0], u.gradients = state[k][1], u.moment1 = state[k][2], u.moment2 = state[k][3], u.square = &square[k];
+    u.values = state[k][0], u.gradients = state[k][1], u.states[0] = state[k][2], u.states[1] = state[k][3],
+    u.square = &square[k];
     u.ranges = whole, u.range_count = 3;
     if (k == 0 || !ops->squares) {
       ops->gradient_square(c, &u);
-      ops->adamw(c, &u);
+      ops->update(c, &u);
       continue;
     }
     for (int64_t i = 0, piece = 0; i < 4; i++) {
@@ -140,7 +155,7 @@ static void parts(const brim_ops *ops, brim_ops_context *c, const void *paramete
     u.leaves = true;
     for (int i = 0; i < 4; i++) {
       u.ranges = &cut[i], u.range_count = 1;
-      ops->adamw(c, &u);
+      ops->update(c, &u);
     }
     for (int64_t i = 0; i < PARTED; i++)
       right = right && u.gradients[i] == (i < DENSE || i >= DENSE + EMBEDDING ? u.values[i] : state[0][1][i]);
@@ -168,8 +183,8 @@ static void falling(const brim_ops *ops, brim_ops_context *c, const void *parame
   const brim_update_range range = {.count = VALUES, .decay = true, .rate = 1, .copy = with_copy ? copy : NULL};
   brim_update u = {.values = values,
                    .gradients = gradients,
-                   .moment1 = moment1,
-                   .moment2 = moment2,
+                   .states[0] = moment1,
+                   .states[1] = moment2,
                    .ranges = &range,
                    .range_count = 1,
                    .step = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01}};
@@ -183,7 +198,7 @@ static void falling(const brim_ops *ops, brim_ops_context *c, const void *parame
     u.step.correction1 = 1 - pow(u.step.beta1, step);
     u.step.correction2 = 1 - pow(u.step.beta2, step);
     ops->gradient_square(c, &u);
-    ops->adamw(c, &u);
+    ops->update(c, &u);
     second = second * 0.999 + 0.001 * g * g;
     ops->narrow(c, &(brim_to_bfloat){.count = VALUES, .x = values, .y = rounded});
     right = right && (!with_copy || memcmp(copy, rounded, VALUES * sizeof *copy) == 0);
@@ -202,33 +217,39 @@ enum { LATE_ROWS = 90, LATE_STEPS = 3 * BRIM_UPDATE_PAST + 20, WIDE = 52, NARROW
 
 /* Two tables, whose rows are updated in every step, or late. */
 typedef struct embeddings {
-  real values[LATE], gradients[LATE], moment1[LATE], moment2[LATE];
+  real values[LATE], gradients[LATE], start[LATE], states[BRIM_MOST_STATES][LATE];
   uint8_t touched[2 * LATE_ROWS], alive[2 * LATE_ROWS], done[2 * LATE_ROWS], wanted[2 * LATE_ROWS];
   brim_update_step past[BRIM_UPDATE_PAST];
   brim_update_range ranges[2];
   brim_update u;
 } embeddings;
 
-/* A tenth of the values is too small for a normal float. */
-static void make_embeddings(embeddings *t, bool late) {
+/* A tenth of the values is too small for a normal float, but where rows are walked: in every step, with a gradient of 0 where
+ * there is none, without a look at what may be left out. */
+typedef enum pace { LATE_ONES, PROMPT, WALKED } pace;
+static void make_embeddings(embeddings *t, pace how, bool small, const setting *s) {
+  const bool late = how == LATE_ONES;
   inputs in = {77};
   memset(t, 0, sizeof *t);
   for (int64_t i = 0; i < LATE; i++)
-    t->values[i] = (real)((next_unit(&in) - 0.5) * (next_unit(&in) < 0.1 ? 1e-38 : 1));
+    t->values[i] = (real)((next_unit(&in) - 0.5) * (small && next_unit(&in) < 0.1 ? 1e-38 : 1));
   for (int i = 0; i < 2; i++)
     t->ranges[i] = (brim_update_range){.offset = i ? LATE_ROWS * WIDE : 0,
                                        .count = LATE_ROWS * (i ? NARROW : WIDE),
                                        .decay = i == 0,
                                        .rate = 0.75,
                                        .row_size = i ? NARROW : WIDE,
-                                       .touched = t->touched + i * LATE_ROWS,
-                                       .alive = t->alive + i * LATE_ROWS,
+                                       .returns = s->returns,
+                                       .touched = how == WALKED ? NULL : t->touched + i * LATE_ROWS,
+                                       .alive = how == WALKED ? NULL : t->alive + i * LATE_ROWS,
                                        .done = late ? t->done + i * LATE_ROWS : NULL,
                                        .wanted = t->wanted + i * LATE_ROWS};
-  t->u = (brim_update){.values = t->values,
+  memcpy(t->start, t->values, sizeof t->start);
+  t->u = (brim_update){.rule = s->rule,
+                       .values = t->values,
                        .gradients = t->gradients,
-                       .moment1 = t->moment1,
-                       .moment2 = t->moment2,
+                       .states = {t->states[0], t->states[1]},
+                       .start = t->start,
                        .ranges = t->ranges,
                        .range_count = 2,
                        .past = t->past};
@@ -242,7 +263,9 @@ static void next_step(inputs *in, brim_update *u, int step) {
                                .eps = 1e-8 * (1 + next_unit(in)),
                                .weight_decay = step % 5 == 2 ? 0 : next_unit(in),
                                .correction1 = 1 - pow(0.9, step),
-                               .correction2 = 1 - pow(0.999, step)};
+                               .correction2 = 1 - pow(0.999, step),
+                               .momentum = 0.5 + 0.4 * next_unit(in),
+                               .number = (uint64_t)step};
   u->clip = step % 3 ? 0.5 : 0;
 }
 
@@ -261,8 +284,9 @@ static bool same_row(const embeddings *a, const embeddings *b, int64_t row) {
   const int64_t size = row < LATE_ROWS ? WIDE : NARROW;
   const int64_t first = row < LATE_ROWS ? row * WIDE : LATE_ROWS * WIDE + (row - LATE_ROWS) * NARROW;
   const size_t bytes = (size_t)size * sizeof(real);
-  return memcmp(a->values + first, b->values + first, bytes) == 0 && memcmp(a->moment1 + first, b->moment1 + first, bytes) == 0 &&
-         memcmp(a->moment2 + first, b->moment2 + first, bytes) == 0;
+  return memcmp(a->values + first, b->values + first, bytes) == 0 &&
+         memcmp(a->states[0] + first, b->states[0] + first, bytes) == 0 &&
+         memcmp(a->states[1] + first, b->states[1] + first, bytes) == 0;
 }
 
 /* Rows that are wanted now and then, and all of them when the past is full: those must be what they are without delay. */
@@ -282,21 +306,21 @@ static void catch_up_some(const brim_ops *ops, brim_ops_context *c, inputs *in, 
   }
 }
 
-static void late_rows(const brim_ops *ops, brim_ops_context *c, int threads) {
+static void late_rows_of(const brim_ops *ops, brim_ops_context *c, int threads, const setting *s, pace other) {
   case_memory m = {0};
   embeddings *late = case_alloc(&m, sizeof *late), *dense = case_alloc(&m, sizeof *dense);
   inputs in = {5};
   int wrong = 0, waited = 0;
-  make_embeddings(late, true);
-  make_embeddings(dense, false);
+  make_embeddings(late, LATE_ONES, other != WALKED, s);
+  make_embeddings(dense, other, other != WALKED, s);
   late->u.square = case_alloc(&m, sizeof *late->u.square);
   for (int step = 1; step <= LATE_STEPS; step++) {
     next_step(&in, &late->u, step);
     touch_some(&in, late, dense);
     ops->gradient_square(c, &late->u);
     dense->u.step = late->u.step, dense->u.clip = late->u.clip, dense->u.square = late->u.square;
-    ops->adamw(c, &late->u);
-    ops->adamw(c, &dense->u);
+    ops->update(c, &late->u);
+    ops->update(c, &dense->u);
     late->past[late->u.past_count] = late->u.step;
     late->past[late->u.past_count++].lr *= 0.75;
     for (int64_t row = 0; row < LATE_ROWS; row++)
@@ -306,15 +330,24 @@ static void late_rows(const brim_ops *ops, brim_ops_context *c, int threads) {
   late->u.all = true;
   ops->catch_up(c, &late->u);
   ok(wrong == 0 && memcmp(late->values, dense->values, sizeof late->values) == 0 &&
-         memcmp(late->moment1, dense->moment1, sizeof late->moment1) == 0 &&
-         memcmp(late->moment2, dense->moment2, sizeof late->moment2) == 0 &&
+         memcmp(late->states[0], dense->states[0], sizeof late->states[0]) == 0 &&
+         memcmp(late->states[1], dense->states[1], sizeof late->states[1]) == 0 &&
          memcmp(late->gradients, dense->gradients, sizeof late->gradients) == 0,
-     "%s, %d threads: rows that are late have the bits of those that are not (%d wrong)", ops->name, threads, wrong);
+     "%s, %d threads, %s%s: rows that are late have the bits of those that are %s (%d wrong)", ops->name, threads,
+     rules[s->rule].name, s->returns ? " with decay towards the start" : "", other == WALKED ? "walked" : "not", wrong);
   ok(waited > LATE_STEPS * LATE_ROWS / 4, "and they were late: %d times", waited);
   case_free(&m);
 }
 
-/* Rows with a moment that is not 0, however small. */
+static void late_rows(const brim_ops *ops, brim_ops_context *c, int threads) {
+  for (int rule = 0; rule < BRIM_RULES; rule++)
+    for (int returns = 0; returns < 2; returns++)
+      for (int other = PROMPT; other <= WALKED; other++)
+        if (CASE_ON_HOST || (rule == BRIM_RULE_ADAMW && !returns && other == PROMPT))
+          late_rows_of(ops, c, threads, &(setting){.rule = (brim_rule)rule, .returns = returns}, (pace)other);
+}
+
+/* Rows with a state that is not 0, however small. */
 static void alive(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   enum { MARKED = 90, COLUMNS = 150 };
   (void)parameters;
@@ -327,7 +360,7 @@ static void alive(const brim_ops *ops, brim_ops_context *c, const void *paramete
     (i % 2 ? moment1 : moment2)[i * COLUMNS + (int)(next_unit(&in) * COLUMNS)] = i % 5 ? (real)1e-30 : 0;
   moment1[0] = moment2[MARKED * COLUMNS - 1] = 1;
   const brim_update_range range = {.count = MARKED * COLUMNS, .row_size = COLUMNS, .alive = marks};
-  ops->mark_alive(c, &(brim_update){.moment1 = moment1, .moment2 = moment2, .ranges = &range, .range_count = 1});
+  ops->mark_alive(c, &(brim_update){.states[0] = moment1, .states[1] = moment2, .ranges = &range, .range_count = 1});
   for (int i = 0; i < MARKED; i++) {
     got[i] = (real)marks[i];
     wrong += marks[i] != (i % 5 != 0 || i == 0);
@@ -361,8 +394,58 @@ static void check_all_late(void) {
 }
 #endif
 
+/* ---- mixout ---- */
+
+/* What is mixed is the start, or the start and so much more of what was learnt; the gradient is 0, or so much more. In parts,
+ * from wherever they are cut, it is the same. */
+static void mixout(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { WHOLE = 3 * BRIM_UPDATE_PIECE + 77, FIRST = BRIM_UPDATE_PIECE + 37 };
+  const double p = *(const double *)parameters;
+  const uint32_t key[2] = {5, 6};
+  case_memory m = {0};
+  inputs in = {46};
+  real *values = case_values(&m, &in, WHOLE, 1), *start = case_values(&m, &in, WHOLE, 1), *kept = case_fill(&m, WHOLE, 0);
+  real *gradients = case_values(&m, &in, WHOLE, 1), *before = case_fill(&m, WHOLE, 0), *slope = case_fill(&m, WHOLE, 0);
+  int64_t dropped = 0, wrong = 0;
+  const brim_update_range ranges[] = {{.count = FIRST, .mixed = true},
+                                      {.offset = FIRST, .count = ODD},
+                                      {.offset = FIRST + ODD, .count = WHOLE - FIRST - ODD, .mixed = true}};
+  const brim_update_range cut[] = {{.count = 1 << 10, .mixed = true},
+                                   {.offset = 1 << 10, .count = FIRST - (1 << 10), .mixed = true}};
+  brim_mixout op = {.values = values,
+                    .gradients = gradients,
+                    .kept = kept,
+                    .start = start,
+                    .ranges = ranges,
+                    .range_count = 3,
+                    .dropout = brim_dropout_make(p, key, 0)};
+  const real scale = op.dropout.scale;
+  memcpy(before, values, WHOLE * sizeof *before);
+  memcpy(slope, gradients, WHOLE * sizeof *slope);
+  ops->mixout_forward(c, &op);
+  op.ranges = &cut[1], op.range_count = 1;
+  ops->mixout_backward(c, &op);
+  op.ranges = cut;
+  ops->mixout_backward(c, &op);
+  op.ranges = &ranges[1], op.range_count = 2;
+  ops->mixout_backward(c, &op);
+  for (int64_t i = 0; i < WHOLE; i++) {
+    const bool mixed = i < FIRST || i >= FIRST + ODD, drop = mixed && gradients[i] == 0;
+    const real whole = mixed ? start[i] + (before[i] - start[i]) * scale : before[i];
+    dropped += drop;
+    wrong += mixed && kept[i] != before[i];
+    wrong += drop ? values[i] != start[i] : !(fabs((double)(values[i] - whole)) <= 1e-6 * fabs((double)scale));
+    wrong += !drop && gradients[i] != (mixed ? slope[i] * scale : slope[i]);
+  }
+  const double share = (double)dropped / (WHOLE - ODD);
+  emit(out, "start or more, in the right share", &(real){wrong == 0 && fabs(share - p) < 0.01 ? 1 : (real)NAN}, 1);
+  emit(out, "values", values, WHOLE);
+  emit(out, "gradients", gradients, WHOLE);
+  case_free(&m);
+}
+
 CASES(update) {
-  static const setting settings[] = {{0, 0}, {0, 1}, {0.01, 1}, {0.1, 1e9}};
+  static const setting settings[] = {{.clip = 0}, {.clip = 1}, {.decay = 0.01, .clip = 1}, {.decay = 0.1, .clip = 1e9}};
   const brim_ops_limits limits = {
       .max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 8, .intermediate = 8, .heads = 1};
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -370,6 +453,17 @@ CASES(update) {
     snprintf(name, sizeof name, "4 steps, decay %g, clip %g", settings[i].decay, settings[i].clip);
     check_case(name, &limits, steps, &settings[i], 2e-6);
   }
+  for (int rule = 0; rule < BRIM_RULES && CASE_ON_HOST; rule++)
+    for (int i = 0; i < 4; i++) {
+      char name[64];
+      const setting s = {i > 0 ? 0.1 : 0, i == 1, (brim_rule)rule, i == 3};
+      snprintf(name, sizeof name, "4 steps of %s, decay %g%s, clip %g", rules[rule].name, s.decay,
+               s.returns ? " to the start" : "", s.clip);
+      check_case(name, &limits, steps, &s, 2e-6);
+    }
+  static const double shares[] = {0.1, 0.7};
+  for (int i = 0; i < 2 && CASE_ON_HOST; i++)
+    check_case(i ? "mixout of 0.7" : "mixout of 0.1", &limits, mixout, &shares[i], 2e-6);
   static const bool copies[] = {false, true};
   for (int i = 0; i < 2; i++)
     check_case(copies[i] ? "a gradient, then none, with a copy in 16 bits" : "a gradient, then none", &limits, falling,

@@ -109,7 +109,7 @@ static int wrong(const rank *r, fault_kind fault, fault_kind now, brim_error *er
 }
 
 static int step(rank *r, int number, fault_kind fault, brim_error *err) {
-  const brim_adamw update = {
+  const brim_update_options update = {
       .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .clip = 1, .step = (uint64_t)number + 1};
   double sums[] = {r->member.rank + 1.0, 0.25}, norm = (double)NAN;
   const int32_t world = r->how.world;
@@ -178,8 +178,8 @@ static void *run(void *context) {
   r->weights = malloc((size_t)r->size * sizeof(float));
   r->states = malloc((size_t)(2 * r->size) * sizeof(float));
   must(brim_model_read(r->model, BRIM_VALUES, 0, r->size, r->weights, &err), "values", &err);
-  must(brim_model_read(r->model, BRIM_MOMENT1, 0, r->size, r->states, &err), "states", &err);
-  must(brim_model_read(r->model, BRIM_MOMENT2, 0, r->size, r->states + r->size, &err), "states", &err);
+  must(brim_model_read(r->model, BRIM_STATE0, 0, r->size, r->states, &err), "states", &err);
+  must(brim_model_read(r->model, BRIM_STATE1, 0, r->size, r->states + r->size, &err), "states", &err);
   close_rank(r);
   return NULL;
 }

@@ -123,7 +123,7 @@ static void state_round_trip(const char *path) {
   ok(same_tally(&s.run, &sample.run) && same_tally(&s.since_epoch, &sample.since_epoch) &&
          same_tally(&s.since_log, &sample.since_log),
      "its sums, to the bit");
-  ok(read.values == 1 && read.average == 77 && read.moments == 0xfffffffffffffff0u, "its hashes");
+  ok(read.values == 1 && read.average == 77 && read.optimizer == 0xfffffffffffffff0u, "its hashes");
   brim_train_state fresh = {.scheduled = true, .best = (double)NAN, .last_loss = (double)NAN};
   status = brim_train_state_write(runtime, path, &fresh, &identity, &hashes, &err);
   if (!status)

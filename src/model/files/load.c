@@ -120,6 +120,7 @@ int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_
   if (!m)
     return BRIM_NOMEM(err);
   m->runtime = m->context.runtime = runtime;
+  m->optimizer = brim_optimizer_find(NULL);
   brim_arena_init(&m->arena, runtime, 0);
   const int status = load(m, folder, options ? options : &defaults, err);
   if (status)

@@ -15,19 +15,20 @@ float *brim_model_values(brim_model *model) {
 float *brim_model_gradients(brim_model *model) {
   return brim_model_is_host(model) ? model->gradients : NULL;
 }
-float *brim_model_moment1(brim_model *model) {
+float *brim_model_state0(brim_model *model) {
   brim_model_catch_up(model);
-  return brim_model_is_host(model) ? model->moment1 : NULL;
+  return brim_model_is_host(model) ? model->states[0] : NULL;
 }
-float *brim_model_moment2(brim_model *model) {
+float *brim_model_state1(brim_model *model) {
   brim_model_catch_up(model);
-  return brim_model_is_host(model) ? model->moment2 : NULL;
+  return brim_model_is_host(model) ? model->states[1] : NULL;
 }
 
 static int check_range(const brim_model *m, brim_flat which, int64_t offset, int64_t count, brim_error *err) {
   const int64_t from = which == BRIM_VALUES ? 0 : m->trained;
   if (!brim_flat_at(m, which))
-    return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients and no moments: prepare it for training first");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the model has no such buffer: prepare it for training first, with an optimizer that keeps it");
   if (offset < from || count < 0 || count > m->program.flat_size - offset)
     return brim_error_set(err, BRIM_E_USAGE,
                           "%lld elements from %lld on are outside this buffer, which has those from %lld to %lld",

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "model/run/host.h"
+#include "model/run/mixout.h"
 #include "model/run/model.h"
 
 bool brim_extents_can(const brim_model *m) {
@@ -23,10 +24,11 @@ void brim_extents_squares(brim_model *m, const brim_extent *extents, int32_t cou
   const brim_update u = {.gradients = m->gradients, .ranges = room, .range_count = count};
   cut_ranges(m, extents, count, room);
   brim_model_enter(m, &m->train);
+  brim_model_mix_gradient(m, room, count);
   m->ops->squares(&m->context, &u, squares);
 }
 
-int brim_extents_update(brim_model *m, const brim_adamw *options, const double *squares, const brim_extent *extents,
+int brim_extents_update(brim_model *m, const brim_update_options *options, const double *squares, const brim_extent *extents,
                         int32_t count, brim_update_range *room, brim_error *err) {
   brim_update u;
   BRIM_TRY(brim_model_begin_update(m, options, &u, err));
@@ -34,7 +36,7 @@ int brim_extents_update(brim_model *m, const brim_adamw *options, const double *
   cut_ranges(m, extents, count, room);
   u.ranges = room, u.range_count = count;
   u.leaves = true;
-  m->ops->adamw(&m->context, &u);
+  m->ops->update(&m->context, &u);
   return BRIM_OK;
 }
 

@@ -16,7 +16,7 @@ bool brim_extents_can(const brim_model *model);
 void brim_extents_squares(brim_model *model, const brim_extent *extents, int32_t count, brim_update_range *room, double *squares);
 /* As brim_model_queue_update, of these extents alone: the norm is that of the squares of all pieces of all ranges. The new values
  * are left where the gradient was, too, but for embeddings. `room` [count] */
-int brim_extents_update(brim_model *model, const brim_adamw *options, const double *squares, const brim_extent *extents,
+int brim_extents_update(brim_model *model, const brim_update_options *options, const double *squares, const brim_extent *extents,
                         int32_t count, brim_update_range *room, brim_error *err) BRIM_CHECK;
 /* Whether that update was one: its norm is finite. */
 bool brim_extents_were_updated(const brim_model *model);

@@ -8,7 +8,7 @@
 
 real *brim_flat_at(const brim_model *m, brim_flat which) {
   real *const buffers[] = {
-      [BRIM_VALUES] = m->values, [BRIM_GRADIENTS] = m->gradients, [BRIM_MOMENT1] = m->moment1, [BRIM_MOMENT2] = m->moment2};
+      [BRIM_VALUES] = m->values, [BRIM_GRADIENTS] = m->gradients, [BRIM_STATE0] = m->states[0], [BRIM_STATE1] = m->states[1]};
   return buffers[which];
 }
 
@@ -22,7 +22,8 @@ int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *er
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
   if (!at)
-    return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients and no moments: prepare it for training first");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the model has no such buffer: prepare it for training first, with an optimizer that keeps it");
   if (brim_model_is_host(model)) {
     *out = at;
     return model->ops->sync(&model->context, err);

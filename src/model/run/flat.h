@@ -6,7 +6,7 @@
 
 /* *out: NULL after a failure; else the buffer itself where the device's memory is the host's, else a copy of it. Rows of
  * embeddings are up to date. BRIM_E_USAGE: there is no such buffer. Nothing else of the model may be called until
- * brim_flat_unmap, but for questions. Gradients and moments begin at brim_model_trained_offset. */
+ * brim_flat_unmap, but for questions. Gradients and states begin at brim_model_trained_offset. */
 int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) BRIM_CHECK;
 void brim_flat_unmap(brim_model *model, real *mapped);
 /* What is in `mapped` now is what the buffer has from now on, and the model knows of it. */
@@ -31,10 +31,10 @@ real *brim_flat_at(const brim_model *model, brim_flat which);
 /* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
  * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
 float *brim_model_gradients(brim_model *model);
-/* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. As for the
- * values, these calls bring rows of embeddings up to date. */
-float *brim_model_moment1(brim_model *model);
-float *brim_model_moment2(brim_model *model);
+/* The optimizer's states are flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints.
+ * As for the values, these calls bring rows of embeddings up to date. */
+float *brim_model_state0(brim_model *model);
+float *brim_model_state1(brim_model *model);
 /* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
 void brim_model_gradients_written(brim_model *model);
 

@@ -6,6 +6,7 @@
 #include "model/kinds/kinds.h"
 #include "model/run/host.h"
 #include "model/run/logits.h"
+#include "model/run/mixout.h"
 #include "model/run/model.h"
 #include "task/task.h"
 
@@ -155,7 +156,9 @@ int brim_model_answers(brim_model *model, brim_answers *out, brim_error *err) {
   model->queued = 0;
   model->update_queued = false;
   model->ops->read(&model->context, answers, model->answers, (size_t)(BRIM_ANSWER_LOSS + losses) * sizeof *answers);
-  BRIM_TRY(brim_model_settle(model, err));
+  const int status = brim_model_settle(model, err);
+  brim_model_mix_answered(model, !status);
+  BRIM_TRY(status);
   for (int32_t i = 0; i < losses; i++)
     out->losses[i] = answers[BRIM_ANSWER_LOSS + i] / model->loss_scales[i];
   out->norm = sqrt(answers[BRIM_ANSWER_SQUARE]);

@@ -1,9 +1,9 @@
 /* memory.c: plans and takes a model's memory: one block for training's state, one block that passes are carved from.
  *
- *   state block   gradients | moment 1 | moment 2 | bytes of rows: touched | alive | done | wanted
- *   int8 block    quantized weights, one by one
- *   half block    weights of products in 16 bits: half_weights.c
- *   work block    a batch as it is laid out | the device's workspace | values that come and go | values that are kept
+ *   state block   gradients | states of the optimizer | values at the start | values kept of a step | bytes of rows: touched |
+ * alive | done | wanted int8 block    quantized weights, one by one narrow block  weights of products in 16 bits:
+ * narrow_weights.c work block    a batch as it is laid out | the device's workspace | values that come and go | values that are
+ * kept
  *
  * The work block is as large as a training pass or a prediction needs, whichever is larger. All are in the device's memory. Where
  * that is not the host's, the host has a copy of what it writes: the laid out batch, and the rows that it marks. */
@@ -15,6 +15,7 @@
 #include "model/kind.h"
 #include "model/run/fits.h"
 #include "model/run/host.h"
+#include "model/run/mixout.h"
 #include "model/run/model.h"
 
 enum { LINE = 64 };                        /* alignment of every piece */
@@ -192,11 +193,15 @@ static int work_size(const brim_model *m, const brim_model_limits *limits, size_
 /* ---- training's state ------------------------------------------------------------------------------------- */
 
 typedef struct state_pieces {
-  real *gradients, *moment1, *moment2;
+  real *gradients, *states[BRIM_MOST_STATES], *start, *kept;
   uint8_t *touched, *alive, *done, *wanted;
   size_t embedding_rows;
   int32_t first; /* trained parameter */
 } state_pieces;
+
+static bool has_start(const brim_model *m) {
+  return brim_optimizer_starts(m->optimizer) || m->returns || m->mixout > 0;
+}
 
 /* Of what is trained: the parameters from some index on. */
 static state_pieces carve_state(const brim_model *m, carver *c) {
@@ -206,8 +211,10 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
   while (p->weights[s.first].is.offset < m->trained)
     s.first++;
   s.gradients = carve_reals(c, trained, 1);
-  s.moment1 = carve_reals(c, trained, 1);
-  s.moment2 = carve_reals(c, trained, 1);
+  for (int i = 0; i < brim_optimizer_states(m->optimizer); i++)
+    s.states[i] = carve_reals(c, trained, 1);
+  s.start = has_start(m) ? carve_reals(c, trained, 1) : NULL;
+  s.kept = m->mixout > 0 ? carve_reals(c, trained, 1) : NULL;
   for (int32_t i = s.first; i < (int32_t)p->weight_count; i++)
     if (p->weights[i].is.sparse_rows)
       s.embedding_rows += (size_t)p->weights[i].is.shape[0];
@@ -218,12 +225,26 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
   return s;
 }
 
+/* Whether the weight's values at the start are pretrained, not made new. */
+static bool is_pretrained(const brim_model *m, const brim_parameter *p) {
+  for (int32_t i = 0; i < m->initialized_count; i++)
+    if (m->initialized[i] == p->name)
+      return false;
+  return true;
+}
+
+/* Mixout is for matrices. */
 static void make_ranges(brim_model *m, int32_t first) {
   size_t row = 0;
   m->range_count = (int32_t)m->program.weight_count - first;
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_parameter *p = &m->program.weights[first + i].is;
-    m->ranges[i] = (brim_update_range){.offset = p->offset - m->trained, .count = p->count, .decay = p->decay, .rate = 1};
+    m->ranges[i] = (brim_update_range){.offset = p->offset - m->trained,
+                                       .count = p->count,
+                                       .decay = p->decay,
+                                       .rate = 1,
+                                       .returns = m->returns && is_pretrained(m, p),
+                                       .mixed = m->mixout > 0 && p->rank == 2 && !p->sparse_rows && is_pretrained(m, p)};
     if (!p->sparse_rows)
       continue;
     m->ranges[i].row_size = p->shape[1];
@@ -233,6 +254,12 @@ static void make_ranges(brim_model *m, int32_t first) {
       m->ranges[i].done = m->done + row, m->ranges[i].wanted = m->wanted + row;
     row += (size_t)p->shape[0];
   }
+}
+
+void brim_model_mark_start(brim_model *model) {
+  if (model->start)
+    model->ops->copy(&model->context, model->start, model->values + model->trained,
+                     (size_t)(model->program.flat_size - model->trained) * sizeof *model->start);
 }
 
 int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err) {
@@ -257,8 +284,9 @@ static int take_state(brim_model *m, brim_error *err) {
   m->state_block = block;
   m->state_size = size;
   m->gradients = s.gradients;
-  m->moment1 = s.moment1;
-  m->moment2 = s.moment2;
+  memcpy(m->states, s.states, sizeof m->states);
+  m->start = s.start;
+  m->kept = s.kept;
   m->touched = s.touched;
   m->alive = s.alive;
   m->done = s.done;
@@ -267,6 +295,7 @@ static int take_state(brim_model *m, brim_error *err) {
   m->embedding_rows = s.embedding_rows;
   m->dirty = false;
   make_ranges(m, s.first);
+  brim_model_mark_start(m);
   m->host_touched = m->touched;
   m->host_wanted = m->wanted;
   if (brim_model_is_host(m) || m->embedding_rows == 0)
@@ -401,6 +430,7 @@ static void release_work(brim_model *m) {
 }
 
 void brim_model_release_state(brim_model *model) {
+  brim_model_mix_answered(model, false);
   if (model->state_block)
     brim_unpoison(model->state_block, model->state_size);
   model->ops->release(&model->context, model->state_block);
@@ -409,7 +439,9 @@ void brim_model_release_state(brim_model *model) {
   model->range_count = model->past_count = 0;
   model->embedding_rows = 0;
   model->dirty = false;
-  model->gradients = model->moment1 = model->moment2 = NULL;
+  model->gradients = model->start = model->kept = NULL;
+  memset(model->states, 0, sizeof model->states);
+  model->mixing.on = false;
   model->train.limits.max_slots = 0;
 }
 
@@ -450,10 +482,15 @@ static int take_work(brim_model *m, size_t size, brim_error *err) {
   return BRIM_OK;
 }
 
+static uint32_t features_of_training(const brim_model *m, const brim_model_limits *limits) {
+  const bool rules = m->optimizer->rule != BRIM_RULE_ADAMW || has_start(m);
+  return (limits->slices > 0 ? BRIM_FEATURE_HOST_MEMORY : 0) | (rules ? BRIM_FEATURE_RULES : 0);
+}
+
 int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {
   BRIM_TRY(check_limits(model, limits, err));
   const brim_model_limits train = limits->training ? *limits : model->train.limits, predict = without_training(limits);
-  uint32_t features = limits->training && limits->slices > 0 ? BRIM_FEATURE_HOST_MEMORY : 0;
+  uint32_t features = limits->training ? features_of_training(model, limits) : 0;
   size_t size, before = 0;
   BRIM_TRY(work_size(model, limits, &size, &features, err));
   BRIM_TRY(brim_features_fit(model, features, err));

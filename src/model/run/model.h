@@ -6,6 +6,7 @@
 #include "brim/model.h"
 #include "model/config.h"
 #include "model/ready.h"
+#include "model/run/optimizer.h"
 #include "model/run/queue.h"
 #include "model/schedule.h"
 #include "ops/ops.h"
@@ -70,13 +71,19 @@ struct brim_model {
   /* In the device's memory: values, gradients, moments, answers, bytes of rows, and the blocks that they are in. */
   void *values_block;
   real *values;
-  double *answers;                     /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
-  int32_t frozen;                      /* sections from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
-  int32_t reinit_layers;               /* layers from the top whose weights were not read */
-  char frozen_name[24];                /* the same in words */
-  int64_t trained;                     /* offset of the first trained value */
-  real *gradients, *moment1, *moment2; /* of values[trained ..]; NULL before prepare(training) */
-  brim_update_range *ranges;           /* [range_count] in the arena, one a trained tensor; offsets count from `trained` */
+  double *answers;      /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
+  int32_t frozen;       /* sections from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
+  int32_t reinit_layers; /* layers from the top whose weights were not read */
+  char frozen_name[24]; /* the same in words */
+  int64_t trained;      /* offset of the first trained value */
+  const brim_optimizer *optimizer;
+  bool returns;                               /* decay is towards the values at the start of training */
+  double mixout;                              /* 0: none */
+  real *gradients, *states[BRIM_MOST_STATES]; /* of values[trained ..]; NULL before prepare(training) */
+  real *start, *kept;        /* likewise: values at the start, and of a step while they are mixed; NULL: unused */
+  brim_dropout mixing;       /* of the step whose weights were mixed last; off once its gradient is used */
+  bool mixed, unmixed;       /* the values are; what makes them whole again is queued */
+  brim_update_range *ranges; /* [range_count] in the arena, one a trained tensor; offsets count from `trained` */
   int32_t range_count;
   uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained embedding */
   uint8_t *host_touched, *host_wanted;      /* where the host marks rows: the same memory if it can be */
@@ -123,10 +130,12 @@ void brim_model_enter(brim_model *model, const brim_stage *stage);
  * pages. */
 void brim_model_touch_memory(brim_model *model);
 void brim_model_release_memory(brim_model *model);
-/* Gradients and moments; the model must be prepared again before it is trained. */
+/* Gradients and states; the model must be prepared again before it is trained. */
 /* BRIM_E_MEMORY: so many bytes of the device's memory could not be had. */
 int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err);
 void brim_model_release_state(brim_model *model);
+/* Training starts from the values as they are now: those that decay and mixout go back to, where they do. */
+void brim_model_mark_start(brim_model *model);
 
 /* Where the gradient of the parameter at `offset` is added up; NULL: it is frozen. */
 static inline real *brim_model_gradient(const brim_model *model, int64_t offset) {
@@ -158,7 +167,7 @@ void brim_model_touch(brim_model *model);
 /* Brings these rows up to date. */
 void brim_model_catch_up_batch(brim_model *model);
 /* What an update is done with, which counts as queued from here on. */
-int brim_model_begin_update(brim_model *model, const brim_adamw *options, brim_update *out, brim_error *err) BRIM_CHECK;
+int brim_model_begin_update(brim_model *model, const brim_update_options *options, brim_update *out, brim_error *err) BRIM_CHECK;
 /* The update that was queued has been. */
 void brim_model_updated(brim_model *model);
 

@@ -27,9 +27,9 @@ int brim_model_queue_forward(brim_model *model, const brim_batch *batch, const b
 bool brim_model_joins_slices(const brim_model *model);
 /* Of the forward that was queued last: the losses of its slices, by their names. 0: it had one, or none. */
 int32_t brim_model_slice_losses(const brim_model *model, const int32_t **names, const double **losses);
-/* Norm, clipping and AdamW, all by what the device finds: nothing is done where the norm or a loss that waits for its answer is
- * not finite. */
-int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_error *err) BRIM_CHECK;
+/* Norm, clipping and the update, all by what the device finds: nothing is done where the norm or a loss that waits for its answer
+ * is not finite. */
+int brim_model_queue_update(brim_model *model, const brim_update_options *options, brim_error *err) BRIM_CHECK;
 /* Waits for the device. After a failure there is no pass to go back through, and the update has not been. */
 int brim_model_answers(brim_model *model, brim_answers *out, brim_error *err) BRIM_CHECK;
 #endif

@@ -1,9 +1,10 @@
-/* update.c: the gradient's norm and AdamW over the flat buffers, and which rows of the embeddings take part. */
+/* update.c: the gradient's norm and the update of the flat buffers, and which rows of the embeddings take part. */
 #include <math.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "model/run/flat.h"
+#include "model/run/mixout.h"
 #include "model/run/model.h"
 
 /* The weight of a range: the last ones are trained. */
@@ -35,10 +36,11 @@ void brim_model_touch(brim_model *model) {
 /* ---- late rows: those without a gradient miss updates until somebody reads them, or the past is full --------- */
 
 static brim_update update_of(brim_model *m) {
-  return (brim_update){.values = m->values + m->trained,
+  return (brim_update){.rule = m->optimizer->rule,
+                       .values = m->values + m->trained,
                        .gradients = m->gradients,
-                       .moment1 = m->moment1,
-                       .moment2 = m->moment2,
+                       .states = {m->states[0], m->states[1]},
+                       .start = m->start,
                        .ranges = m->ranges,
                        .range_count = m->range_count,
                        .square = &m->answers[BRIM_ANSWER_SQUARE],
@@ -86,7 +88,7 @@ static void remember(brim_model *m, const brim_update_step *step) {
     brim_model_catch_up(m);
 }
 
-/* ---- gradients and moments --------------------------------------------------------------------------------- */
+/* ---- gradients and states ---------------------------------------------------------------------------------- */
 
 static void zero_rows(brim_model *m, const brim_update_range *range) {
   const uint8_t *touched = m->host_touched + (range->touched - m->touched);
@@ -135,25 +137,29 @@ static void set_rates(brim_model *m, double decay) {
     m->ranges[i].rate = decay > 0 ? pow(decay, (double)m->program.section_count - 1 - weight_of(m, i)->section) : 1;
 }
 
-/* A copy that is not there yet is made when it is needed, from values that AdamW has changed by then. */
+/* A copy that is not there yet is made when it is needed, from values that updates have changed by then. */
 static void set_copies(brim_model *m) {
   for (int32_t i = 0; i < m->range_count; i++)
     m->ranges[i].copy = brim_model_half_copy(m, weight_of(m, i));
 }
 
-int brim_model_begin_update(brim_model *model, const brim_adamw *options, brim_update *out, brim_error *err) {
+int brim_model_begin_update(brim_model *model, const brim_update_options *options, brim_update *out, brim_error *err) {
   if (!model->state_block || model->train.limits.max_slots == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients: prepare it for training first");
   *out = update_of(model);
   out->clip = options->clip;
   out->scale = options->loss_scale;
   out->step = (brim_update_step){.lr = options->lr,
-                                 .beta1 = options->beta1,
-                                 .beta2 = options->beta2,
                                  .eps = options->eps,
                                  .weight_decay = options->weight_decay,
-                                 .correction1 = 1 - pow(options->beta1, (double)options->step),
-                                 .correction2 = 1 - pow(options->beta2, (double)options->step)};
+                                 .beta1 = options->beta1,
+                                 .beta2 = options->beta2,
+                                 .correction1 = 1,
+                                 .correction2 = 1,
+                                 .momentum = options->momentum,
+                                 .number = options->step};
+  if (model->optimizer->prepare)
+    model->optimizer->prepare(options, &out->step);
   brim_model_enter(model, &model->train);
   set_copies(model);
   set_rates(model, options->layer_decay);
@@ -163,11 +169,12 @@ int brim_model_begin_update(brim_model *model, const brim_adamw *options, brim_u
   return BRIM_OK;
 }
 
-int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_error *err) {
+int brim_model_queue_update(brim_model *model, const brim_update_options *options, brim_error *err) {
   brim_update u;
   BRIM_TRY(brim_model_begin_update(model, options, &u, err));
+  brim_model_mix_gradient(model, u.ranges, u.range_count);
   model->ops->gradient_square(&model->context, &u);
-  model->ops->adamw(&model->context, &u);
+  model->ops->update(&model->context, &u);
   return BRIM_OK;
 }
 
@@ -178,7 +185,7 @@ void brim_model_updated(brim_model *model) {
   model->dirty = false;
 }
 
-int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
+int brim_model_update(brim_model *model, const brim_update_options *options, double *norm, brim_error *err) {
   brim_answers answers;
   BRIM_TRY(brim_model_queue_update(model, options, err));
   BRIM_TRY(brim_model_answers(model, &answers, err));
@@ -186,4 +193,24 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
   if (!isfinite(answers.norm))
     return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
   return BRIM_OK;
+}
+
+/* ---- the optimizer ------------------------------------------------------------------------------------------ */
+
+int brim_model_use_optimizer(brim_model *model, const brim_optimizer_options *options, brim_error *err) {
+  BRIM_TRY(brim_optimizer_check(options, err));
+  const brim_optimizer *optimizer = brim_optimizer_find(options->name);
+  if (optimizer == model->optimizer && options->returns == model->returns && options->mixout == model->mixout)
+    return BRIM_OK;
+  brim_model_catch_up(model);
+  brim_model_release_state(model);
+  model->tape = (brim_tape){0};
+  model->optimizer = optimizer;
+  model->returns = options->returns;
+  model->mixout = options->mixout;
+  return BRIM_OK;
+}
+
+const char *brim_model_optimizer(const brim_model *model) {
+  return model->optimizer->name;
 }

@@ -6,7 +6,6 @@
 #define brim_amx_activate                       brim_avx512_activate
 #define brim_amx_activate_backward              brim_avx512_activate_backward
 #define brim_amx_activate_turn                  brim_avx512_activate_turn
-#define brim_amx_adamw                          brim_avx512_adamw
 #define brim_amx_add                            brim_avx512_add
 #define brim_amx_bf16_act_backward              brim_avx512_bf16_act_backward
 #define brim_amx_bf16_act_forward               brim_avx512_bf16_act_forward
@@ -37,6 +36,8 @@
 #define brim_amx_gradient_square                brim_avx512_gradient_square
 #define brim_amx_int8_kernel                    brim_avx512_int8_kernel
 #define brim_amx_int8_kernel_vnni               brim_avx512_int8_kernel_vnni
+#define brim_amx_mixout_backward                brim_avx512_mixout_backward
+#define brim_amx_mixout_forward                 brim_avx512_mixout_forward
 #define brim_amx_narrow                         brim_avx512_narrow
 #define brim_amx_norm_backward                  brim_avx512_norm_backward
 #define brim_amx_norm_block                     brim_avx512_norm_block
@@ -64,6 +65,7 @@
 #define brim_amx_tile_rows                      brim_avx512_tile_rows
 #define brim_amx_tile_run                       brim_avx512_tile_run
 #define brim_amx_tile_run_partial               brim_avx512_tile_run_partial
+#define brim_amx_update                         brim_avx512_update
 #define brim_amx_update_workspace               brim_avx512_update_workspace
 #define brim_amx_widen                          brim_avx512_widen
 #define brim_amx_zero                           brim_avx512_zero

@@ -1,9 +1,11 @@
-/* update.c: the gradient's norm and AdamW over the flat buffers, in pieces of ranges (ops.h). Pieces are counted from the ranges
- * alone. The many ranges that are no embeddings need no division: every task looks for its piece among all of them. */
+/* update.c: the gradient's norm, updates and mixout over the flat buffers, in pieces of ranges (ops.h). Pieces are counted from
+ * the ranges alone. The many ranges that are no embeddings need no division: every task looks for its piece among all of them. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/half.h"
 
 #include <math.h>
+
+#include "base/random.h"
 
 enum { SQUARE_TASKS = 512 };
 
@@ -124,13 +126,21 @@ size_t CPU(update_workspace)(void) {
   return SQUARE_TASKS * sizeof(double);
 }
 
-/* ---- AdamW */
+/* ---- rules */
 
-/* An update as the kernels take it. */
+/* The numbers of a step as kernels take them, each rule those that it needs. */
 typedef struct step {
-  bool decay;                                     /* there is one */
-  float keep, new1, beta2, new2, root, size, eps; /* keep: 1 - lr * decay; root: 1 / sqrt(correction2) */
+  bool decay; /* there is one */
+  float keep; /* 1 - lr * decay, where the decay is no part of the gradient */
+  float pull; /* the decay, where it is */
+  float new1, beta2, new2, root, size, eps, momentum;
 } step;
+
+/* Values with all that their update reads and writes, in registers. */
+typedef struct lanes {
+  vec x, start, states[BRIM_MOST_STATES];
+  bool decay, returns; /* of their range */
+} lanes;
 
 typedef struct update {
   const brim_update *u;
@@ -138,137 +148,52 @@ typedef struct update {
   step past[BRIM_UPDATE_PAST]; /* of the embeddings */
 } update;
 
-static step make_step(const brim_update_step *s, double rate) {
-  const double lr = s->lr * rate;
-  return (step){.decay = s->weight_decay > 0,
-                .keep = s->weight_decay > 0 ? (float)(1 - lr * s->weight_decay) : 1,
-                .new1 = (float)(1 - s->beta1),
-                .beta2 = (float)s->beta2,
-                .new2 = (float)(1 - s->beta2),
-                .root = (float)(1 / sqrt(s->correction2)),
-                .size = (float)(lr / s->correction1),
-                .eps = (float)s->eps};
+/* What decay goes by: the distance from 0, or from the value at the start. */
+BRIM_INLINE vec distance(const lanes *w) {
+  vec from = w->x;
+  if (w->returns)
+    from -= w->start;
+  return from;
 }
+
+/* The values after a decay that is no part of the gradient. */
+BRIM_INLINE vec decayed(const step *s, const lanes *w) {
+  const vec keep = vset(w->decay ? s->keep : 1);
+  if (w->returns)
+    return vmadd(w->x - w->start, keep, w->start);
+  return w->x * keep;
+}
+
+/* The gradient with a decay that is part of it. */
+BRIM_INLINE vec pulled(const step *s, const lanes *w, vec g) {
+  if (w->decay)
+    g = vmadd(vset(s->pull), distance(w), g);
+  return g;
+}
+
+#include "ops/cpu/rules.h"
+
+#define ENTRY(NAME, name, ...) [BRIM_RULE_##NAME] = {name##_step, name##_task, name##_catch_up_task},
+static const struct {
+  step (*step)(const brim_update_step *s, double lr);
+  void (*task)(void *context, int64_t task, int worker);
+  void (*catch_up)(void *context, int64_t task, int worker);
+} rules[] = {BRIM_RULES_LIST(ENTRY)};
+#undef ENTRY
 
 static void set_past(update *w) {
   for (int32_t i = 0; i < w->u->past_count; i++)
-    w->past[i] = make_step(&w->u->past[i], 1);
+    w->past[i] = rules[w->u->rule].step(&w->u->past[i], w->u->past[i].lr);
 }
 
-/* One update of a value x and its moments m and v, d being its gradient. */
-BRIM_INLINE void advance(const step *s, bool decay, vec d, vec *x, vec *m, vec *v) {
-  *m = vmadd(d - *m, vset(s->new1), *m);
-  *v = vmadd(d * d, vset(s->new2), *v * vset(s->beta2));
-  const vec change = *m / vmadd(vsqrt(*v), vset(s->root), vset(s->eps));
-  *x = vnmadd(vset(s->size), change, *x * vset(decay ? s->keep : 1));
-}
-
-/* `copy`: of these values, or NULL. `leaves`: they go to where the gradient was too. */
-static void update_values(const update *w, const step *of, bool decay, bool leaves, int64_t first, int64_t n, brim_bfloat *copy) {
-  const brim_update *u = w->u;
-  const step s = *of; /* so that no store may change it */
-  float *values = u->values + first, *g = u->gradients + first, *m1 = u->moment1 + first, *m2 = u->moment2 + first;
-  const vec clip = vset(w->clip);
-  for (int64_t i = 0; i < n; i += VEC) {
-    const int64_t left = n - i;
-    vec x = vload_n(values + i, left), m = vload_n(m1 + i, left), v = vload_n(m2 + i, left);
-    advance(&s, decay, vload_n(g + i, left) * clip, &x, &m, &v);
-    vstore_n(m1 + i, m, left);
-    vstore_n(m2 + i, v, left);
-    vstore_n(values + i, x, left);
-    if (copy)
-      hstore_n(copy + i, x, left);
-    vstore_n(g + i, leaves ? x : vzero(), left);
-  }
-}
-
-/* Gradient and moments are 0: only the decay is left. */
-static void decay_values(const update *w, const step *steps, int32_t count, int64_t first, int64_t n) {
-  float *values = w->u->values + first;
-  for (int64_t i = 0; i < n; i += VEC) {
-    vec x = vload_n(values + i, n - i);
-    for (int32_t k = 0; k < count; k++)
-      if (steps[k].decay)
-        x *= vset(steps[k].keep);
-    vstore_n(values + i, x, n - i);
-  }
-}
-
-/* Updates with a gradient of 0. */
-static void replay_values(const update *w, const step *steps, int32_t count, bool decay, int64_t first, int64_t n) {
-  float *values = w->u->values + first, *m1 = w->u->moment1 + first, *m2 = w->u->moment2 + first;
-  for (int64_t i = 0; i < n; i += VEC) {
-    const int64_t left = n - i;
-    vec x = vload_n(values + i, left), m = vload_n(m1 + i, left), v = vload_n(m2 + i, left);
-    for (int32_t k = 0; k < count; k++)
-      advance(&steps[k], decay, vzero(), &x, &m, &v);
-    vstore_n(m1 + i, m, left);
-    vstore_n(m2 + i, v, left);
-    vstore_n(values + i, x, left);
-  }
-}
-
-/* Some updates of a row that had no gradient in them. */
-static void rest_row(const update *w, const brim_update_range *range, int64_t row, const step *steps, int32_t count) {
-  const int64_t first = range->offset + row * range->row_size;
-  if (!range->alive || range->alive[row])
-    replay_values(w, steps, count, range->decay, first, range->row_size);
-  else if (range->decay)
-    decay_values(w, steps, count, first, range->row_size);
-}
-
-static void catch_up_row(const update *w, const brim_update_range *range, int64_t row) {
-  const int32_t done = range->done[row], count = w->u->past_count;
-  if (done < count)
-    rest_row(w, range, row, w->past + done, count - done);
-  range->done[row] = (uint8_t)count;
-}
-
-static void touch_row(const update *w, const brim_update_range *range, int64_t row, const step *s) {
-  if (range->done) {
-    catch_up_row(w, range, row);
-    range->done[row]++;
-  }
-  if (range->alive)
-    range->alive[row] = 1;
-  update_values(w, s, range->decay, false, range->offset + row * range->row_size, range->row_size, NULL);
-}
-
-static void adamw_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const update *w = context;
-  const piece p = piece_at(w->u, task);
-  const brim_update_range *range = p.range;
-  const step s = make_step(&w->u->step, range->rate);
-  if (range->row_size <= 0) {
-    update_values(w, &s, range->decay, w->u->leaves, range->offset + p.first, p.count,
-                  range->copy ? range->copy + p.first : NULL);
-    return;
-  }
-  for (int64_t row = p.first; row < p.first + p.count; row++)
-    if (!range->touched || range->touched[row])
-      touch_row(w, range, row, &s);
-    else if (!range->done)
-      rest_row(w, range, row, &s, 1);
-}
-
-void CPU(adamw)(brim_ops_context *c, const brim_update *u) {
+void CPU(update)(brim_ops_context *c, const brim_update *u) {
   update w = {.u = u, .clip = 1};
   if (!isfinite(*u->square))
     return;
   if (u->clip > 0)
     w.clip = (float)fmin(1, u->clip / (sqrt(*u->square) + 1e-6));
   set_past(&w);
-  CPU(run)(c, piece_count(u), adamw_task, &w);
-}
-
-static void catch_up_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const update *w = context;
-  const piece p = piece_at(w->u, task);
-  for (int64_t row = p.first; p.range->done && row < p.first + p.count; row++)
-    if (w->u->all || p.range->wanted[row])
-      catch_up_row(w, p.range, row);
+  CPU(run)(c, piece_count(u), rules[u->rule].task, &w);
 }
 
 void CPU(catch_up)(brim_ops_context *c, const brim_update *u) {
@@ -277,5 +202,81 @@ void CPU(catch_up)(brim_ops_context *c, const brim_update *u) {
   while (embeddings.range_count > 0 && !embeddings.ranges[embeddings.range_count - 1].done)
     embeddings.range_count--;
   set_past(&w);
-  CPU(run)(c, piece_count(&embeddings), catch_up_task, &w);
+  CPU(run)(c, piece_count(&embeddings), rules[u->rule].catch_up, &w);
+}
+
+/* ---- mixout */
+
+typedef struct mixing {
+  const brim_mixout *op;
+  brim_update u; /* the ranges, for their pieces */
+} mixing;
+
+/* The bits of the block that has value `i`, 16 for each of its eight. */
+static void mixout_bits(const brim_dropout *d, int64_t i, uint32_t words[4]) {
+  const uint64_t block = (uint64_t)i / 8;
+  const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), BRIM_PURPOSE_MIXOUT, 0};
+  brim_philox_rounds(BRIM_DROPOUT_ROUNDS, counter, d->key, words);
+}
+
+/* Factors of some neighbouring values: 0, or the scale. */
+enum { MIXED = 1 << 9 };
+static void mixout_factors(const brim_dropout *d, int64_t first, int64_t count, float *factors) {
+  uint32_t words[4];
+  for (int64_t i = first; i < first + count; i++) {
+    if (i == first || i % 8 == 0)
+      mixout_bits(d, i, words);
+    const uint32_t bits = words[i % 8 / 2] >> (i % 2 ? 16 : 0) & 0xffff;
+    factors[i - first] = bits < d->threshold ? 0 : d->scale;
+  }
+}
+
+/* The next values of a piece with their factors. */
+static int64_t next_mixed(const mixing *m, const piece *p, int64_t done, float factors[MIXED]) {
+  const int64_t rest = p->count - done, count = rest < MIXED ? rest : MIXED;
+  mixout_factors(&m->op->dropout, p->range->offset + p->first + done, count, factors);
+  return count;
+}
+
+static void mix_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const mixing *m = context;
+  const piece p = piece_at(&m->u, task);
+  float factors[MIXED];
+  for (int64_t done = 0, count; p.range->mixed && done < p.count; done += count) {
+    count = next_mixed(m, &p, done, factors);
+    const int64_t at = p.range->offset + p.first + done;
+    float *values = m->op->values + at, *kept = m->op->kept + at;
+    const float *start = m->op->start + at;
+    for (int64_t i = 0; i < count; i++) {
+      kept[i] = values[i];
+      values[i] = start[i] + (factors[i] != 0 ? (values[i] - start[i]) * factors[i] : 0);
+    }
+  }
+}
+
+static void mix_gradient_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const mixing *m = context;
+  const piece p = piece_at(&m->u, task);
+  float factors[MIXED];
+  for (int64_t done = 0, count; p.range->mixed && done < p.count; done += count) {
+    count = next_mixed(m, &p, done, factors);
+    float *gradient = m->op->gradients + p.range->offset + p.first + done;
+    for (int64_t i = 0; i < count; i++)
+      gradient[i] = factors[i] != 0 ? gradient[i] * factors[i] : 0;
+  }
+}
+
+static void run_mixout(brim_ops_context *c, const brim_mixout *op, void (*task)(void *context, int64_t task, int worker)) {
+  mixing m = {.op = op, .u = {.ranges = op->ranges, .range_count = op->range_count}};
+  CPU(run)(c, piece_count(&m.u), task, &m);
+}
+
+void CPU(mixout_forward)(brim_ops_context *c, const brim_mixout *op) {
+  run_mixout(c, op, mix_task);
+}
+
+void CPU(mixout_backward)(brim_ops_context *c, const brim_mixout *op) {
+  run_mixout(c, op, mix_gradient_task);
 }

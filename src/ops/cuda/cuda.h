@@ -280,7 +280,7 @@ void brim_cuda_matrix_backward(brim_ops_context *c, const brim_attention *op, cu
 #define BRIM_CUDA_HAS_bf16_attention_forward  ~,
 #define BRIM_CUDA_HAS_bf16_attention_backward ~,
 #define BRIM_CUDA_HAS_gradient_square         ~,
-#define BRIM_CUDA_HAS_adamw                   ~,
+#define BRIM_CUDA_HAS_update                  ~,
 #define BRIM_CUDA_HAS_mark_alive              ~,
 #define BRIM_CUDA_HAS_catch_up                ~,
 

@@ -99,8 +99,8 @@ static cu_update update_of(const brim_ops_context *c, const brim_update *u) {
   const brim_update_step *s = &u->step;
   return (cu_update){.values = u->values,
                      .gradients = u->gradients,
-                     .moment1 = u->moment1,
-                     .moment2 = u->moment2,
+                     .moment1 = u->states[0],
+                     .moment2 = u->states[1],
                      .square = u->square,
                      .sums = c->workspace,
                      .clip = u->clip,
@@ -170,8 +170,8 @@ static void catch_up(brim_ops_context *c, const brim_update *u, const brim_updat
                      const double *square) {
   cu_late a = {.row_size = range->row_size,
                .values = u->values + range->offset,
-               .moment1 = u->moment1 + range->offset,
-               .moment2 = u->moment2 + range->offset,
+               .moment1 = u->states[0] + range->offset,
+               .moment2 = u->states[1] + range->offset,
                .wanted = wanted,
                .alive = range->alive,
                .done = range->done,
@@ -188,7 +188,7 @@ void brim_cuda_catch_up(brim_ops_context *c, const brim_update *u) {
     catch_up(c, u, &u->ranges[i], u->all ? NULL : u->ranges[i].wanted, NULL);
 }
 
-void brim_cuda_adamw(brim_ops_context *c, const brim_update *u) {
+void brim_cuda_update(brim_ops_context *c, const brim_update *u) {
   cu_update a;
   int32_t next = 0;
   for (int32_t i = 0; i < u->range_count; i++)
@@ -203,8 +203,8 @@ void brim_cuda_mark_alive(brim_ops_context *c, const brim_update *u) {
     if (range->row_size > 0)
       launch_mark_alive(c, range->count / range->row_size, 1, 0,
                         &(cu_alive){.row_size = range->row_size,
-                                    .moment1 = u->moment1 + range->offset,
-                                    .moment2 = u->moment2 + range->offset,
+                                    .moment1 = u->states[0] + range->offset,
+                                    .moment2 = u->states[1] + range->offset,
                                     .alive = range->alive});
   }
 }

@@ -1,0 +1,9 @@
+/* options.h: options of training as the model takes them. */
+#ifndef BRIM_TRAIN_OPTIONS_H
+#define BRIM_TRAIN_OPTIONS_H
+#include "brim/train.h"
+
+brim_optimizer_options brim_train_optimizer(const brim_train_options *options);
+/* What is frozen, and the optimizer: what decides how much memory training's state takes. */
+int brim_train_prepare_model(brim_model *model, const brim_train_options *options, brim_error *err) BRIM_CHECK;
+#endif
