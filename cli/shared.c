@@ -259,7 +259,8 @@ const cli_option cli_stream_options[] = {
 const cli_option cli_fold_options[] = {
     HEADING("Folds"),
     INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "cut the rows into K parts and hold out each of them once"),
-    INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42", .help = "decides which rows are in which fold"),
+    INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42",
+            .help = "decides which rows are in which fold, or held out by --eval 10%"),
     FLAG("stratify", stratify, .help = "make every fold like the whole: classes in proportion, values in bins"),
     TEXT("fold-column", fold_column, "NAME", .shown = "none",
          .help = "column with the fold, from 0, that holds out the row, instead of a random choice"),
@@ -273,7 +274,8 @@ const cli_option cli_job_input_options[] = {
          .help = "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it, or the name of "
                  "a model in its cache, such as bert-base-uncased or owner/model@revision"),
     LIST("train", train, "DATA", .required = true, .help = "rows to train on; may be given several times"),
-    LIST("eval", eval, "[NAME=]DATA", .help = "rows to evaluate on; may be given several times"),
+    LIST("eval", eval, "[NAME=]DATA",
+         .help = "rows to evaluate on; may be given several times. 10%: this share of --train, which is then not trained on"),
     {0},
 };
 

@@ -31,6 +31,10 @@ static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim
   if (!t->options.event)
     return BRIM_OK;
   int status = t->options.event(t->options.event_context, event);
+  if (status >= BRIM_DO_EVALUATE) {
+    t->asked |= status;
+    return BRIM_OK;
+  }
   if (status == BRIM_E_CANCELLED) { /* what is under way ends as after Ctrl-C, with a checkpoint */
     brim_runtime_cancel(t->runtime);
     return BRIM_OK;
@@ -145,14 +149,16 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
   return emit_progress(t, loss, err);
 }
 
-int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, bool averaged, bool logged,
-                           brim_error *err) {
-  brim_field fields[8 + BRIM_METRIC_FIELDS] = {
+int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, const brim_own_metric *own, int own_count,
+                           bool averaged, bool logged, brim_error *err) {
+  brim_field fields[8 + BRIM_METRIC_FIELDS + BRIM_MOST_OWN_METRICS] = {
       BRIM_FIELD_INT("step", t->state.step), BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
       BRIM_FIELD_TEXT("name", name),         BRIM_FIELD_BOOL("averaged", averaged),
       BRIM_FIELD_INT("rows", m->rows),
   };
   int count = 5 + brim_metrics_fields(brim_model_task(t->model), m, fields + 5);
+  for (int i = 0; i < own_count; i++)
+    fields[count++] = BRIM_FIELD_REAL(own[i].name, own[i].value);
   fields[count++] = BRIM_FIELD_INT("tokens", m->tokens);
   fields[count++] = BRIM_FIELD_INT("slots", m->slots);
   fields[count++] = BRIM_FIELD_REAL("seconds", m->seconds);
@@ -248,6 +254,7 @@ int brim_trainer_emit_end(brim_trainer *t, const char *failure, brim_error *err)
       BRIM_FIELD_REAL("best_metric", t->state.best),
       t->state.best_step ? BRIM_FIELD_INT("best_step", t->state.best_step) : BRIM_FIELD_JSON("best_step", "null"),
       BRIM_FIELD_BOOL("stopped_early", t->state.stopped),
+      BRIM_FIELD_INT("model_step", t->model_step ? t->model_step : t->state.step),
       BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
       failure ? BRIM_FIELD_TEXT("failure", failure) : BRIM_FIELD_JSON("failure", "null"),
   };
