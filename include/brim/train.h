@@ -73,8 +73,8 @@ typedef struct brim_own_metric {
   char name[48];
   double value;
 } brim_own_metric;
-/* Fills metrics[0 .. *count), at most BRIM_MOST_OWN_METRICS, whose names are none of brim's. evaluation->logits are there for every
- * task: [rows, outputs], or of labelled tokens in their order. A status ends the run. */
+/* Fills metrics[0 .. *count), at most BRIM_MOST_OWN_METRICS, whose names are none of brim's. evaluation->logits are there for
+ * every task: [rows, outputs], or of labelled tokens in their order. A status ends the run. */
 typedef int (*brim_own_metrics_fn)(void *context, const brim_evaluation *evaluation, brim_own_metric *metrics, int *count,
                                    brim_error *err);
 
@@ -114,11 +114,11 @@ typedef struct brim_train_options {
   uint64_t log_every, eval_every, save_every;
   brim_rhythm eval_when, save_when; /* the best evaluation so far is saved too. NEVER: no checkpoint but that of an interruption,
                                        after whose resume the best evaluation is looked for anew */
-  int32_t keep_checkpoints;                   /* newest kept besides the best; 0: all */
+  int32_t keep_checkpoints;         /* newest kept besides the best; 0: all */
   const char *best_metric; /* NULL: accuracy or rmse; or loss, f1, matthews, f1_micro, f1_macro, pearson, spearman. Of the first
                               evaluation set, or of another: "mismatched/accuracy". Or one of own_metrics */
   bool best_is_small;      /* of a best_metric of own_metrics: less is better */
-  brim_final final;          /* without output, or with save_when NEVER, BEST takes the memory of the weights once more */
+  brim_final final;        /* without output, or with save_when NEVER, BEST takes the memory of the weights once more */
   uint64_t patience;       /* the run ends after so many evaluations in a row in which best_metric did not become better, by
                               more than min_delta, than at the last one that counted; 0: never */
   double min_delta;
@@ -148,10 +148,10 @@ typedef struct brim_train_options {
   brim_event_fn event;      /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
                                checkpoint written; BRIM_DO_ ask for what they say; any other status ends it there and then */
   void *event_context;
-  brim_evaluated_fn evaluated; /* after each "eval" event, from the same thread, with event_context; NULL: nobody looks */
+  brim_evaluated_fn evaluated;     /* after each "eval" event, from the same thread, with event_context; NULL: nobody looks */
   brim_own_metrics_fn own_metrics; /* before each "eval" event, which has them, likewise; NULL: there are none */
-  brim_group group;            /* zero: single */
-  brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
+  brim_group group;                /* zero: single */
+  brim_profile *profile;           /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
 
 /* Defaults of training: batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42.
@@ -170,9 +170,9 @@ typedef struct brim_train_result {
   double loss; /* mean over the samples of the last epoch */
   double seconds;
   double best_metric;
-  uint64_t best_step; /* NaN and 0 without evaluation */
+  uint64_t best_step;  /* NaN and 0 without evaluation */
   uint64_t model_step; /* whose weights the model has: the last, or the best */
-  uint64_t averaged;  /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */
+  uint64_t averaged; /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */
   bool resumed, interrupted, stopped_early;
 } brim_train_result;
 

@@ -7,6 +7,10 @@
 typedef struct job {
   core_runtime *runtime;
   core_tokenizer *tokenizer;
+  brim_source_options source;
+  brim_task task;
+  brim_labels labels;
+  uint64_t rows;
   brim_feed_options options;
   const char **paths;
   Py_ssize_t path_count;
@@ -29,6 +33,39 @@ static int next_work(void *context, brim_error *error) {
 static int restore_work(void *context, brim_error *error) {
   job *j = context;
   return brim_feed_restore(j->feed, j->state, (size_t)j->state_length, error);
+}
+
+static int scan_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_labels_scan(j->runtime->runtime, j->paths, (int)j->path_count, &j->source, j->task, NULL, NULL, &j->labels,
+                          &j->rows, error);
+}
+
+/* labels_scan(runtime, paths, where, options of a source, task) -> (task, names, outputs, rows): one pass over files */
+PyObject *core_labels_scan(PyObject *module, PyObject *args) {
+  PyObject *runtime, *paths, *where, *options, *result = NULL;
+  const char *task_name;
+  int task;
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOOs", &runtime, &paths, &where, &options, &task_name))
+    return NULL;
+  core_state *state = core_of(module);
+  j.runtime = core_cast(state, runtime, CORE_RUNTIME);
+  if (!j.runtime || !core_source_options(options, &j.source) || !core_no_more(options))
+    return NULL;
+  if (!core_parse_task(task_name, &task))
+    return PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name);
+  j.task = (brim_task)task;
+  brim_where *held = core_conditions(where, &j.source.where_count);
+  j.source.where = held;
+  j.paths = PyErr_Occurred() ? NULL : core_strings(paths, &j.path_count);
+  if (j.paths && core_run(state, j.runtime, scan_work, &j) == BRIM_OK)
+    result = Py_BuildValue("(sNiK)", core_task_name(j.labels.task), core_label_names(&j.labels), (int)j.labels.count,
+                           (unsigned long long)j.rows);
+  brim_labels_free(&j.labels);
+  PyMem_Free(j.paths);
+  PyMem_Free(held);
+  return result;
 }
 
 static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels, brim_feed_options *out) {

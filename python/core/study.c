@@ -43,6 +43,7 @@ static bool begin(core_state *state, job *j, PyObject *plan, PyObject *options, 
   j->runtime = j->model->runtime;
   j->listener = (core_listener){.state = state,
                                 .function = event == Py_None ? NULL : event,
+                                .trains = true,
                                 .interpreter = PyInterpreterState_Get(),
                                 .telling = &j->model->telling};
   j->train.event = on_event;

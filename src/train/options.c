@@ -12,7 +12,7 @@
 static const char *const final_names[] = {"auto", "last", "best"};
 
 const char *brim_final_name(brim_final final) {
-  return (int)final < BRIM_FINAL_AUTO || final > BRIM_FINAL_BEST ? "unknown" : final_names[final];
+  return (int) final < BRIM_FINAL_AUTO || final > BRIM_FINAL_BEST ? "unknown" : final_names[final];
 }
 
 bool brim_final_parse(const char *name, brim_final *out) {
