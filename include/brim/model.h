@@ -211,8 +211,9 @@ typedef struct brim_pass {
  * outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight regression       mean over the outputs of the
  * squared error; of labels of tokens cross entropy too, and the divisor is the step's tokens that have one (0: the batch's).
  * logits: [n, outputs], or [tokens, outputs] (brim_model_logit_rows), may be NULL. Labels are needed for the loss only: pass loss
- * NULL to predict. An empty batch adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH
- * or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE. */
+ * NULL to predict. Backward follows a pass with a loss. An empty batch adds nothing. A row that does not fit the model (length,
+ * ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE.
+ */
 BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                                 brim_error *err) BRIM_CHECK;
 /* After a training forward of the same batch: adds this batch's gradient to the gradient buffer. */

@@ -118,6 +118,7 @@ typedef struct brim_call_schedule {
       placed_room, last_room;
   int32_t forward_count;              /* calls of forward; those of backward follow */
   int32_t hidden, logits;             /* versions that the caller may read after forward; BRIM_NONE: not there */
+  int32_t seed;                       /* version of the logits' gradient, which the caller may write instead of the loss */
   uint64_t region_size[BRIM_REGIONS]; /* bytes; see brim_schedule_place */
   uint32_t features;                  /* BRIM_FEATURE_... that its calls need of the device */
 } brim_call_schedule;

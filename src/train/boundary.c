@@ -42,10 +42,13 @@ static const char *boundary_metric_name(const brim_trainer *t) {
   return slash ? slash + 1 : t->options.best_metric;
 }
 
+/* One's own metric of brim's name is meant. */
 static int boundary_own_value(const brim_trainer *t, const found *f, double *value, brim_error *err) {
   for (int i = 0; i < f->own_count; i++)
     if (strcmp(f->own[i].name, boundary_metric_name(t)) == 0)
       return *value = f->own[i].value, BRIM_OK;
+  if (t->metric)
+    return *value = brim_metric_value(t->metric, &f->metrics), BRIM_OK;
   return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which is none of brim's, nor among the %d of one's own",
                         t->options.best_metric, f->own_count);
 }
@@ -54,7 +57,7 @@ static int boundary_own_value(const brim_trainer *t, const found *f, double *val
 static int boundary_value(const brim_trainer *t, const found *f, double *value, brim_error *err) {
   const brim_group *group = &t->options.group;
   *value = 0.0;
-  if (t->metric)
+  if (!t->options.own_metrics)
     return *value = brim_metric_value(t->metric, &f->metrics), BRIM_OK;
   const int status = group->rank == 0 ? boundary_own_value(t, f, value, err) : BRIM_OK;
   BRIM_TRY(brim_group_agree(group, status, err));
@@ -149,7 +152,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
     return BRIM_OK;
   t->state.scheduled = scheduled;
   BRIM_TRY(brim_supply_gather(&t->supply, err));
-  BRIM_TRY(brim_sharing_moments(&t->sharing, err));
+  BRIM_TRY(brim_reduce_states(t->reduce, err));
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "checkpoint");
   int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
   brim_profile_end(t->options.profile, 0);

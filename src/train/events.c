@@ -1,5 +1,6 @@
 /* events.c: what a run says. Fields of an event are the same in the log and for the callback. */
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -50,7 +51,7 @@ static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field
   brim_profile_begin(t->options.profile, BRIM_WORK_LOG, kind);
   int status = emit_here(t, logged, &event, err);
   brim_profile_end(t->options.profile, 0);
-  return t->devices.given_up ? status : brim_group_agree(&t->options.group, status, err);
+  return brim_reduce_is_broken(t->reduce) ? status : brim_group_agree(&t->options.group, status, err);
 }
 
 static int64_t count_parameters(const brim_model *model) {
@@ -149,6 +150,18 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
   return emit_progress(t, loss, err);
 }
 
+/* The caller's metrics, each in the place of brim's of that name, or after them. Returns the number of fields. */
+static int put_own(brim_field *fields, int count, const brim_own_metric *own, int own_count) {
+  for (int i = 0; i < own_count; i++) {
+    int at = 5;
+    while (at < count && strcmp(fields[at].name, own[i].name) != 0)
+      at++;
+    fields[at] = BRIM_FIELD_REAL(own[i].name, own[i].value);
+    count += at == count;
+  }
+  return count;
+}
+
 int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, const brim_own_metric *own, int own_count,
                            bool averaged, bool logged, brim_error *err) {
   brim_field fields[8 + BRIM_METRIC_FIELDS + BRIM_MOST_OWN_METRICS] = {
@@ -157,8 +170,7 @@ int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics
       BRIM_FIELD_INT("rows", m->rows),
   };
   int count = 5 + brim_metrics_fields(brim_model_task(t->model), m, fields + 5);
-  for (int i = 0; i < own_count; i++)
-    fields[count++] = BRIM_FIELD_REAL(own[i].name, own[i].value);
+  count = put_own(fields, count, own, own_count);
   fields[count++] = BRIM_FIELD_INT("tokens", m->tokens);
   fields[count++] = BRIM_FIELD_INT("slots", m->slots);
   fields[count++] = BRIM_FIELD_REAL("seconds", m->seconds);

@@ -65,7 +65,7 @@ static void train_note_failure(brim_trainer *t, const brim_error *failure) {
 
 static int train_interrupted(brim_trainer *t, brim_train_result *result, brim_error *err) {
   result->interrupted = true;
-  BRIM_TRY(brim_sharing_moments(&t->sharing, err));
+  BRIM_TRY(brim_reduce_states(t->reduce, err));
   BRIM_TRY(brim_trainer_interrupt(t, err));
   if (train_leaves_nothing(t))
     train_undo(t);
@@ -89,7 +89,7 @@ static int train_run(brim_trainer *t, brim_train_result *result, brim_error *err
   if (status == BRIM_E_CANCELLED)
     return train_interrupted(t, result, err);
   if (!status)
-    status = brim_sharing_moments(&t->sharing, err);
+    status = brim_reduce_states(t->reduce, err);
   if (!status && train_waits(t))
     return brim_trainer_keep_turn(t, err);
   if (!status)
@@ -117,15 +117,6 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->model_step = t->model_step ? t->model_step : t->state.step;
 }
 
-/* What ranks share is not sent while backward goes on. */
-static int train_share(brim_trainer *t, brim_error *err) {
-  brim_slice_sums *slices = t->options.plan.slices > 0 ? &t->slices : NULL;
-  BRIM_TRY(brim_sharing_open(&t->sharing, t->runtime, t->model, &t->options.group, &t->options.plan, slices, err));
-  if (t->sharing.memory)
-    brim_overlapped_sum_close(&t->overlap);
-  return BRIM_OK;
-}
-
 static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_train_result *result, brim_error *err) {
   brim_train_result ignored;
   if (!result)
@@ -136,10 +127,8 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
   int status = brim_trainer_open(t, evals, eval_count, err);
   brim_profile_end(profile, 0);
   status = brim_group_agree(&t->options.group, status, err);
-  if (!status && t->options.plan.slices == 0)
-    status = brim_device_ranks_open(&t->devices, &t->options.group, t->runtime, t->model, err);
   if (!status)
-    status = train_share(t, err);
+    status = brim_trainer_open_reduce(t, err);
   result->interrupted = status == BRIM_E_CANCELLED;
   if (!status) {
     result->resumed = t->saved_step != BRIM_NO_STEP;
@@ -152,7 +141,7 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
     train_undo(t); /* another rank may have failed after this one took the folder */
   }
   if (status)
-    brim_device_ranks_undo(&t->devices); /* a lost rank would be waited for */
+    brim_reduce_abandon(t->reduce); /* a lost rank would be waited for */
   brim_trainer_close(t);
   return status;
 }

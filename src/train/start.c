@@ -209,9 +209,18 @@ static bool start_holds_best(const brim_trainer *t) {
   return t->options.final == BRIM_FINAL_BEST && (!t->options.output || t->options.save_when == BRIM_NEVER);
 }
 
+static brim_reduce_how reduce_how(const brim_trainer *t) {
+  return (brim_reduce_how){.runtime = t->runtime,
+                           .model = t->model,
+                           .group = &t->options.group,
+                           .plan = &t->options.plan,
+                           .profile = t->options.profile};
+}
+
 /* What does not depend on how much is computed at once: results and sorting of the largest evaluation set, the plan of an epoch,
  * windows of a stream, the average. */
 static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *evals, int count, bool cut) {
+  const brim_reduce_how how = reduce_how(t);
   uint64_t most = 0, bytes = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   uint64_t outputs = (uint64_t)brim_model_outputs(t->model);
   for (int i = 0; i < count; i++) {
@@ -225,7 +234,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   bytes += most * ((task->one_class ? sizeof(brim_outcome) : 0) + task->measuring);
   if (!task->one_class || t->options.own_metrics)
     bytes += most * outputs * sizeof(float);
-  bytes += (cut ? brim_slice_sums_memory_cut : brim_slice_sums_memory)(t->model, &t->options.group, &t->options.plan);
+  bytes += brim_reduce_memory(&how, cut);
   if (t->options.swa_start > 0.0 || start_holds_best(t))
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;
@@ -322,11 +331,12 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
 /* The plan that has come out, as it is printed and kept to. */
 static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   const uint64_t limit = t->options.memory_limit, other = other_memory(t, evals, count, false);
-  const uint64_t sums = brim_slice_sums_memory(t->model, &t->options.group, &t->options.plan);
+  const brim_reduce_how how = reduce_how(t);
   brim_model_limits whole = t->outlook.limits;
   whole.slices = 0;
   t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other);
-  t->memory.slices = t->memory.training - brim_memory_of_limits(t->model, &whole, &t->eval_limits, other - sums);
+  t->memory.slices = t->memory.training -
+                     brim_memory_of_limits(t->model, &whole, &t->eval_limits, other - brim_reduce_memory(&how, false));
   const uint64_t all = t->memory.held + t->memory.besides + t->memory.training;
   if (limit == 0 || all <= limit || t->options.resume)
     return BRIM_OK;
@@ -349,10 +359,6 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   BRIM_TRY(start_limits(t, err));
   brim_model_zero_gradients(t->model);
   brim_flat_clear(t->model, BRIM_GRADIENTS);
-  brim_slice_sums *slices = t->options.plan.slices > 0 ? &t->slices : NULL;
-  if (slices)
-    BRIM_TRY(brim_slice_sums_open(slices, t->runtime, t->model, &t->options.group, &t->options.plan, err));
-  BRIM_TRY(brim_overlapped_sum_open(&t->overlap, t->runtime, t->model, &t->options.group, slices, err));
   if (start_holds_best(t)) {
     t->best = brim_alloc_array(t->runtime, (size_t)brim_model_flat_size(t->model), sizeof *t->best);
     if (!t->best)
@@ -404,6 +410,11 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   return BRIM_OK;
 }
 
+int brim_trainer_open_reduce(brim_trainer *t, brim_error *err) {
+  const brim_reduce_how how = reduce_how(t);
+  return brim_reduce_open(&how, &t->reduce, err);
+}
+
 /* An epoch that was not planned ahead may have larger parts than those that were: memory grows then, between two steps. */
 static int start_epoch(brim_trainer *t, brim_error *err) {
   const bool there = t->supply.plan && t->supply.plan_epoch == t->state.epoch;
@@ -438,10 +449,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_release(t->runtime, t->logits);
   brim_release(t->runtime, t->outcomes);
   brim_release(t->runtime, t->part_logits);
-  brim_sharing_close(&t->sharing);
-  brim_slice_sums_close(&t->slices);
-  brim_overlapped_sum_close(&t->overlap);
-  brim_device_ranks_close(&t->devices);
+  brim_reduce_close(t->reduce);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);
   brim_run_folder_close(&t->folder);

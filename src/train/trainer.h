@@ -1,14 +1,11 @@
 /* trainer.h: one training run, between its parts. */
 #ifndef BRIM_TRAIN_TRAINER_H
 #define BRIM_TRAIN_TRAINER_H
+#include "reduce/reduce.h"
 #include "task/task.h"
 #include "train/checkpoint.h"
-#include "train/device_ranks.h"
 #include "train/memory.h"
-#include "train/overlap.h"
 #include "train/schedule.h"
-#include "train/sharing.h"
-#include "train/slices.h"
 #include "train/supply.h"
 
 typedef struct brim_eval_set {
@@ -48,10 +45,7 @@ typedef struct brim_trainer {
   uint64_t saved_step;   /* of the newest checkpoint; NO_STEP: none */
   brim_resumed resumed;
 
-  brim_slice_sums slices;      /* with options.plan.slices */
-  brim_overlapped_sum overlap; /* of this rank's backward with the sum of all ranks' gradients */
-  brim_sharing sharing;        /* instead: ranks that share memory, with slices too */
-  brim_device_ranks devices;   /* instead: the ranks' devices */
+  brim_reduce *reduce; /* from the ranks' gradients to every rank's weights */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
   brim_outcome *outcomes;      /* instead of logits: classification; with own metrics besides */
@@ -75,6 +69,8 @@ typedef struct brim_trainer {
 
 /* start.c: checks everything, plans, takes all memory, opens the run folder and finds the place to begin at. */
 int brim_trainer_open(brim_trainer *trainer, const brim_named_dataset *evals, int eval_count, brim_error *err) BRIM_CHECK;
+/* After it, on all ranks: how their gradients come together. */
+int brim_trainer_open_reduce(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 void brim_trainer_close(brim_trainer *trainer);
 /* Makes the supply ready for the next step. */
 int brim_trainer_open_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;

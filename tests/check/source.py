@@ -22,10 +22,11 @@ MAY_INCLUDE = {
     "ops": {"base", "task"},
     "model": {"base", "task", "text", "data", "batch", "ops"},
     "dist": {"base"},
-    "train": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist"},
-    "study": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "train"},
+    "reduce": {"base", "task", "text", "data", "batch", "ops", "model", "dist"},
+    "train": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "reduce"},
+    "study": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "reduce", "train"},
     "report": {"base"},
-    "views": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "train", "study", "report"},
+    "views": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "reduce", "train", "study", "report"},
 }
 # Rooms of src/model, from left to right: the program, its kinds, families and passes; what runs it; files that hold models.
 ROOMS = {"model/run": set(), "model/files": {"model/run"}}
@@ -150,7 +151,7 @@ def check_devices(root):
 
 # Who may call which of the device's operations: all else is a call that a kind wrote into a schedule.
 OPTIMIZER = {"gradient_square", "adamw", "catch_up", "mark_alive", "zero"}
-CALLERS = {"update.c": OPTIMIZER, "int8.c": {"int8_pack"}, "narrow_weights.c": {"narrow"}, "gradient_shard.c": OPTIMIZER | {"narrow"}}
+CALLERS = {"logits.c": {"zero"}, "update.c": OPTIMIZER, "int8.c": {"int8_pack"}, "narrow_weights.c": {"narrow"}, "gradient_shard.c": OPTIMIZER | {"narrow"}}
 
 
 def check_program(root):

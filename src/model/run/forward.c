@@ -81,47 +81,6 @@ static void send_labels(brim_model *m, const brim_batch *batch, brim_frame *f) {
   f->class_weights = s->class_weights;
 }
 
-/* `count` numbers of the device as floats, after sync. */
-static void read_numbers(brim_model *m, const real *from, int64_t count, float *to) {
-#ifdef BRIM_REAL_DOUBLE /* whose memory is the host's */
-  (void)m;
-  for (int64_t i = 0; i < count; i++)
-    to[i] = (float)from[i];
-#else
-  m->ops->read(&m->context, to, from, (size_t)count * sizeof *to);
-#endif
-}
-
-/* Rows of the real tokens of the laid out batch, one after another. */
-static void read_tokens(brim_model *m, const real *from, int32_t width, float *to) {
-  const brim_slots *laid = m->tape.laid;
-  for (int32_t i = 0; i < m->tape.layout.n; to += (int64_t)laid->lengths[i++] * width)
-    read_numbers(m, from + (int64_t)laid->offsets[i] * width, (int64_t)laid->lengths[i] * width, to);
-}
-
-/* Those of the laid out batch. */
-static void read_logits(brim_model *m, float *logits) {
-  const real *from = brim_version_address(m->tape.schedule, m->tape.schedule->logits, &m->tape.frame);
-  if (brim_task_has_tokens(m->config.labels.task))
-    read_tokens(m, from, m->config.labels.count, logits);
-  else
-    read_numbers(m, from, (int64_t)m->tape.layout.n * m->config.labels.count, logits);
-}
-
-bool brim_model_has_card(const brim_model *model, int32_t *card) {
-  *card = model->context.card;
-  return !brim_model_is_host(model);
-}
-
-void brim_model_copy_logits(brim_model *model, int32_t row, float *to) {
-  const real *from = brim_version_address(model->tape.schedule, model->tape.schedule->logits, &model->tape.frame);
-  const brim_slots *laid = model->tape.laid;
-  const int32_t width = model->config.labels.count;
-  const bool tokens = brim_task_has_tokens(model->config.labels.task);
-  const int64_t first = tokens ? laid->offsets[row] : row, count = tokens ? laid->lengths[row] : 1;
-  model->ops->copy(&model->context, to, from + first * width, (size_t)(count * width) * sizeof *from);
-}
-
 int brim_model_settle(brim_model *model, brim_error *err) {
   const int status = model->ops->sync(&model->context, err);
   if (status)
@@ -208,15 +167,13 @@ int brim_model_answers(brim_model *model, brim_answers *out, brim_error *err) {
 int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                        brim_error *err) {
   brim_answers answers;
-  if (pass->training && !loss)
-    return brim_error_set(err, BRIM_E_USAGE, "a training pass computes the loss: loss must not be NULL");
   BRIM_TRY(queue_pass(model, batch, pass, loss != NULL, err));
   if (loss)
     *loss = 0;
   if (batch->count == 0)
     return BRIM_OK;
   if (logits)
-    read_logits(model, logits);
+    brim_model_copy_out(model, logits);
   if (!loss)
     return brim_model_settle(model, err);
   BRIM_TRY(brim_model_answers(model, &answers, err));
@@ -230,20 +187,12 @@ int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_p
   if (!tape->stage || !tape->training || tape->backward_done || tape->layout.n != batch->count ||
       tape->layout.tokens != batch->offsets[batch->count])
     return brim_error_set(err, BRIM_E_USAGE, "backward must follow a training forward pass of the same batch");
+  if (batch->count > 0 && !tape->frame.loss && !tape->seeded)
+    return brim_error_set(err, BRIM_E_USAGE, "backward needs a loss: ask the forward pass for it, or give the logits' gradient");
   tape->backward_done = true;
   if (batch->count == 0)
     return BRIM_OK;
   brim_model_touch(model);
   tape->frame.ready = model->ready;
   return brim_schedule_run(tape->schedule, model->ops, &model->context, &tape->frame, true, err);
-}
-
-int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) {
-  const brim_tape *tape = &model->tape;
-  const int32_t width = brim_model_hidden_size(model);
-  if (!tape->stage || !tape->all_tokens || tape->layout.n != batch->count || tape->backward_done)
-    return brim_error_set(err, BRIM_E_USAGE, "hidden states exist only after a forward pass of this batch with all_tokens");
-  const real *all = batch->count ? brim_version_address(tape->schedule, tape->schedule->hidden, &tape->frame) : NULL;
-  read_tokens(model, all, width, hidden);
-  return brim_model_settle(model, err);
 }

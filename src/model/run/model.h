@@ -50,6 +50,7 @@ typedef struct brim_tape {
   const brim_call_schedule *schedule;
   brim_frame frame;
   bool training, all_tokens, backward_done;
+  bool seeded; /* the logits have a gradient that the host computed */
 } brim_tape;
 
 struct brim_model {

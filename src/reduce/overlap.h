@@ -2,13 +2,13 @@
  *
  * The thread sums pieces in an order that is the same on all ranks, each as soon as backward has told that it is complete. Bits
  * are those of a sum afterwards: each value is added up by itself. */
-#ifndef BRIM_TRAIN_OVERLAP_H
-#define BRIM_TRAIN_OVERLAP_H
+#ifndef BRIM_REDUCE_OVERLAP_H
+#define BRIM_REDUCE_OVERLAP_H
 #include <pthread.h>
 
 #include "brim/dist.h"
 #include "model/ready.h"
-#include "train/slices.h"
+#include "reduce/tree.h"
 
 typedef struct brim_overlapped_sum {
   brim_runtime *runtime; /* NULL: not open */

@@ -1,6 +1,6 @@
 /* sum.h: the gradient of all ranks. Of tables only the rows that any rank's texts have are sent. */
-#ifndef BRIM_TRAIN_SUM_H
-#define BRIM_TRAIN_SUM_H
+#ifndef BRIM_REDUCE_SUM_H
+#define BRIM_REDUCE_SUM_H
 #include "brim/dist.h"
 #include "model/run/pending.h"
 

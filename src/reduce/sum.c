@@ -1,4 +1,4 @@
-#include "train/sum.h"
+#include "reduce/sum.h"
 
 #include "base/memory.h"
 #include "base/status.h"

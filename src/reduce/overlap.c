@@ -1,10 +1,10 @@
-#include "train/overlap.h"
+#include "reduce/overlap.h"
 
 #include "base/status.h"
 #include "base/thread.h"
 #include "model/run/flat.h"
 #include "model/run/host.h"
-#include "train/sum.h"
+#include "reduce/sum.h"
 
 /* ---- the thread ------------------------------------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
-#include "train/device_ranks.h"
+#include "reduce/devices.h"
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/run/flat.h"
-#include "train/sum.h"
+#include "reduce/sum.h"
 
 /* Values of a piece, at most, and about how many pieces a smaller gradient has. A small sum takes as long as its messages are
  * under way, so the smallest gradients are one piece. */

@@ -1,11 +1,11 @@
-/* sharing.h: the gradient's sum and the update, where ranks share memory: each adds up its part out of all ranks' gradients,
+/* shards.h: the gradient's sum and the update, where ranks share memory: each adds up its part out of all ranks' gradients,
  * updates it, and takes the weights of the other parts from theirs. The bits are those of sums by messages and of updates that
  * every rank does whole. */
-#ifndef BRIM_TRAIN_SHARING_H
-#define BRIM_TRAIN_SHARING_H
+#ifndef BRIM_REDUCE_SHARDS_H
+#define BRIM_REDUCE_SHARDS_H
 #include "dist/shared.h"
 #include "model/run/gradient_shard.h"
-#include "train/slices.h"
+#include "reduce/tree.h"
 
 typedef struct brim_sharing {
   brim_shared *memory; /* NULL: ranks share none */

@@ -1,9 +1,9 @@
-/* device_ranks.h: the gradient of all ranks, added up by their devices while backward is under way.
+/* devices.h: the gradient of all ranks, added up by their devices while backward is under way.
  *
  * It is summed from its end to its beginning, in pieces of the same sizes on all ranks, each queued as soon as the operations
  * that complete it are. A rank without rows, and one whose device takes a backward at once, queues all of them afterwards. */
-#ifndef BRIM_TRAIN_DEVICE_RANKS_H
-#define BRIM_TRAIN_DEVICE_RANKS_H
+#ifndef BRIM_REDUCE_DEVICES_H
+#define BRIM_REDUCE_DEVICES_H
 #include "brim/dist.h"
 #include "model/ready.h"
 

@@ -1,11 +1,11 @@
-#include "train/sharing.h"
+#include "reduce/shards.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "train/sum.h"
+#include "reduce/sum.h"
 
 /* ---- memory: a gradient, the sums of slices that wait, squares ------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-#include "train/slices.h"
+#include "reduce/tree.h"
 
 #include <string.h>
 

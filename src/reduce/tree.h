@@ -1,10 +1,10 @@
-/* slices.h: the gradient of a step, slice by slice, with the same bits for any number of ranks. */
-#ifndef BRIM_TRAIN_SLICES_H
-#define BRIM_TRAIN_SLICES_H
+/* tree.h: the gradient of a step, slice by slice, with the same bits for any number of ranks. */
+#ifndef BRIM_REDUCE_TREE_H
+#define BRIM_REDUCE_TREE_H
 #include "base/reduce_tree.h"
 #include "dist/tree.h"
 #include "model/run/pending.h"
-#include "train/sum.h"
+#include "reduce/sum.h"
 
 typedef struct brim_slice_sums {
   brim_runtime *runtime;
