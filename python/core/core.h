@@ -262,6 +262,7 @@ typedef struct core_viewer {
   brim_runtime *runtime;
   brim_views *views;
   bool keeps;        /* in a folder */
+  bool quiet;        /* without files for TensorBoard */
   brim_judged *sets; /* after its end, of a run without a folder; in memory of its own */
   int count;
   char said[1600]; /* what could not be kept, a line each */

@@ -384,6 +384,19 @@ static PyObject *excluded(PyObject *object, PyObject *nothing) {
   return out;
 }
 
+/* name_classes([names]): before anybody else has it */
+static PyObject *name_classes(PyObject *object, PyObject *list) {
+  core_dataset *self = (core_dataset *)object;
+  Py_ssize_t count;
+  brim_error error;
+  const char **names = core_strings(list, &count);
+  if (!names)
+    return NULL;
+  const int status = brim_dataset_name_classes(self->dataset, names, (int32_t)count, &error);
+  PyMem_Free(names);
+  return status == BRIM_OK ? Py_NewRef(Py_None) : core_fail(self->state, status, &error);
+}
+
 static void destroy(PyObject *object) {
   brim_dataset_free(((core_dataset *)object)->dataset);
   core_drop(object);
@@ -395,6 +408,7 @@ static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"sample", sample, METH_O, NULL},
                                 {"excluded", excluded, METH_NOARGS, NULL},
                                 {"words", words, METH_O, NULL},
+                                {"name_classes", name_classes, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",

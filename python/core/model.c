@@ -529,13 +529,16 @@ static bool take_rows(core_state *state, PyObject *rows, job *j) {
   return j->feed != NULL;
 }
 
-/* train(model, tokenizer or None, dataset or feed, evals, plan options, options, event, own metrics or None, trace or None) */
+/* train(model, tokenizer or None, dataset or feed, evals, plan options, options, event, own metrics or None, trace or None,
+ * without TensorBoard) */
 PyObject *core_train(PyObject *module, PyObject *args) {
   PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *own;
   core_state *state = core_of(module);
+  int quiet;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOOz", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &j.trace))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOzp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &j.trace, &quiet))
     return NULL;
+  j.viewer.quiet = quiet;
   j.model = core_cast(state, model, CORE_MODEL);
   const bool rows = j.model && take_rows(state, dataset, &j);
   core_tokenizer *words = rows && tokenizer != Py_None ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
@@ -577,10 +580,37 @@ PyObject *core_train(PyObject *module, PyObject *args) {
 
 /* ---- what it is ------------------------------------------------------------------------------------------- */
 
+static PyObject *names_of(const brim_model *m, int count, const char *(*name)(const brim_model *, int)) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < count; i++) {
+    PyObject *one = PyUnicode_FromString(name(m, i));
+    if (!one || PyList_Append(list, one) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return list;
+}
+
+/* Classes that the folder's config.json names otherwise. */
+static PyObject *former_classes(const brim_model *m) {
+  PyObject *list = PyList_New(0);
+  const char *name;
+  for (int32_t i = 0; list && (name = brim_model_former_class(m, i)) != NULL; i++) {
+    PyObject *one = PyUnicode_FromString(name);
+    if (!one || PyList_Append(list, one) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return list;
+}
+
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  return Py_BuildValue("{sssssisisisisssNsssz}", "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m),
+  return Py_BuildValue("{sNsNsNsssssisisisisssNsssz}", "unused",
+                       names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
+                       names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m),
+                       "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m),
                        "max_length", (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
                        (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
                        core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "kernels",
