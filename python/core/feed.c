@@ -95,24 +95,38 @@ static PyObject *shares_of(PyObject *weights, Py_ssize_t count) {
   return shares;
 }
 
-/* feed(runtime, tokenizer, paths, weights, labels, options): keeps labels and options, which the feed points into. */
+/* The conditions of rows, in memory that an object holds; their texts are the list's. */
+static PyObject *hold_conditions(PyObject *list, brim_source_options *source) {
+  brim_where *where = core_conditions(list, &source->where_count);
+  PyObject *held = PyErr_Occurred() ? NULL
+                                    : PyBytes_FromStringAndSize((const char *)where,
+                                                                (Py_ssize_t)source->where_count * (Py_ssize_t)sizeof *where);
+  PyMem_Free(where);
+  source->where = held ? (const brim_where *)(const void *)PyBytes_AsString(held) : NULL;
+  return held;
+}
+
+/* feed(runtime, tokenizer, paths, weights, labels, options, where): keeps labels, options and conditions, which the feed points
+ * into. */
 PyObject *core_feed_make(PyObject *module, PyObject *args) {
-  PyObject *runtime, *tokenizer, *paths, *weights, *labels, *options;
+  PyObject *runtime, *tokenizer, *paths, *weights, *labels, *options, *where;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO", &runtime, &tokenizer, &paths, &weights, &labels, &options))
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &paths, &weights, &labels, &options, &where))
     return NULL;
   core_state *state = core_of(module);
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
   j.tokenizer = j.runtime ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
   if (!j.tokenizer || !feed_options(state, options, labels, &j.options))
     return NULL;
-  j.paths = core_strings(paths, &j.path_count);
+  PyObject *conditions = hold_conditions(where, &j.options.source);
+  j.paths = conditions ? core_strings(paths, &j.path_count) : NULL;
   PyObject *shares = j.paths && weights != Py_None ? shares_of(weights, j.path_count) : Py_NewRef(Py_None);
   j.options.weights = shares && shares != Py_None ? (const double *)(const void *)PyBytes_AsString(shares) : NULL;
   int status = j.paths && !PyErr_Occurred() ? core_run(state, j.runtime, open_work, &j) : -1;
   PyMem_Free(j.paths);
-  PyObject *held = status == BRIM_OK ? PyTuple_Pack(4, runtime, labels, options, shares) : NULL;
+  PyObject *held = status == BRIM_OK ? PyTuple_Pack(6, runtime, labels, options, shares, where, conditions) : NULL;
   Py_XDECREF(shares);
+  Py_XDECREF(conditions);
   core_feed *self = held ? core_new(state, module, CORE_FEED, held, tokenizer, NULL) : NULL;
   Py_XDECREF(held);
   if (!self) {
