@@ -12,6 +12,7 @@ from .dataset import Dataset
 from .errors import MismatchError
 from .judged import Evaluation, add_texts
 from .labels import Labels, _labels, natural
+from .notes import log
 from .prediction import How, Prediction
 from .tokenizer import Tokenizer, _tokenizer
 
@@ -256,6 +257,8 @@ class Model:
 
 
 def _data_or_file(data, file):
+    if isinstance(data, str) and " " not in data and _rows.plain_name(data).endswith(_rows.DATA_SUFFIXES):
+        log.warning("%r is taken as a text, as every str is: the file of that name is pathlib.Path(%r), or file=", data[:200], data[:200])
     if (data is None) == (file is None):
         raise TypeError("give rows, or file=, and not both")
     if file is None:

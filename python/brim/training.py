@@ -206,7 +206,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     more = {name: options.pop(name, None) for name in _options.HERE}
     share = _share(eval, more["validation_split"])
-    eval = None if share else eval
+    eval = eval if share is None else None
     told = Told(more, on_event, output, options.get("swa_start"))
     folds = _folds_asked(folds, more, share, stratify, fold_seed)
     if ways is None:
@@ -255,7 +255,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     known = model.labels if isinstance(model, Model) else labels
     named = _named(eval, train)
     if streamed.pop("stream", False) or isinstance(train, Stream):
-        if folds is not None or share or ways is not None:
+        if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
         dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime)
         known_by = opened.labels
@@ -274,7 +274,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
     evals = [(name, rows(data, model.labels, name=name)) for name, data in named]
-    if share:
+    if share is not None:
         train_rows = _rows_to_train(train)
         dataset, held = dataset._hold_out(share, fold_seed)
         _notes.log.info("%s of %s rows are held out for evaluation", f"{len(held):,}", f"{len(dataset) + len(held):,}")
@@ -341,7 +341,7 @@ def _folds_asked(folds, more, share, stratify, fold_seed):
     folds = 0 if folds is None and column is not None else folds
     if folds is None and more["test"] is not None:
         raise UsageError("test is for folds; model.predict labels rows with one model")
-    if folds is not None and share:
+    if folds is not None and share is not None:
         raise UsageError("folds hold out every row once: leave out the share for evaluation")
     if folds is not None and (more["compute_metrics"] or more["profile"]):
         raise UsageError("compute_metrics and profile are for one run: leave them out with folds")

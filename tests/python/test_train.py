@@ -269,7 +269,7 @@ class Models(unittest.TestCase):
         texts = [line.split(",")[0] for line in TEST.read_text().splitlines()[1:]]
         out = self.model.predict(texts)
         self.assertEqual(len(out), len(texts))
-        self.assertTrue(all(abs(sum(p.scores) - 1) < 1e-9 and p.label in ("0", "1") for p in out))
+        self.assertTrue(all(abs(sum(p.scores.values()) - 1) < 1e-9 and p.label in (0, 1) for p in out))
         again = self.model.logits(texts, batching="sequential", padding="longest", batch_size=3).tolist()
         for a, b in zip(self.model.logits(texts).tolist(), again):
             self.assertLess(max(abs(x - y) for x, y in zip(a, b)), 1e-5)
