@@ -104,6 +104,15 @@ static int run_trajectory(cli_call *cli) {
   return with_batch(cli, trajectory);
 }
 
+static int run_losses(cli_call *cli) {
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  const int status = brim_inspect_losses(cli->runtime, cli->arguments.operands[0], &out, &cli->error);
+  const int written = out.length > 0 ? cli_write(cli, NULL, &out) : BRIM_OK;
+  brim_text_free(&out);
+  return status ? status : written;
+}
+
 static int list_program(cli_call *cli, brim_model *model, brim_text *out) {
   const cli_values *v = cli->values;
   const int32_t longest = brim_model_max_length(model) < 128 ? brim_model_max_length(model) : 128;
@@ -169,4 +178,24 @@ const cli_command cli_inspect_trajectory = {
     .example =
         "brim inspect trajectory --model MiniLM --batch batch.json --hyperparameters trajectory.json -o weights.safetensors",
     .run = run_trajectory,
+};
+
+static const cli_option losses_options[] = {ROWS(cli_general_options), {0}};
+
+const cli_command cli_inspect_losses = {
+    .name = "inspect losses",
+    .summary = "compute losses of vectors and scores that a file lists, with their gradients",
+    .operands = "FILE",
+    .least_operands = 1,
+    .most_operands = 1,
+    .description =
+        "The file is a JSON list: {\"loss\": NAME, \"options\": {..}, \"columns\": [[vector of row 0, ..], ..]} with \"labels\" "
+        "and "
+        "\"texts\" where the loss needs them, or \"logits\", \"labels\" and \"groups\". Prints a line {\"loss\": .., \"grad\": "
+        "..} for "
+        "each. Vectors: in-batch, cosent, cosine, contrastive, triplet, margin-mse, distill-kl, and matryoshka over them. "
+        "Scores: bce, mse, cross-entropy, in-group, list-net, margin-mse.",
+    .options = losses_options,
+    .example = "brim inspect losses losses.json",
+    .run = run_losses,
 };

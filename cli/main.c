@@ -19,6 +19,7 @@ const cli_command *const cli_commands[] = {&cli_train,
                                            &cli_shard,
                                            &cli_doctor,
                                            &cli_inspect_gradients,
+                                           &cli_inspect_losses,
                                            &cli_inspect_model,
                                            &cli_inspect_program,
                                            &cli_inspect_trajectory,
@@ -67,7 +68,8 @@ static const cli_command *find_command(int count, char **words, int *used) {
 
 static int unknown_command(int count, char **words, brim_error *err) {
   if (strcmp(words[0], "inspect") == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "inspect what? `brim inspect model`, `program`, `gradients` or `trajectory`%s%s",
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "inspect what? `brim inspect model`, `program`, `gradients`, `trajectory` or `losses`%s%s",
                           count > 1 ? ", not " : "", count > 1 ? words[1] : "");
   const char *names[32];
   int known = 0;

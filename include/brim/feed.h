@@ -62,8 +62,9 @@ typedef struct brim_feed_ledger {
  * so ranks may take different numbers of parts, but they take the same number of steps, and know it from the counts. An epoch of
  * n rows has ceil(n / batch_size) steps: only the last is short, and in it a rank may have an empty batch; no row is repeated.
  * With drop_last or BRIM_TAIL_DROP it has floor(n / batch_size), and each rank's ledger counts what it left out, together fewer
- * than batch_size rows. batch->step_rows and batch->places are those of the whole step, as without slices. Pipes cannot be
- * sliced; with `repeat` each source needs a row for every rank. */
+ * than batch_size rows. batch->step_rows and batch->places are those of the whole step, as without slices; batch->divisor, with
+ * labels of words, counts this rank's words alone: the sum over ranks is the step's, and a run takes it. Pipes cannot be sliced;
+ * with `repeat` each source needs a row for every rank. */
 typedef struct brim_feed brim_feed;
 BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                             const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;

@@ -262,6 +262,11 @@ BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, co
 BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, const brim_dataset *batch,
                                      const char *hyperparameters, brim_padding padding, const char *output, brim_event_fn event,
                                      void *event_context, brim_error *err) BRIM_CHECK;
+/* inspect: losses of vectors and scores that a file lists, [{"loss", "options", "columns": [[vector of row 0, ..], ..] or
+ * "logits", "labels"?, "groups"?, "texts"?}], with their gradients: a line {"loss", "grad"} for each. A loss that brim does not
+ * know is
+ * {"unknown": its name}, and BRIM_E_UNSUPPORTED when all lines are written. */
+BRIM_API int brim_inspect_losses(brim_runtime *runtime, const char *path, brim_text *out, brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

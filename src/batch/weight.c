@@ -56,9 +56,14 @@ void brim_class_counter_add(brim_class_counter *counter, const brim_dataset *dat
   }
 }
 
-double brim_class_counter_divisor(const brim_class_counter *counter) {
+double brim_class_counter_sum(const brim_class_counter *counter) {
   double sum = (double)counter->all;
   for (int32_t c = 0; counter->counts && c < counter->classes; c++)
     sum += counter->weights[c] * (double)counter->counts[c];
+  return sum;
+}
+
+double brim_class_counter_divisor(const brim_class_counter *counter) {
+  const double sum = brim_class_counter_sum(counter);
   return sum > 0.0 ? sum : 1.0;
 }

@@ -25,9 +25,6 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
                           (int)world - 1);
   if (o->source.need_label && !o->labels)
     return brim_error_set(err, BRIM_E_USAGE, "a feed with labels needs their mapping beforehand: give labels");
-  if (o->source.words && o->source.need_label && o->rank_slices)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED,
-                          "with rank_slices no rank knows the labelled words of a whole step: leave out rank_slices");
   if (o->repeat && o->epochs)
     return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
   if (o->rank_slices && o->plan.batch_size == 0)
@@ -257,7 +254,7 @@ static void enter_window(brim_feed *feed, brim_window *w) {
 
 /* Otherwise the loss divides by the rows. */
 static bool is_weighed(const brim_feed *feed) {
-  return feed->counter.weights || feed->window->dataset->token_labels;
+  return feed->counter.weights || (feed->options.source.words && feed->options.source.need_label);
 }
 
 /* Puts the rows of a part at their places in the step. */
@@ -541,6 +538,10 @@ static int find_epoch_end(brim_feed *feed, bool *over, brim_error *err) {
     BRIM_TRY(next_window(feed, err));
   }
   return BRIM_OK;
+}
+
+double brim_feed_weight(const brim_feed *feed) {
+  return is_weighed(feed) ? brim_class_counter_sum(&feed->counter) : 0;
 }
 
 int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {

@@ -9,9 +9,12 @@ int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) BRIM_CHEC
  * read to its end. The same wherever the run was interrupted. */
 double brim_feed_share(const brim_feed *feed);
 /* From the next step on batch->divisor is the sum of class_weights[label] over the rows or labelled tokens of the whole step, of
- * all ranks (1 where it is 0); NULL: it is 0 again, but of labels of tokens their number. Of a classification, without
- * rank_slices, else BRIM_E_USAGE. [labels->count], borrowed until it is changed or the feed is closed. Between two steps only. */
+ * all ranks (1 where it is 0); NULL: it is 0 again, but of labels of tokens their number. With rank_slices it is of this rank's
+ * share of the step. Of a classification, else BRIM_E_USAGE. [labels->count], borrowed until it is changed or the feed is closed.
+ * Between two steps only. */
 int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) BRIM_CHECK;
+/* That sum, or number, of the step that is under way, which may be 0; 0 too where the loss divides by the rows. */
+double brim_feed_weight(const brim_feed *feed);
 /* As the feed has them: what was left open is filled in. */
 const brim_feed_options *brim_feed_how(const brim_feed *feed);
 

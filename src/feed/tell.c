@@ -50,10 +50,6 @@ int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *er
       (!o->source.need_label || !o->labels || !(brim_task_has_classes(o->labels->task) || brim_task_has_tokens(o->labels->task))))
     return brim_error_set(err, BRIM_E_USAGE,
                           "the feed has no classes that could have weights: give need_label and labels of a classification");
-  if (class_weights && feed->slices.world > 1)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "with rank_slices no rank knows the classes of a whole step: leave out rank_slices, or "
-                          "the weights");
   return brim_class_counter_weigh(&feed->counter, feed->runtime, class_weights, o->labels ? o->labels->count : 0, err);
 }
 

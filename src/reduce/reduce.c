@@ -2,6 +2,7 @@
 #include "reduce/reduce.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -24,6 +25,7 @@ struct brim_reduce {
   brim_device_ranks devices;   /* instead: the ranks' devices */
   brim_reduced result;
   int32_t asked[BRIM_MOST_QUEUED], asked_count; /* the slices of pieces without a loss so far; < 0: none, or several */
+  bool known;                                   /* the loss is that of the whole step */
   bool joined;                                  /* the last piece has several slices, whose losses are the model's */
 };
 
@@ -87,6 +89,34 @@ void brim_reduce_close(brim_reduce *r) {
   brim_release(r->how.runtime, r);
 }
 
+/* ---- what comes first ------------------------------------------------------------------------------------- */
+
+static double began(const brim_reduce *r, const char *name) {
+  brim_profile_begin(r->how.profile, BRIM_WORK_RANKS, name);
+  return brim_seconds_now();
+}
+
+static void ended(const brim_reduce *r, double since, double *seconds) {
+  *seconds += brim_seconds_now() - since;
+  brim_profile_end(r->how.profile, 0);
+}
+
+int brim_reduce_sum(brim_reduce *r, int status, double *values, int32_t count, brim_error *err) {
+  const brim_group *group = r->how.group;
+  double shared[2 + BRIM_REDUCE_MOST_SUMS] = {status && status != BRIM_E_CANCELLED, status == BRIM_E_CANCELLED};
+  brim_error ignored;
+  if (group->world_size <= 1)
+    return status;
+  memcpy(shared + 2, values, (size_t)count * sizeof *values);
+  const double since = began(r, "sums before the step");
+  const int summed = group->sum_double(group->context, shared, 2 + count, status ? &ignored : err);
+  ended(r, since, &r->result.waited);
+  if (summed)
+    return status ? status : summed;
+  memcpy(values, shared + 2, (size_t)count * sizeof *values);
+  return brim_group_decide(status, shared[0], shared[1], err);
+}
+
 /* ---- parts ------------------------------------------------------------------------------------------------ */
 
 void brim_reduce_begin(brim_reduce *r) {
@@ -95,7 +125,7 @@ void brim_reduce_begin(brim_reduce *r) {
     brim_slice_sums_begin(r->tree);
   r->result = (brim_reduced){0};
   r->asked_count = 0;
-  r->joined = false;
+  r->joined = r->known = false;
 }
 
 /* Those of the forward that was queued last. */
@@ -112,8 +142,9 @@ static int next_slices(brim_reduce *r, const brim_batch *part, int32_t first, br
   if (!r->tree->joins)
     BRIM_TRY(brim_slice_sums_cut(r->tree, part, first, piece, err));
   brim_slice_sums_next(r->tree, piece->slices[0]);
-  r->joined = piece->slices[0] != piece->slices[piece->count - 1];
-  *slice = r->joined ? -1 : piece->slices[0];
+  const bool several = piece->slices[0] != piece->slices[piece->count - 1];
+  r->joined = several && !r->how.host_losses;
+  *slice = several ? -1 : piece->slices[0];
   return BRIM_OK;
 }
 
@@ -128,7 +159,8 @@ int brim_reduce_part(brim_reduce *r, const brim_batch *part, bool last, int32_t 
     BRIM_TRY(next_slices(r, part, *first, piece, &slice, err));
     brim_overlapped_sum_early(&r->overlap);
   }
-  r->asked[r->asked_count++] = slice;
+  if (!r->how.host_losses)
+    r->asked[r->asked_count++] = slice;
   *first += piece->count;
   return BRIM_OK;
 }
@@ -142,21 +174,22 @@ void brim_reduce_losses(brim_reduce *r, const double *losses, int32_t count) {
   r->asked_count = 0;
 }
 
+void brim_reduce_loss(brim_reduce *r, int32_t slice, double loss) {
+  r->result.loss += loss;
+  if (slice >= 0)
+    brim_slice_sums_note(r->tree, slice, loss);
+}
+
+void brim_reduce_loss_of_all(brim_reduce *r, double loss) {
+  r->result.loss = loss;
+  r->known = true;
+}
+
 bool brim_reduce_needs_losses(const brim_reduce *r) {
   return r->tree || r->how.group->world_size > 1;
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------------- */
-
-static double began(const brim_reduce *r, const char *name) {
-  brim_profile_begin(r->how.profile, BRIM_WORK_RANKS, name);
-  return brim_seconds_now();
-}
-
-static void ended(const brim_reduce *r, double since, double *seconds) {
-  *seconds += brim_seconds_now() - since;
-  brim_profile_end(r->how.profile, 0);
-}
 
 /* What is left of the sum that backward has begun. Also where this rank has failed, since the others wait for its share. */
 static int join(brim_reduce *r, int status, brim_error *err) {
@@ -181,7 +214,8 @@ static int decide(brim_reduce *r, int status, brim_error *err) {
   ended(r, since, &r->result.waited);
   if (summed)
     return status ? status : summed;
-  r->result.loss = shared[0];
+  if (!r->known)
+    r->result.loss = shared[0];
   r->result.cancel = shared[3] > 0.0;
   return brim_group_decide(status, shared[1], shared[2], err);
 }

@@ -1,6 +1,6 @@
 /* reduce.h: the way from the gradients that ranks compute to the weights that all of them have after a step.
  *
- *   begin -> (part -> forward, backward -> losses)* -> finish -> update -> gather
+ *   begin -> sum -> (part -> forward, backward -> losses)* -> finish -> update -> gather
  *
  * Every rank makes the same calls but for those of its parts. How gradients are added up is hidden here: a process alone,
  * messages while backward runs, memory that ranks share (each updates its shard), or the ranks' devices. With plan->slices the
@@ -21,6 +21,7 @@ typedef struct brim_reduce_how {
   const brim_group *group;
   const brim_plan_options *plan; /* of training: its slices, and what cuts them */
   brim_profile *profile;         /* or NULL */
+  bool host_losses;              /* pieces have no losses of the model's */
 } brim_reduce_how;
 
 /* Bytes beside those of the model; `cut`: of steps that a limit of memory cuts into smaller parts. */
@@ -34,6 +35,11 @@ void brim_reduce_close(brim_reduce *reduce);
 
 /* A step begins, on all ranks after the last one is over on all. */
 void brim_reduce_begin(brim_reduce *reduce);
+/* What a step must know before its first forward, such as the divisor of its loss: each of `values` [count] becomes its sum over
+ * the ranks. A step may do without it, on all ranks. All meet here, whatever their status is, and get one decision, as in
+ * brim_reduce_finish. */
+enum { BRIM_REDUCE_MOST_SUMS = 8 };
+int brim_reduce_sum(brim_reduce *reduce, int status, double *values, int32_t count, brim_error *err) BRIM_CHECK;
 /* Before a forward: *piece are the rows of the part from row *first on that are computed at once, borrowed from it until the next
  * call, and *first moves past them. `last`: this rank has no further part in this step, so that its backward completes the
  * gradient. */
@@ -41,6 +47,10 @@ int brim_reduce_part(brim_reduce *reduce, const brim_batch *part, bool last, int
                      brim_error *err) BRIM_CHECK;
 /* The losses of pieces since the last call, in their order: shares of the step's mean loss. */
 void brim_reduce_losses(brim_reduce *reduce, const double *losses, int32_t count);
+/* Instead, with how->host_losses: the share of one slice of a piece (slice < 0: of the piece, which has none); or the loss of the
+ * whole step, where every rank has it. */
+void brim_reduce_loss(brim_reduce *reduce, int32_t slice, double loss);
+void brim_reduce_loss_of_all(brim_reduce *reduce, double loss);
 /* Whether brim_reduce_finish decides by the losses, so that it needs all of them; else they may be asked for after the update. */
 bool brim_reduce_needs_losses(const brim_reduce *reduce);
 /* All ranks meet here, whatever their status is, and get one decision: BRIM_OK, or a failure or cancellation of one of them.

@@ -66,6 +66,14 @@ static bool outlook_done(const brim_outlook *outlook, const brim_train_options *
   return options->epochs - (double)outlook->epochs <= 0.0;
 }
 
+static void widen_step(brim_outlook *out, const brim_plan *plan) {
+  brim_planned part;
+  for (uint64_t i = 0; i < brim_plan_parts(plan); i++) {
+    brim_plan_part(plan, 0, i, &part);
+    out->step_rows = part.step_rows > out->step_rows ? part.step_rows : out->step_rows;
+  }
+}
+
 static int outlook_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
                          brim_outlook *out, brim_plan **first, brim_error *err) {
   brim_plan *plan;
@@ -73,6 +81,7 @@ static int outlook_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t
   BRIM_TRY(brim_plan_new(runtime, lengths, rows, &options->plan, out->epochs, &plan, err));
   uint64_t steps = brim_plan_steps(plan);
   brim_limits_widen(&out->limits, plan, options->group.world_size, lengths);
+  widen_step(out, plan);
   if (first && out->epochs == 0)
     *first = plan;
   else

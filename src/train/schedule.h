@@ -9,6 +9,7 @@
 enum { BRIM_OUTLOOK_STEPS = 1000, BRIM_OUTLOOK_EPOCHS = 4 };
 typedef struct brim_outlook {
   uint64_t total_steps, epochs; /* epochs: that were planned */
+  uint64_t step_rows;           /* of the largest step, over all ranks */
   bool open;                    /* later epochs may have larger parts */
   brim_model_limits limits;     /* of the largest parts of any rank */
 } brim_outlook;

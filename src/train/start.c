@@ -214,7 +214,8 @@ static brim_reduce_how reduce_how(const brim_trainer *t) {
                            .model = t->model,
                            .group = &t->options.group,
                            .plan = &t->options.plan,
-                           .profile = t->options.profile};
+                           .profile = t->options.profile,
+                           .host_losses = t->host_loss.target->scope != BRIM_LOSS_ON_DEVICE};
 }
 
 /* What does not depend on how much is computed at once: results and sorting of the largest evaluation set, the plan of an epoch,
@@ -235,6 +236,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   if (!task->one_class || t->options.own_metrics)
     bytes += most * outputs * sizeof(float);
   bytes += brim_reduce_memory(&how, cut);
+  bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows);
   if (t->options.swa_start > 0.0 || start_holds_best(t))
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;
@@ -375,6 +377,7 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 /* Everything of this rank alone: nothing is written, and no other rank asked. */
 static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, eval_count, err));
+  brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model);
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
@@ -438,6 +441,7 @@ int brim_trainer_open_epoch(brim_trainer *t, brim_error *err) {
 }
 
 void brim_trainer_close(brim_trainer *t) {
+  brim_host_loss_free(&t->host_loss);
   for (int i = 0; i < t->eval_count; i++)
     brim_plan_free(t->evals[i].plan);
   brim_release(t->runtime, t->evals);

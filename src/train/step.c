@@ -56,19 +56,27 @@ static int step_answers(brim_trainer *t, step_sums *sums, brim_error *err) {
   return BRIM_OK;
 }
 
+static brim_pass step_pass(const brim_trainer *t) {
+  return (brim_pass){.training = true,
+                     .dropout = true,
+                     .seed = t->options.seed,
+                     .optimizer_step = t->state.step + 1,
+                     .class_weights = t->class_weights,
+                     .label_smoothing = t->options.label_smoothing,
+                     .loss_scale = brim_loss_scale(t)};
+}
+
+static step_piece piece_of(const brim_batch *batch) {
+  step_piece piece = {.rows = batch->count};
+  for (int32_t i = 0; i < batch->count && i < NAMED; i++)
+    piece.named[i] = batch->rows[i];
+  return piece;
+}
+
 static int step_compute(brim_trainer *t, const brim_batch *piece, step_sums *sums, brim_error *err) {
-  const brim_pass pass = {.training = true,
-                          .dropout = true,
-                          .seed = t->options.seed,
-                          .optimizer_step = t->state.step + 1,
-                          .class_weights = t->class_weights,
-                          .label_smoothing = t->options.label_smoothing,
-                          .loss_scale = brim_loss_scale(t)};
+  const brim_pass pass = step_pass(t);
   BRIM_TRY(brim_model_queue_forward(t->model, piece, &pass, err));
-  step_piece *noted = &sums->pieces[sums->waiting++];
-  *noted = (step_piece){.rows = piece->count};
-  for (int32_t i = 0; i < piece->count && i < NAMED; i++)
-    noted->named[i] = piece->rows[i];
+  sums->pieces[sums->waiting++] = piece_of(piece);
   return brim_model_backward(t->model, piece, &pass, err);
 }
 
@@ -78,25 +86,142 @@ static int step_part(brim_trainer *t, const brim_batch *part, bool last, step_su
     if (brim_model_queue_full(t->model))
       BRIM_TRY(step_answers(t, sums, err));
     BRIM_TRY(brim_reduce_part(t->reduce, part, last, &first, &piece, err));
+    piece.divisor = t->supply.divisor;
     BRIM_TRY(step_compute(t, &piece, sums, err));
   }
   return BRIM_OK;
 }
 
-/* All parts of this rank, queued. The supply counts those of all ranks. */
-static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
-  for (bool last = false; !last;) {
-    const brim_batch *part;
-    brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
-    int status = brim_supply_next(&t->supply, &part, &last, err);
-    brim_profile_end(t->options.profile, 0);
-    BRIM_TRY(status);
-    BRIM_TRY(step_part(t, part, last, sums, err));
-  }
+/* This rank's next part. The supply counts those of all ranks. */
+static int step_next(brim_trainer *t, const brim_batch **part, bool *last, step_sums *sums, brim_error *err) {
+  brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
+  const int status = brim_supply_next(&t->supply, part, last, err);
+  brim_profile_end(t->options.profile, 0);
   sums->rows = t->supply.rows;
   sums->divisor = t->supply.divisor;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
+  return status;
+}
+
+/* All parts of this rank, queued. */
+static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
+  for (bool last = false; !last;) {
+    const brim_batch *part;
+    BRIM_TRY(step_next(t, &part, &last, sums, err));
+    BRIM_TRY(step_part(t, part, last, sums, err));
+  }
   return brim_reduce_needs_losses(t->reduce) ? step_answers(t, sums, err) : BRIM_OK;
+}
+
+/* ---- losses that the host computes ---------------------------------------------------------------------------- */
+
+/* Outputs of a batch, for the host. */
+static int host_forward(brim_trainer *t, const brim_batch *batch, step_sums *sums, brim_error *err) {
+  const brim_pass pass = step_pass(t);
+  const step_piece piece = piece_of(batch);
+  bool finite;
+  BRIM_TRY(brim_model_forward(t->model, batch, &pass, NULL, NULL, err));
+  BRIM_TRY(brim_host_loss_take(&t->host_loss, t->model, batch, &finite, err));
+  note_rows(sums, &piece, !finite);
+  return BRIM_OK;
+}
+
+static int host_backward(brim_trainer *t, const brim_batch *batch, brim_error *err) {
+  const brim_pass pass = step_pass(t);
+  BRIM_TRY(brim_host_loss_seed(&t->host_loss, t->model, batch, pass.loss_scale > 0 ? pass.loss_scale : 1, err));
+  return brim_model_backward(t->model, batch, &pass, err);
+}
+
+static bool has_one_slice(const brim_batch *batch) {
+  return !batch->slices || batch->count == 0 || batch->slices[0] == batch->slices[batch->count - 1];
+}
+
+/* Rows from `first` on that are of one slice. */
+static int32_t slice_end(const brim_batch *batch, int32_t first) {
+  int32_t end = first + 1;
+  while (end < batch->count && (!batch->slices || batch->slices[end] == batch->slices[first]))
+    end++;
+  return end;
+}
+
+/* The losses of a piece's slices, each for itself. */
+static int host_losses(brim_trainer *t, const brim_batch *piece, brim_error *err) {
+  for (int32_t first = 0, end; first < piece->count; first = end) {
+    double loss;
+    end = slice_end(piece, first);
+    BRIM_TRY(brim_host_loss_of_rows(&t->host_loss, piece, first, end - first, t->supply.divisor, &loss, err));
+    brim_reduce_loss(t->reduce, piece->slices ? piece->slices[first] : -1, loss);
+  }
+  return BRIM_OK;
+}
+
+/* Each part has its own loss. */
+static int step_parts_on_host(brim_trainer *t, step_sums *sums, brim_error *err) {
+  for (bool last = false; !last;) {
+    const brim_batch *part;
+    BRIM_TRY(step_next(t, &part, &last, sums, err));
+    BRIM_TRY(brim_host_loss_begin(&t->host_loss, sums->rows, err));
+    for (int32_t first = 0; first < part->count;) {
+      brim_batch piece;
+      BRIM_TRY(brim_reduce_part(t->reduce, part, last, &first, &piece, err));
+      BRIM_TRY(host_forward(t, &piece, sums, err));
+      BRIM_TRY(host_losses(t, &piece, err));
+      BRIM_TRY(host_backward(t, &piece, err));
+    }
+  }
+  return BRIM_OK;
+}
+
+/* The outputs of all parts of this rank, which are kept. */
+static int step_outputs(brim_trainer *t, step_sums *sums, brim_error *err) {
+  bool begun = false;
+  for (bool last = false; !last;) {
+    const brim_batch *part;
+    BRIM_TRY(step_next(t, &part, &last, sums, err));
+    if (!begun)
+      BRIM_TRY(brim_host_loss_begin(&t->host_loss, sums->rows, err));
+    begun = true;
+    if (part->count == 0)
+      continue;
+    BRIM_TRY(brim_host_loss_keep(&t->host_loss, part, &part, err));
+    brim_batch whole = *part;
+    whole.slices = NULL; /* their outputs are the same at once and one by one */
+    BRIM_TRY(host_forward(t, &whole, sums, err));
+  }
+  return BRIM_OK;
+}
+
+/* Dropout is keyed by place, so that a second forward is the first. */
+static int step_part_again(brim_trainer *t, const brim_batch *part, bool last, bool done, brim_error *err) {
+  const brim_pass pass = step_pass(t);
+  for (int32_t first = 0; first < part->count;) {
+    brim_batch piece;
+    BRIM_TRY(brim_reduce_part(t->reduce, part, last, &first, &piece, err));
+    if (!done)
+      BRIM_TRY(brim_model_forward(t->model, &piece, &pass, NULL, NULL, err));
+    BRIM_TRY(host_backward(t, &piece, err));
+  }
+  return BRIM_OK;
+}
+
+/* One loss over the texts of all parts and all ranks: forward of all, the loss, on every rank alike, and each part again with its
+ * rows of the gradient. Where a rank has one part, its forward is the last one, and is not computed again. */
+static int step_whole(brim_trainer *t, step_sums *sums, brim_error *err) {
+  brim_host_loss *h = &t->host_loss;
+  double loss;
+  BRIM_TRY(brim_group_agree(&t->options.group, step_outputs(t, sums, err), err));
+  BRIM_TRY(brim_host_loss_share(h, &t->options.group, err));
+  BRIM_TRY(brim_host_loss_of_step(h, sums->divisor, &loss, err));
+  brim_reduce_loss_of_all(t->reduce, loss);
+  const bool done = h->kept_count == 1 && has_one_slice(&h->kept[0]);
+  for (int32_t i = 0; i < h->kept_count; i++)
+    BRIM_TRY(step_part_again(t, &h->kept[i], i + 1 == h->kept_count, done, err));
+  return BRIM_OK;
+}
+
+static int step_compute_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
+  const brim_loss_scope scope = t->host_loss.target->scope;
+  return (scope == BRIM_LOSS_OF_STEP ? step_whole : scope == BRIM_LOSS_OF_PART ? step_parts_on_host : step_parts)(t, sums, err);
 }
 
 /* Names the part at fault when it is known; otherwise the rows of the step on this rank. */
@@ -180,7 +305,7 @@ static double step_rate(const brim_trainer *t) {
 static int step_compute_all(brim_trainer *t, step_sums *sums, double lr, brim_error *err) {
   const double begun = brim_seconds_now();
   brim_reduce_begin(t->reduce);
-  int status = step_parts(t, sums, err);
+  int status = step_compute_parts(t, sums, err);
   t->times.compute += brim_seconds_now() - begun;
   status = brim_reduce_finish(t->reduce, status, err);
   if (!status)

@@ -195,6 +195,22 @@ int brim_supply_next(brim_supply *s, const brim_batch **part, bool *last, brim_e
   return s->feed ? next_of_feed(s, part, last, err) : next_of_plan(s, part, last, err);
 }
 
+/* Feeds whose ranks read their own rows. */
+static bool has_readers(const brim_supply *s) {
+  return s->feed && brim_feed_how(s->feed)->rank_slices && s->options->group.world_size > 1;
+}
+
+int brim_supply_sum(brim_supply *s, brim_reduce *reduce, int status, brim_error *err) {
+  if (!has_readers(s))
+    return status;
+  double sums[] = {brim_feed_weight(s->feed), (double)s->tokens, (double)s->slots};
+  BRIM_TRY(brim_reduce_sum(reduce, status, sums, sizeof sums / sizeof *sums, err));
+  if (sums[0] > 0.0)
+    s->divisor = sums[0];
+  s->tokens = (uint64_t)sums[1], s->slots = (uint64_t)sums[2];
+  return BRIM_OK;
+}
+
 int brim_supply_step_done(brim_supply *s, brim_error *err) {
   s->open = false;
   if (!s->feed)
@@ -214,12 +230,8 @@ size_t brim_supply_row_text(const brim_supply *s, uint64_t row, char *text, size
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------ */
 
-static bool has_slices(const brim_supply *s) {
-  return s->feed && brim_feed_how(s->feed)->rank_slices && s->options->group.world_size > 1;
-}
-
 int brim_supply_gather(brim_supply *s, brim_error *err) {
-  if (!has_slices(s))
+  if (!has_readers(s))
     return BRIM_OK;
   brim_release(s->runtime, s->places);
   return brim_group_gather_texts(&s->options->group, s->runtime, s->place.data, &s->places, err);
@@ -265,7 +277,7 @@ static int restore_feed(brim_supply *s, const char *path, brim_error *err) {
 int brim_supply_restore(brim_supply *s, const char *folder, brim_error *err) {
   if (!s->feed)
     return BRIM_OK;
-  char *path = feed_path(s, folder, has_slices(s) ? s->options->group.rank : 0);
+  char *path = feed_path(s, folder, has_readers(s) ? s->options->group.rank : 0);
   if (path && !brim_path_exists(path)) { /* fewer ranks wrote it: rank 0's place says that, and is refused */
     brim_release(s->runtime, path);
     path = feed_path(s, folder, 0);

@@ -2,6 +2,7 @@
 #ifndef BRIM_TRAIN_SUPPLY_H
 #define BRIM_TRAIN_SUPPLY_H
 #include "batch/weight.h"
+#include "reduce/reduce.h"
 #include "train/schedule.h"
 
 typedef struct brim_supply {
@@ -40,6 +41,9 @@ void brim_supply_close(brim_supply *supply);
 /* This rank's next part of the step, borrowed until the next call; it may be empty. *last: the step has no further part. BRIM_END
  * when a feed has no further step. */
 int brim_supply_next(brim_supply *supply, const brim_batch **part, bool *last, brim_error *err) BRIM_CHECK;
+/* Every rank calls it, with its status, after the first brim_supply_next of a step. Ranks that read their own rows know their own
+ * shares of the step: now the counts and the divisor are of all. One decision for all ranks. */
+int brim_supply_sum(brim_supply *supply, brim_reduce *reduce, int status, brim_error *err) BRIM_CHECK;
 /* The step counts: notes where the supply stands after it. */
 int brim_supply_step_done(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Is the epoch over after `epoch_step` steps of it, and (a feed that is not endless) is all of it? */

@@ -4,6 +4,7 @@
 #include "reduce/reduce.h"
 #include "task/task.h"
 #include "train/checkpoint.h"
+#include "train/host_loss.h"
 #include "train/memory.h"
 #include "train/schedule.h"
 #include "train/supply.h"
@@ -45,7 +46,8 @@ typedef struct brim_trainer {
   uint64_t saved_step;   /* of the newest checkpoint; NO_STEP: none */
   brim_resumed resumed;
 
-  brim_reduce *reduce; /* from the ranks' gradients to every rank's weights */
+  brim_reduce *reduce;      /* from the ranks' gradients to every rank's weights */
+  brim_host_loss host_loss; /* where the target's loss is not the device's */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
   brim_outcome *outcomes;      /* instead of logits: classification; with own metrics besides */

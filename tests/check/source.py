@@ -21,12 +21,13 @@ MAY_INCLUDE = {
     "feed": {"base", "task", "text", "data", "batch"},
     "ops": {"base", "task"},
     "model": {"base", "task", "text", "data", "batch", "ops"},
+    "target": {"base", "task", "text", "data", "batch", "ops", "model"},
     "dist": {"base"},
     "reduce": {"base", "task", "text", "data", "batch", "ops", "model", "dist"},
-    "train": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "reduce"},
-    "study": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "reduce", "train"},
+    "train": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "target", "dist", "reduce"},
+    "study": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "target", "dist", "reduce", "train"},
     "report": {"base"},
-    "views": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "reduce", "train", "study", "report"},
+    "views": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "target", "dist", "reduce", "train", "study", "report"},
 }
 # Rooms of src/model, from left to right: the program, its kinds, families and passes; what runs it; files that hold models.
 ROOMS = {"model/run": set(), "model/files": {"model/run"}}

@@ -12,7 +12,7 @@ enum { FILES = 3, ROWS = 19, STEPS = 17 };
 
 static const char *model_folder, *shards;
 static const char *const names[] = {"a", "b", "c"};
-static brim_labels labels;
+static brim_labels labels, word_labels;
 
 static void write_shards(void) {
   shards = scratch_make_folder("shards");
@@ -310,6 +310,97 @@ static void slices_resume(uint64_t stop) {
   case_remove(output);
 }
 
+/* ---- ranks that read their own words ------------------------------------------------------------------------ */
+
+enum { SENTENCES = 12 };
+
+/* A step has all rows, so that any number of readers takes the same ones. They have 1 to 9 words, of which some have no label:
+ * the shares of the divisor differ. */
+static const char *write_words(void) {
+  char text[8192] = "";
+  for (int r = 0, used = 0; r < SENTENCES; r++)
+    for (int words = 1 + r * r * 5 % 9, end = 0; end < 2; end++) {
+      used += sprintf(text + used, "%s", end ? "\"tags\": [" : "{\"tokens\": [");
+      for (int w = 0; w < words; w++)
+        used += end ? sprintf(text + used, "%s\"%s\"", w ? ", " : "", names[(r + w * w) % 3])
+                    : sprintf(text + used, "%s\"%.*s\"", w ? ", " : "", 1 + w % 4, "letters" + (r + w) % 4);
+      used += sprintf(text + used, end ? "]}\n" : "], ");
+    }
+  return scratch_write("words.jsonl", text);
+}
+
+typedef struct word_reader {
+  member member;
+  const char *files, *class_weights;
+  brim_train_result result;
+  brim_error err;
+  float *weights;
+  int64_t size;
+  int status;
+} word_reader;
+
+static void *read_words(void *context) {
+  word_reader *r = context;
+  const char *folder = case_path(tap_source(), "tests/golden/models/bert-tokens");
+  brim_feed_options how = feed_options((int)r->member.rank % 2);
+  brim_train_options o = train_options(NULL);
+  brim_error err;
+  job j = {0};
+  how.rank = r->member.rank, how.rank_slices = true;
+  how.plan.world_size = r->member.meeting->world, how.plan.batch_size = SENTENCES;
+  must(brim_runtime_new(&(brim_runtime_options){.threads = 1}, &j.runtime, &err), &err);
+  must(brim_tokenizer_load(j.runtime, scratch_file("vocab.txt"), &j.tokenizer, &err), &err);
+  must(brim_model_load(j.runtime, folder, &(brim_model_options){.labels = &word_labels, .seed = 1}, &j.model, &err), &err);
+  how.labels = brim_model_labels(j.model);
+  must(brim_feed_open(j.runtime, &r->files, 1, j.tokenizer, &how, &j.feed, &err), &err);
+  o.group = meeting_group(&r->member);
+  o.class_weights = r->class_weights;
+  o.max_steps = 5;
+  r->status = brim_train_feed(j.runtime, j.model, NULL, j.feed, NULL, 0, &o, &r->result, &r->err);
+  r->size = brim_model_flat_size(j.model);
+  r->weights = malloc((size_t)r->size * sizeof(float));
+  memcpy(r->weights, brim_model_values(j.model), (size_t)r->size * sizeof(float));
+  close_job(&j);
+  return NULL;
+}
+
+static void run_words(int32_t world, const char *files, const char *class_weights, word_reader *readers) {
+  meeting all = {.world = world};
+  pthread_t threads[MOST_RANKS];
+  pthread_barrier_init(&all.barrier, NULL, (unsigned)world);
+  for (int32_t r = 0; r < world; r++) {
+    readers[r] = (word_reader){.member = {&all, r}, .files = files, .class_weights = class_weights};
+    if (pthread_create(&threads[r], NULL, read_words, &readers[r]))
+      abort();
+  }
+  for (int32_t r = 0; r < world; r++)
+    pthread_join(threads[r], NULL);
+  pthread_barrier_destroy(&all.barrier);
+}
+
+/* No rank knows the labelled words of a whole step, nor their classes: they are summed before its first forward. */
+static void readers_of_words(const char *files, const char *class_weights) {
+  word_reader one, readers[MOST_RANKS];
+  run_words(1, files, class_weights, &one);
+  ok(one.status == BRIM_OK && one.result.steps == 5, "words%s: one reader %s", class_weights ? " of classes with weights" : "",
+     one.err.message);
+  for (int32_t world = 2; world <= 3; world++) {
+    run_words(world, files, class_weights, readers);
+    const double apart = case_distance(readers[0].weights, one.weights, one.size);
+    bool same = true, counted = true;
+    for (int32_t r = 0; r < world; r++) {
+      same = same && readers[r].status == BRIM_OK && memcmp(readers[r].weights, readers[0].weights, (size_t)one.size * 4) == 0;
+      counted = counted && readers[r].result.tokens == one.result.tokens && readers[r].result.rows == one.result.rows;
+    }
+    ok(same && apart < 1e-5, "%d readers train what one does (%.1e apart) %s", (int)world, apart, readers[0].err.message);
+    ok(counted && fabs(readers[0].result.loss - one.result.loss) < 1e-6 * one.result.loss,
+       "with its loss: %.9f, %.9f, and tokens", readers[0].result.loss, one.result.loss);
+    for (int32_t r = 0; r < world; r++)
+      free(readers[r].weights);
+  }
+  free(one.weights);
+}
+
 /* ---- ranks that read one order ---------------------------------------------------------------------------- */
 
 typedef struct reader {
@@ -414,6 +505,7 @@ int main(void) {
   }
   brim_error err;
   must(brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 3, &labels, &err), &err);
+  must(brim_labels_make(data_runtime, BRIM_TASK_TOKENS, names, 3, &word_labels, &err), &err);
   write_shards();
   as_from_memory();
   ends_first();
@@ -425,11 +517,14 @@ int main(void) {
   killed(weights, log);
   for (uint64_t stop = 2; stop < STEPS; stop += 5)
     slices_resume(stop);
+  const char *words = write_words();
+  readers_of_words(words, NULL);
+  readers_of_words(words, "a=0.5,c=3");
   agreements();
   mismatches(output);
   free(weights);
   free(log);
-  brim_labels_free(&labels);
+  brim_labels_free(&labels), brim_labels_free(&word_labels);
   brim_runtime_free(data_runtime);
   return tap_done();
 }

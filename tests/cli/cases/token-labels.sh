@@ -122,7 +122,6 @@ echo "--- refused"
 printf '{"tokens":["a"],"tags":["B-UGLY"]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
 printf '{"tokens":["a"],"tags":[12]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
 printf '{"tokens":["a"]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
-$BRIM train -q -m $MODEL --task tokens --train train.jsonl --stream --rank-slices --batch-size 4 --max-steps 1 -o no
 $BRIM train -q -m $MODEL --train train.conll -o no
 $BRIM train -q -m $MODEL --train train.jsonl -o no
 $BRIM train -q -m $MODEL --task tokens --train train.jsonl --max-length 2 -o no

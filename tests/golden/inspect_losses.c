@@ -1,0 +1,81 @@
+/* Losses of vectors and scores, and their gradients, beside those of sentence-transformers in double (tests/golden/tasks/losses):
+ * every entry whose loss brim has. */
+#include "base/json.h"
+#include "brim/train.h"
+#include "model_case.h"
+
+/* Losses of the files that brim leaves out: nobody trains with them by default. */
+static const char *const left_out[] = {"gist",     "angle",    "online-contrastive", "lambda",
+                                       "rank-net", "list-mle", "plist-mle",          "adr-mse"};
+
+static bool is_left_out(const brim_json_value *loss) {
+  for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+    if (brim_json_is_string(loss, left_out[i]))
+      return true;
+  return false;
+}
+
+/* The largest difference of numbers, relative above 1, of two values of one shape; huge where shapes differ. */
+static double apart(const brim_json_value *a, const brim_json_value *b) {
+  double worst = 0;
+  if (!a || !b || (a->kind == BRIM_JSON_ARRAY) != (b->kind == BRIM_JSON_ARRAY))
+    return 1e9;
+  if (a->kind != BRIM_JSON_ARRAY)
+    return fabs(brim_json_number(a) - brim_json_number(b)) / fmax(1, fabs(brim_json_number(b)));
+  if (a->length != b->length)
+    return 1e9;
+  const brim_json_value *y = brim_json_first(b);
+  for (const brim_json_value *x = brim_json_first(a); x; x = brim_json_after(a, x), y = brim_json_after(b, y))
+    worst = fmax(worst, apart(x, y));
+  return worst;
+}
+
+static void check_line(const char *line, size_t length, const brim_json_value *entry) {
+  const brim_json_value *expected = brim_json_get(entry, "expected"), *name = brim_json_get(entry, "name");
+  brim_json_document *document;
+  brim_error err = {0};
+  if (brim_json_parse(case_runtime, line, length, "line", &document, &err))
+    case_stop("line", &err);
+  const brim_json_value *root = brim_json_root(document);
+  if (is_left_out(brim_json_get(entry, "loss")))
+    ok(brim_json_get(root, "unknown") != NULL, "%.*s is not one of brim's", (int)name->length, name->as.text);
+  else {
+    const double loss = apart(brim_json_get(root, "loss"), brim_json_get(expected, "loss"));
+    const double gradient = apart(brim_json_get(root, "grad"), brim_json_get(expected, "grad"));
+    ok(loss < 1e-12 && gradient < 1e-12, "%.*s: loss to %.1e, gradient to %.1e", (int)name->length, name->as.text, loss,
+       gradient);
+  }
+  brim_json_free(document);
+}
+
+static void check_file(const char *name) {
+  char path[600];
+  brim_error err = {0};
+  brim_json_document *document;
+  brim_text out;
+  snprintf(path, sizeof path, "%s/../tasks/losses/%s", case_golden(""), name);
+  if (brim_json_load(case_runtime, path, 0, &document, &err))
+    case_stop(path, &err);
+  brim_text_init(&out, case_runtime);
+  ok(brim_inspect_losses(case_runtime, path, &out, &err) == BRIM_E_UNSUPPORTED, "%s: %s", name, err.message);
+  const char *line = out.data;
+  const brim_json_value *list = brim_json_root(document);
+  for (const brim_json_value *e = brim_json_first(list); e; e = brim_json_after(list, e)) {
+    const char *end = memchr(line, '\n', (size_t)(out.data + out.length - line));
+    if (!end)
+      case_stop("a line is missing", &err);
+    check_line(line, (size_t)(end - line), e);
+    line = end + 1;
+  }
+  ok(line == out.data + out.length, "and no more lines");
+  brim_text_free(&out);
+  brim_json_free(document);
+}
+
+int main(void) {
+  case_start(2);
+  check_file("embedding.json");
+  check_file("ranking.json");
+  brim_runtime_free(case_runtime);
+  return tap_done();
+}
