@@ -402,14 +402,10 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
-                                {"labels", labels_of, METH_NOARGS, NULL},
-                                {"lengths", lengths, METH_NOARGS, NULL},
-                                {"sample", sample, METH_O, NULL},
-                                {"excluded", excluded, METH_NOARGS, NULL},
-                                {"words", words, METH_O, NULL},
-                                {"name_classes", name_classes, METH_O, NULL},
-                                {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},          {"labels", labels_of, METH_NOARGS, NULL},
+                                {"lengths", lengths, METH_NOARGS, NULL},      {"sample", sample, METH_O, NULL},
+                                {"excluded", excluded, METH_NOARGS, NULL},    {"words", words, METH_O, NULL},
+                                {"name_classes", name_classes, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",
                                  .basicsize = sizeof(core_dataset),

@@ -536,7 +536,8 @@ PyObject *core_train(PyObject *module, PyObject *args) {
   core_state *state = core_of(module);
   int quiet;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOOzp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &j.trace, &quiet))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOzp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &j.trace,
+                        &quiet))
     return NULL;
   j.viewer.quiet = quiet;
   j.model = core_cast(state, model, CORE_MODEL);
@@ -607,15 +608,13 @@ static PyObject *former_classes(const brim_model *m) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  return Py_BuildValue("{sNsNsNsssssisisisisssNsssz}", "unused",
-                       names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
-                       names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m),
-                       "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m),
-                       "max_length", (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
-                       (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
-                       core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "kernels",
-                       brim_model_kernels(m), "untrained",
-                       brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
+  return Py_BuildValue(
+      "{sNsNsNsssssisisisisssNsssz}", "unused", names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
+      names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m), "pooling",
+      brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
+      "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
+      (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)),
+      "kernels", brim_model_kernels(m), "untrained", brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 
 /* Nobody computes with the model now: it is not in use, or waits for a function that an event was told to. */

@@ -22,7 +22,7 @@ typedef struct job {
   int mode_count, turn; /* whose turn it is */
   brim_study study;
   const core_array *given; /* the fold of each row; NULL: they are drawn */
-  const char **paths; /* whose column says it */
+  const char **paths;      /* whose column says it */
   Py_ssize_t path_count;
   const char *fold_column;
   brim_source_options source;
@@ -244,8 +244,8 @@ static void on_evaluated(void *context, const brim_evaluation *evaluation) {
 static int make_folds(job *j, brim_error *error) {
   brim_runtime *runtime = j->runtime->runtime;
   if (j->paths)
-    return brim_folds_read(runtime, j->paths, (int)j->path_count, &j->source, j->fold_column, j->dataset, j->fold_count, &j->folds,
-                           error);
+    return brim_folds_read(runtime, j->paths, (int)j->path_count, &j->source, j->fold_column, j->dataset, j->fold_count,
+                           &j->folds, error);
   if (j->given)
     return brim_folds_given(runtime, j->given->data, (uint64_t)j->given->shape[0], j->fold_count, &j->folds, error);
   if (j->stratify)

@@ -24,7 +24,8 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
     if (item != Py_None && !core_text(item, &column->rows[i])) {
       if (PyErr_ExceptionMatches(PyExc_UnicodeError)) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "row %zd: %.60R holds half a character (a lone surrogate), which no file can have", i, item);
+        PyErr_Format(PyExc_ValueError, "row %zd: %.60R holds half a character (a lone surrogate), which no file can have", i,
+                     item);
       }
       return false;
     }

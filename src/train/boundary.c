@@ -272,7 +272,8 @@ int brim_trainer_finish(brim_trainer *t, brim_error *err) {
     BRIM_TRY(boundary_take_average(t, err));
   else if (boundary_keeps_earlier(t))
     BRIM_TRY(boundary_take_best(t, err));
-  else if (!t->evaluated && t->options.eval_when != BRIM_NEVER) /* resumed at its end: what came after the last checkpoint may never have been kept */
+  else if (!t->evaluated && t->options.eval_when !=
+                                BRIM_NEVER) /* resumed at its end: what came after the last checkpoint may never have been kept */
     BRIM_TRY(boundary_evaluate_final(t, AGAIN, err));
   bool writes = t->folder.output && t->options.group.rank == 0;
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "final model");
