@@ -13,6 +13,7 @@ static const cli_option no_options[] = {FLAG("help", help, .letter = 'h', .help 
 static const cli_option help_options[] = {
     FLAG("man", manual, .help = "as a manual page, for man -l"),
     FLAG("markdown", markdown, .help = "all commands as one Markdown page"),
+    FLAG("json", json, .help = "all commands and their options as JSON, for other programs"),
     FLAG("help", help, .letter = 'h', .help = "this text"),
     {0},
 };
@@ -64,8 +65,12 @@ static int run_help(cli_call *cli) {
   brim_text_init(&out, cli->runtime);
   if (cli->values->markdown)
     cli_help_markdown(&out);
+  else if (cli->values->json)
+    cli_help_json(&out);
   else if (family)
     put_family(&out, a->operands[0]);
+  else if (!command && cli->values->manual)
+    cli_help_manual_overview(&out);
   else if (!command)
     cli_help_overview(&out);
   else if (cli->values->manual)

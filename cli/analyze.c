@@ -17,7 +17,8 @@ static const cli_option options[] = {
     ROWS(cli_seed_option),
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of tables"),
-    TEXT("html", html, "FILE", .help = "also write a page with pictures, one file that needs no network"),
+    TEXT("html", html, "FILE", .path = CLI_WRITES_FILE,
+         .help = "also write a page with pictures, one file that needs no network"),
     INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .fallback = "3",
             .help = "texts that --html shows, drawn at random by --seed"),
     ROWS(cli_truncation_options),
@@ -280,6 +281,7 @@ const cli_command cli_analyze = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
+    .operands_are = CLI_READS_DATA,
     .description = "Tokenizes the data once and plans an epoch with every strategy. `slots` is what is computed, `tokens` "
                    "is what carries text, `padded` is the share of slots without text, `of fixed` compares with padding "
                    "every row to --max-length.\n"

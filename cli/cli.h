@@ -74,7 +74,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
 /* Says how many rows --min-chars and --where left out, if any, and the first with its reason. */
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows);
 
-/* What is refused before a command begins: standard input that is named twice, and an output that is also an input. */
+/* What is refused before a command begins (files.c): an output that is also an input or that cannot be written, standard input
+ * that is named twice. An output that is a link becomes its target's name. */
 int cli_check_files(cli_call *cli);
 
 /* Forwards to the progress display; the context is the cli. */
@@ -83,5 +84,11 @@ int cli_progress(void *context, const brim_event *event);
 /* Handlers for Ctrl-C, kill and a closed terminal: the first asks the runtime to stop, the second ends at once (signals.c). */
 void cli_catch_signals(brim_runtime *runtime);
 void cli_release_signals(void);
+int cli_signal(void); /* the one that asked the runtime to stop; 0: none did */
+/* Standard streams that the caller has closed become /dev/null: no file is opened under their numbers and gets what is printed.
+ */
+void cli_open_streams(void);
+/* Whether whoever read standard output is gone. */
+bool cli_reader_gone(void);
 
 #endif

@@ -1,7 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli.h"
 #include "shared.h"
@@ -157,43 +156,6 @@ int cli_check_device(cli_call *cli) {
                           gpu.cards == 1 ? "is one GPU" : "are fewer GPUs",
                           getenv("CUDA_VISIBLE_DEVICES") ? " (CUDA_VISIBLE_DEVICES hides others)" : "");
   return BRIM_OK;
-}
-
-/* ---- files ------------------------------------------------------------------------------------------------ */
-
-static bool same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* "-" or "NAME=-", with its name. */
-static bool is_standard_input(const char *item) {
-  const char *equals = strrchr(item, '=');
-  return strcmp(equals ? equals + 1 : item, "-") == 0;
-}
-
-static int check_file(cli_call *cli, const char *item, int *standard) {
-  const char *output = cli->values->output;
-  *standard += is_standard_input(item);
-  if (*standard > 1)
-    return brim_error_set(&cli->error, BRIM_E_USAGE,
-                          "standard input (-) is named twice, and can be read once: write one of them to a file first");
-  if (output && same_file(output, item))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--output %s is also an input, and would be replaced: name another file",
-                          output);
-  return BRIM_OK;
-}
-
-int cli_check_files(cli_call *cli) {
-  const cli_values *v = cli->values;
-  const cli_list *lists[] = {&v->train, &v->eval, &v->test};
-  int standard = 0, status = BRIM_OK;
-  for (int i = 0; i < cli->arguments.operand_count && !status; i++)
-    status = check_file(cli, cli->arguments.operands[i], &standard);
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-    for (int k = 0; k < lists[i]->count && !status; k++)
-      status = check_file(cli, lists[i]->items[k], &standard);
-  return status;
 }
 
 /* ---- loading ---------------------------------------------------------------------------------------------- */

@@ -291,6 +291,7 @@ const cli_command cli_evaluate = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
+    .operands_are = CLI_READS_DATA,
     .description = "Prints the loss and the metrics of the model's task. Classes: accuracy, F1 and Matthews correlation, "
                    "precision, recall and F1 of each class, and the confusion matrix (with --json up to 512 classes; beyond "
                    "that the pairs most often confused). Many labels: the share of rows with every label right, and F1 "

@@ -83,15 +83,23 @@ void cli_help_command(const cli_command *command, brim_text *out) {
   brim_text_printf(out, "\nExample\n  %s\n", command->example);
 }
 
-/* What one wants to do, and the commands that serve it. */
-static const struct {
-  const char *title, *names;
-} purposes[] = {{"Look at data", " analyze plan tokenize shard "},
-                {"Train", " train compare report "},
-                {"Use a model", " evaluate predict "},
-                {"Look inside", " doctor inspect model inspect program inspect gradients inspect trajectory "},
-                {"Help", " completion help version "}};
-enum { PURPOSES = sizeof purposes / sizeof *purposes };
+const char *const cli_summary = "fine-tunes text encoders and never computes on padding";
+const char *const cli_notes =
+    "Data is .csv, .tsv, .jsonl, .json or .txt, plain or packed (.gz, .zst, .xz, .bz2); several files, globs, or - for standard "
+    "input.\n"
+    "Results go to standard output, progress to standard error.\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first), 143 after SIGTERM, 129 after "
+    "SIGHUP.\n";
+const char *const cli_examples = "brim analyze -t MiniLM --max-length 400 reviews.csv --html reviews.html\n"
+                                 "brim train --model MiniLM --train reviews.csv --output run\n"
+                                 "brim predict --model run new.csv -o predictions.jsonl\n";
+
+const cli_wish cli_purposes[] = {{"Look at data", " analyze plan tokenize shard "},
+                                 {"Train", " train compare report "},
+                                 {"Use a model", " evaluate predict "},
+                                 {"Look inside", " doctor inspect model inspect program inspect gradients inspect trajectory "},
+                                 {"Help", " completion help version "},
+                                 {NULL, NULL}};
 
 /* Names may be two words: they stand between spaces. */
 static bool serves(const char *names, const char *name) {
@@ -100,29 +108,33 @@ static bool serves(const char *names, const char *name) {
   return strstr(names, word) != NULL;
 }
 
-/* Index of the command's purpose; the last one holds those that none names. */
-static int purpose_of(const cli_command *command) {
-  for (int i = 0; i < PURPOSES; i++)
-    if (serves(purposes[i].names, command->name))
+int cli_purpose(const cli_command *command) {
+  int last = 0;
+  for (int i = 0; cli_purposes[i].title; last = i++)
+    if (serves(cli_purposes[i].names, command->name))
       return i;
-  return PURPOSES - 1;
+  return last;
+}
+
+/* Lines, each indented by two. */
+static void indented(brim_text *out, const char *lines) {
+  for (const char *end; *lines; lines = end + 1) {
+    end = strchr(lines, '\n');
+    brim_text_printf(out, "  %.*s\n", (int)(end - lines), lines);
+  }
 }
 
 void cli_help_overview(brim_text *out) {
-  brim_text_printf(out, "brim %s: fine-tunes text encoders and never computes on padding\n\nUsage: brim COMMAND [options]\n",
-                   brim_version());
-  for (int purpose = 0; purpose < PURPOSES; purpose++) {
-    brim_text_printf(out, "\n%s\n", purposes[purpose].title);
+  brim_text_printf(out, "brim %s: %s\n\nUsage: brim COMMAND [options]\n", brim_version(), cli_summary);
+  for (int purpose = 0; cli_purposes[purpose].title; purpose++) {
+    brim_text_printf(out, "\n%s\n", cli_purposes[purpose].title);
     for (int i = 0; cli_commands[i]; i++)
-      if (!cli_commands[i]->hidden && purpose_of(cli_commands[i]) == purpose)
+      if (!cli_commands[i]->hidden && cli_purpose(cli_commands[i]) == purpose)
         brim_text_printf(out, "  %-20s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
   }
   brim_text_string(out, "\n`brim COMMAND --help` explains a command; `man brim-COMMAND` is the same as a page.\n"
-                        "\nData is .csv, .tsv, .jsonl, .json or .txt, plain or packed (.gz, .zst, .xz, .bz2); several files, "
-                        "globs, or - for standard input.\n"
-                        "Results go to standard output, progress to standard error.\n"
-                        "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first).\n"
-                        "\nExample\n  brim analyze -t MiniLM --max-length 400 reviews.csv --html reviews.html\n"
-                        "  brim train --model MiniLM --train reviews.csv --output run\n"
-                        "  brim predict --model run new.csv -o predictions.jsonl\n");
+                        "\n");
+  brim_text_string(out, cli_notes);
+  brim_text_string(out, "\nExample\n");
+  indented(out, cli_examples);
 }

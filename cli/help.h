@@ -10,10 +10,25 @@ extern const cli_command *const cli_commands[]; /* NULL-terminated; main.c */
 void cli_help_overview(brim_text *out);
 /* `brim COMMAND --help`. */
 void cli_help_command(const cli_command *command, brim_text *out);
-/* The manual page, in man(7) macros. */
+/* What all of this says of brim itself, one line or several. */
+extern const char *const cli_summary, *const cli_notes, *const cli_examples;
+
+/* What one wants to do, and the commands that serve it, a space before and after each; {NULL, NULL} closes the list. */
+typedef struct cli_wish {
+  const char *title, *names;
+} cli_wish;
+extern const cli_wish cli_purposes[];
+/* Index of the command's purpose; the last one holds those that none names. */
+int cli_purpose(const cli_command *command);
+
+/* `brim help --man`: the manual page of brim, in man(7) macros. */
+void cli_help_manual_overview(brim_text *out);
+/* That of a command. */
 void cli_help_manual(const cli_command *command, brim_text *out);
 /* All commands as one Markdown page. */
 void cli_help_markdown(brim_text *out);
+/* All commands as an object of arrays: of each option its name, other names, kind, value, default and help. */
+void cli_help_json(brim_text *out);
 /* A completion script for "bash", "zsh" or "fish". */
 int cli_help_completion(const char *shell, brim_text *out, brim_error *err);
 

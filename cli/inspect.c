@@ -7,10 +7,12 @@
 
 static const cli_option batch_options[] = {
     HEADING("Model folder"),
-    TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
+    TEXT("model", model, "DIR", .letter = 'm', .path = CLI_READS_MODEL, .required = true,
+         .help = "folder with config.json and model.safetensors"),
     HEADING("Batch"),
-    TEXT("batch", batch, "FILE", .required = true, .help = "rows as JSON: [{\"ids\":[..],\"type_ids\":[..],\"label\":..},...]"),
-    TEXT("output", output, "FILE", .letter = 'o', .required = true, .help = "safetensors file to write"),
+    TEXT("batch", batch, "FILE", .path = CLI_READS_FILE, .required = true,
+         .help = "rows as JSON: [{\"ids\":[..],\"type_ids\":[..],\"label\":..},...]"),
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .required = true, .help = "safetensors file to write"),
     ROWS(cli_padding_option),
     {0},
 };
@@ -19,7 +21,7 @@ static const cli_option gradient_options[] = {ROWS(batch_options), ROWS(cli_gene
 
 static const cli_option trajectory_options[] = {
     ROWS(batch_options),
-    TEXT("hyperparameters", hyperparameters, "FILE", .required = true,
+    TEXT("hyperparameters", hyperparameters, "FILE", .path = CLI_READS_FILE, .required = true,
          .help = "JSON with \"hyperparameters\": lr, beta1, beta2, eps, weight_decay, max_grad_norm, total_steps, warmup_steps, "
                  "step_rows"),
     ROWS(cli_general_options),
@@ -28,7 +30,8 @@ static const cli_option trajectory_options[] = {
 
 static const cli_option program_options[] = {
     HEADING("Model folder"),
-    TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
+    TEXT("model", model, "DIR", .letter = 'm', .path = CLI_READS_MODEL, .required = true,
+         .help = "folder with config.json and model.safetensors"),
     HEADING("Pass"),
     CHOICE("pass", pass, "training|prediction", .fallback = "training", .help = "which of the model's passes"),
     CHOICE("precision", precision, "fp32|bf16|int8", .fallback = "fp32",

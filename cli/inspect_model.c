@@ -9,7 +9,8 @@
 
 static const cli_option options[] = {
     HEADING("Model folder"),
-    TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
+    TEXT("model", model, "DIR", .letter = 'm', .path = CLI_READS_MODEL, .required = true,
+         .help = "folder with config.json and model.safetensors"),
     HEADING("Training step"),
     INTEGER("batch-size", max_rows, "N", 1, 1 << 24, .fallback = "32", .help = "texts of a step, in one part"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "128, or what the model has positions for",

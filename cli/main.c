@@ -28,7 +28,7 @@ const cli_command *const cli_commands[] = {&cli_train,
                                            &cli_version,
                                            NULL};
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SIGNALLED = 128 };
 
 static int exit_code(int status) {
   switch (status) {
@@ -37,7 +37,7 @@ static int exit_code(int status) {
   case BRIM_E_USAGE:
     return EXIT_USAGE;
   case BRIM_E_CANCELLED:
-    return EXIT_INTERRUPTED;
+    return EXIT_SIGNALLED + (cli_signal() ? cli_signal() : SIGINT);
   default:
     return EXIT_FAILED;
   }
@@ -143,6 +143,7 @@ int main(int argc, char **argv) {
   int count = argc - 1, used = 0;
   /* A reader that goes away (| head) ends the program quietly, whatever the parent had set. */
   signal(SIGPIPE, SIG_DFL);
+  cli_open_streams();
   if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
     words = help, count = 1;
   if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0)

@@ -1,4 +1,4 @@
-/* manual.c: the option tables as manual pages, Markdown and completion scripts. */
+/* manual.c: the option tables as manual pages, Markdown and JSON. */
 #include "help.h"
 
 #include <ctype.h>
@@ -43,20 +43,34 @@ static void roff_option(const cli_option *option, brim_text *out) {
     brim_text_string(out, " ");
     roff(out, value);
   }
+  for (const char *at = option->aliases; at && *at;) {
+    const size_t length = strcspn(at, " ");
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)length, at);
+    brim_text_string(out, at == option->aliases ? "; also \\fB\\-\\-" : ", \\fB\\-\\-");
+    roff(out, name);
+    brim_text_string(out, "\\fR");
+    at += length + (at[length] == ' ');
+  }
   brim_text_string(out, "\n");
+}
+
+/* "brim-inspect-model" */
+static void page_name(const cli_command *command, char *name, size_t size) {
+  snprintf(name, size, "brim-%s", command->name);
+  for (char *c = name; *c; c++)
+    *c = *c == ' ' ? '-' : *c;
 }
 
 void cli_help_manual(const cli_command *command, brim_text *out) {
   cli_option options[CLI_OPTION_LIMIT];
   cli_join(command->options, options);
-  char title[64];
-  snprintf(title, sizeof title, "%s", command->name);
+  char name[64], title[64];
+  page_name(command, name, sizeof name);
+  page_name(command, title, sizeof title);
   for (char *c = title; *c; c++)
-    *c = *c == ' ' ? '-' : (char)toupper((unsigned char)*c);
-  brim_text_printf(out, ".TH BRIM-%s 1 \"\" \"brim %s\" \"User Commands\"\n.SH NAME\nbrim-", title, brim_version());
-  for (const char *c = command->name; *c; c++)
-    brim_text_append(out, *c == ' ' ? "-" : c, 1);
-  brim_text_string(out, " \\- ");
+    *c = (char)toupper((unsigned char)*c);
+  brim_text_printf(out, ".TH %s 1 \"\" \"brim %s\" \"User Commands\"\n.SH NAME\n%s \\- ", title, brim_version(), name);
   roff(out, command->summary);
   brim_text_printf(out, "\n.SH SYNOPSIS\n\\fBbrim %s\\fR [options]", command->name);
   for (const cli_option *option = options; option->kind != CLI_END; option++)
@@ -73,7 +87,33 @@ void cli_help_manual(const cli_command *command, brim_text *out) {
   }
   brim_text_string(out, ".SH EXAMPLE\n.nf\n");
   roff(out, command->example);
-  brim_text_string(out, "\n.fi\n.SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 130 interrupted.\n");
+  brim_text_string(out,
+                   "\n.fi\n.SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 130 interrupted (143 by SIGTERM, 129 by SIGHUP).\n");
+}
+
+void cli_help_manual_overview(brim_text *out) {
+  char name[64];
+  brim_text_printf(out, ".TH BRIM 1 \"\" \"brim %s\" \"User Commands\"\n.SH NAME\nbrim \\- ", brim_version());
+  roff(out, cli_summary);
+  brim_text_string(out, "\n.SH SYNOPSIS\n\\fBbrim\\fR \\fICOMMAND\\fR [options]\n.SH COMMANDS\n");
+  for (int purpose = 0; cli_purposes[purpose].title; purpose++) {
+    brim_text_printf(out, ".SS %s\n", cli_purposes[purpose].title);
+    for (int i = 0; cli_commands[i]; i++) {
+      if (cli_commands[i]->hidden || cli_purpose(cli_commands[i]) != purpose)
+        continue;
+      page_name(cli_commands[i], name, sizeof name);
+      brim_text_string(out, ".TP\n\\fB");
+      roff(out, name);
+      brim_text_string(out, "\\fR(1)\n");
+      roff(out, cli_commands[i]->summary);
+      brim_text_string(out, "\n");
+    }
+  }
+  brim_text_string(out, ".SH DESCRIPTION\n");
+  roff(out, cli_notes);
+  brim_text_string(out, ".SH EXAMPLES\n.nf\n");
+  roff(out, cli_examples);
+  brim_text_string(out, ".fi\n");
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------------- */
@@ -277,79 +317,34 @@ void cli_help_markdown(brim_text *out) {
   markdown_shared(&p, out);
 }
 
-/* ---- completion ------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------------------- */
 
-static void complete_bash(brim_text *out, bool zsh) {
+static void json_option(brim_json_writer *json, const cli_option *option) {
+  static const char *const kinds[] = {[CLI_FLAG] = "flag", [CLI_INTEGER] = "integer", [CLI_REAL] = "real",
+                                      [CLI_TEXT] = "text", [CLI_CHOICE] = "choice",   [CLI_LIST] = "list"};
+  brim_json_open_object(json, NULL);
+  brim_json_put_string(json, "name", option->name);
+  brim_json_put_string(json, "also", option->aliases);
+  brim_json_put_string(json, "kind", kinds[option->kind]);
+  brim_json_put_string(json, "value", option->value);
+  brim_json_put_string(json, "default", option->shown ? option->shown : option->fallback);
+  brim_json_put_bool(json, "constant", !option->shown && option->fallback);
+  brim_json_put_string(json, "help", option->help);
+  brim_json_close_object(json);
+}
+
+void cli_help_json(brim_text *out) {
   cli_option options[CLI_OPTION_LIMIT];
-  if (zsh)
-    brim_text_string(out, "autoload -U +X bashcompinit && bashcompinit\n");
-  brim_text_string(out, "_brim() {\n  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
-                        "  [ \"$command\" = inspect ] && command=\"inspect ${COMP_WORDS[2]}\"\n  local words=\n"
-                        "  case $command in\n");
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
   for (int i = 0; cli_commands[i]; i++) {
-    brim_text_printf(out, "    '%s') words='", cli_commands[i]->name);
+    brim_json_open_array(&json, cli_commands[i]->name);
     cli_join(cli_commands[i]->options, options);
     for (const cli_option *option = options; option->kind != CLI_END; option++)
       if (option->kind != CLI_GROUP)
-        brim_text_printf(out, "--%s ", option->name);
-    brim_text_string(out, "' ;;\n");
+        json_option(&json, option);
+    brim_json_close_array(&json);
   }
-  brim_text_string(out, "    'inspect '*) words='model program gradients trajectory' ;;\n    *) words='");
-  for (int i = 0; cli_commands[i]; i++)
-    if (!strchr(cli_commands[i]->name, ' '))
-      brim_text_printf(out, "%s ", cli_commands[i]->name);
-  brim_text_string(out,
-                   "inspect' ;;\n  esac\n"
-                   "  if [ \"$COMP_CWORD\" -gt 1 ] && [ \"${word#-}\" = \"$word\" ] && [ \"$command\" != 'inspect ' ]; then\n"
-                   "    COMPREPLY=($(compgen -f -- \"$word\"))\n  else\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-                   "  fi\n}\ncomplete -o filenames -F _brim brim\n");
-}
-
-/* A string in single quotes: in fish only the quote and the backslash are special there. */
-static void fish_quoted(brim_text *out, const char *text) {
-  brim_text_string(out, "'");
-  for (; *text; text++) {
-    if (*text == '\'' || *text == '\\')
-      brim_text_string(out, "\\");
-    brim_text_append(out, text, 1);
-  }
-  brim_text_string(out, "'");
-}
-
-static void complete_fish(brim_text *out) {
-  cli_option options[CLI_OPTION_LIMIT];
-  for (int i = 0; cli_commands[i]; i++) {
-    const cli_command *command = cli_commands[i];
-    const char *last = strrchr(command->name, ' ');
-    int first = (int)strcspn(command->name, " ");
-    brim_text_printf(out, "complete -c brim -n __fish_use_subcommand -a %.*s -d ", first, command->name);
-    fish_quoted(out, command->summary);
-    brim_text_string(out, "\n");
-    if (last)
-      brim_text_printf(out, "complete -c brim -n '__fish_seen_subcommand_from %.*s' -a %s\n", first, command->name, last + 1);
-    cli_join(command->options, options);
-    for (const cli_option *option = options; option->kind != CLI_END; option++) {
-      if (option->kind == CLI_GROUP)
-        continue;
-      brim_text_printf(out, "complete -c brim -n '__fish_seen_subcommand_from %s' -l %s", last ? last + 1 : command->name,
-                       option->name);
-      if (option->letter)
-        brim_text_printf(out, " -s %c", option->letter);
-      if (option->kind != CLI_FLAG)
-        brim_text_string(out, " -r");
-      brim_text_string(out, " -d ");
-      fish_quoted(out, option->help);
-      brim_text_string(out, "\n");
-    }
-  }
-}
-
-int cli_help_completion(const char *shell, brim_text *out, brim_error *err) {
-  if (strcmp(shell, "bash") == 0)
-    return complete_bash(out, false), BRIM_OK;
-  if (strcmp(shell, "zsh") == 0)
-    return complete_bash(out, true), BRIM_OK;
-  if (strcmp(shell, "fish") == 0)
-    return complete_fish(out), BRIM_OK;
-  return brim_error_set(err, BRIM_E_USAGE, "no completion for \"%s\"; there is bash, zsh and fish", shell);
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
 }

@@ -42,6 +42,17 @@ typedef enum cli_type {
   CLI_STRING
 } cli_type;
 
+/* What a path is for: files.c compares what is written with all that is read. */
+typedef enum cli_path {
+  CLI_NO_PATH = 0,
+  CLI_READS_FILE,
+  CLI_READS_DATA,  /* a file, a folder of files, a pattern, or any of them after NAME= */
+  CLI_READS_MODEL, /* a folder of a model, a tokenizer or a run, or one file of it */
+  CLI_KEEPS,       /* a folder of files that brim writes and reads again */
+  CLI_WRITES_FILE,
+  CLI_WRITES_RUN /* the folder of a run */
+} cli_path;
+
 /* A field that an option fills. */
 typedef struct cli_target {
   cli_struct of;
@@ -63,6 +74,7 @@ typedef struct cli_option {
   double least, most;   /* INTEGER, REAL: allowed range when least < most */
   const char *implied;  /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
   bool required;
+  cli_path path;
   const char *needs;    /* the option without which this one has no effect: alone it is refused */
   const char *excludes; /* the options that contradict it, a space between them: together they are refused */
   size_t offset;        /* of the field in cli_values */
@@ -141,6 +153,7 @@ typedef struct cli_command {
   const char *summary;  /* one line, no full stop */
   const char *operands; /* as the usage line shows them, "" for none */
   int least_operands, most_operands;
+  cli_path operands_are;
   const char *description; /* paragraphs separated by a line end */
   const cli_option *options;
   const char *example; /* one command line */

@@ -11,8 +11,9 @@
 
 static const cli_option options[] = {
     HEADING("What to plan"),
-    TEXT("lengths", lengths, "FILE", .help = "lengths in tokens, one a line, instead of DATA and a tokenizer"),
-    TEXT("tokenizer", tokenizer, "PATH", .letter = 't',
+    TEXT("lengths", lengths, "FILE", .path = CLI_READS_FILE,
+         .help = "lengths in tokens, one a line, instead of DATA and a tokenizer"),
+    TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .path = CLI_READS_MODEL,
          .help = "tokenizer.json, vocab.txt, or a folder that holds one; needed with DATA"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
@@ -34,7 +35,8 @@ static const cli_option options[] = {
                  "speed=GFLOP/S and update=MILLISECONDS are given"),
     HEADING("Output"),
     FLAG("jsonl", jsonl, .help = "print every batch as a JSON line, then a summary, instead of a short table"),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output", .help = "file to write; it is complete or absent"),
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
+         .help = "file to write; it is complete or absent"),
     ROWS(cli_truncation_options),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
@@ -246,6 +248,7 @@ const cli_command cli_plan = {
     .summary = "print which rows go together in each step, without training",
     .operands = "[DATA...]",
     .most_operands = 1000,
+    .operands_are = CLI_READS_DATA,
     .description = "Prints the batches of one epoch, which depend only on the lengths, the options, the seed and the epoch. "
                    "With --jsonl each batch is "
                    "{\"batch\":0,\"step\":0,\"rank\":0,\"rows\":[..],\"width\":W,\"tokens\":T,\"slots\":S}. The last line "

@@ -10,7 +10,8 @@ static const cli_option options[] = {
     HEADING("Trained model"),
     ROWS(cli_inference_options),
     HEADING("Output"),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output", .help = "file to write; it is complete or absent"),
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
+         .help = "file to write; it is complete or absent"),
     FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding",
          .help = "answer each row before the next one is read, for a program that writes a text into a pipe and waits for "
                  "its line; slower than all rows together"),
@@ -179,6 +180,7 @@ const cli_command cli_predict = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
+    .operands_are = CLI_READS_DATA,
     .description = "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record. Scores are the probability of each "
                    "class; with many labels, the probability of each label by itself (label lists those above one half); "
                    "with a regression, the values. A model that labels tokens gives "

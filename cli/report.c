@@ -4,12 +4,13 @@
 
 static const cli_option options[] = {
     HEADING("The page"),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "RUN/report.html of a single run",
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "RUN/report.html of a single run",
          .help = "the page, one file that needs no network; it is complete or absent"),
-    LIST("data", data, "DATA",
+    LIST("data", data, "DATA", .path = CLI_READS_DATA,
          .help = "labelled rows for the run's model to predict; the page then shows confusion or scatter, and the most "
                  "wrong rows with their texts. May be given several times"),
-    TEXT("csv", csv, "FILE", .help = "write the steps, evaluations and epochs of all runs as one table; - is standard output"),
+    TEXT("csv", csv, "FILE", .path = CLI_WRITES_FILE,
+         .help = "write the steps, evaluations and epochs of all runs as one table; - is standard output"),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
     ROWS(cli_column_options),
@@ -96,6 +97,7 @@ const cli_command cli_report = {
     .operands = "RUN...",
     .least_operands = 1,
     .most_operands = BRIM_MOST_RUNS,
+    .operands_are = CLI_READS_MODEL,
     .description = "Reads RUN/log.jsonl and writes one HTML file: the curves of all runs side by side, their evaluations, "
                    "options and environment, the confusion (or values over labels) of the last evaluation, and the texts "
                    "that the model is most wrong about. `brim train` ends with the same page in RUN/report.html. With "

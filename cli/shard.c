@@ -55,6 +55,7 @@ const cli_command cli_shard = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
+    .operands_are = CLI_READS_DATA,
     .description = "Copies the records, byte for byte and in order, into shard-000000.csv.gz, shard-000001.csv.gz, .. (or .tsv, "
                    ".jsonl, .txt; .zst). Line ends inside quotes stay inside their record, and each csv or tsv shard has the "
                    "header. The same data give the same bytes.",

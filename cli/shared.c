@@ -99,7 +99,8 @@ const cli_option cli_general_options[] = {
     INTEGER("threads", threads, "N", 0, 1024, .letter = 'j', .aliases = "num-workers", .fallback = "0",
             .shown = "the cores at hand", .help = "number of threads; results do not depend on it"),
     CHOICE("cpu", cpu, "auto|plain|avx2|avx512|amx", .fallback = "auto", .help = "instructions to use"),
-    TEXT("config", config, "FILE", .help = "a JSON object of options, such as {\"batch-size\": 32}; the command line wins"),
+    TEXT("config", config, "FILE", .path = CLI_READS_FILE,
+         .help = "a JSON object of options, such as {\"batch-size\": 32}; the command line wins"),
     FLAG("quiet", quiet, .letter = 'q', .help = "no progress and no notes"),
     FLAG("help", help, .letter = 'h', .help = "this text"),
     {0},
@@ -152,7 +153,7 @@ const cli_option cli_missing_label_option[] = {
 };
 
 const cli_option cli_cache_option[] = {
-    TEXT("cache", cache, "DIR",
+    TEXT("cache", cache, "DIR", .path = CLI_KEEPS,
          .help = "folder that keeps encoded rows for the next time; rows of files that have changed are encoded again"),
     {0},
 };
@@ -162,12 +163,13 @@ const cli_option cli_cache_option[] = {
 #define TOKENIZER_HELP "tokenizer.json, vocab.txt, a folder that holds one, or a name in Hugging Face's cache"
 
 const cli_option cli_tokenizer_option[] = {
-    TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .shown = "the model's folder", .help = TOKENIZER_HELP),
+    TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .path = CLI_READS_MODEL, .shown = "the model's folder",
+         .help = TOKENIZER_HELP),
     {0},
 };
 
 const cli_option cli_needed_tokenizer_option[] = {
-    TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .required = true, .help = TOKENIZER_HELP),
+    TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .path = CLI_READS_MODEL, .required = true, .help = TOKENIZER_HELP),
     {0},
 };
 
@@ -270,11 +272,12 @@ const cli_option cli_fold_options[] = {
 /* ---- a training job --------------------------------------------------------------------------------------- */
 
 const cli_option cli_job_input_options[] = {
-    TEXT("model", model, "DIR", .letter = 'm', .aliases = "model-name-or-path", .required = true,
+    TEXT("model", model, "DIR", .letter = 'm', .path = CLI_READS_MODEL, .aliases = "model-name-or-path", .required = true,
          .help = "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it, or the name of "
                  "a model in its cache, such as bert-base-uncased or owner/model@revision"),
-    LIST("train", train, "DATA", .required = true, .help = "rows to train on; may be given several times"),
-    LIST("eval", eval, "[NAME=]DATA",
+    LIST("train", train, "DATA", .path = CLI_READS_DATA, .required = true,
+         .help = "rows to train on; may be given several times"),
+    LIST("eval", eval, "[NAME=]DATA", .path = CLI_READS_DATA,
          .help = "rows to evaluate on; may be given several times. 10%: this share of --train, which is then not trained on"),
     {0},
 };
@@ -403,7 +406,7 @@ const cli_option cli_precision_option[] = {
 /* ---- a trained model -------------------------------------------------------------------------------------- */
 
 const cli_option cli_inference_options[] = {
-    TEXT("model", model, "RUN", .letter = 'm', .required = true,
+    TEXT("model", model, "RUN", .letter = 'm', .path = CLI_READS_MODEL, .required = true,
          .help = "folder that `brim train` or Hugging Face transformers wrote"),
     ROWS(cli_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",

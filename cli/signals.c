@@ -1,6 +1,10 @@
+/* signals.c: signals that end a run, and the standard streams of the process. */
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -10,10 +14,11 @@ static brim_runtime *volatile running;
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 enum { ENDS = sizeof ends / sizeof *ends };
 static bool caught[ENDS];
+static volatile sig_atomic_t asked;
 
 /* SA_RESETHAND: a second signal finds the default action and ends the process. */
 static void on_signal(int number) {
-  (void)number;
+  asked = number;
   brim_runtime *runtime = running;
   if (runtime)
     brim_runtime_cancel(runtime);
@@ -37,4 +42,19 @@ void cli_release_signals(void) {
     if (caught[i])
       signal(ends[i], SIG_DFL);
   running = NULL;
+}
+
+int cli_signal(void) {
+  return asked;
+}
+
+void cli_open_streams(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+      return;
+}
+
+bool cli_reader_gone(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
 }

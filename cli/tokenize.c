@@ -15,7 +15,8 @@ static const cli_option options[] = {
          .help = "leave out [CLS], [SEP] and their like"),
     ROWS(cli_truncation_options),
     HEADING("Output"),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output", .help = "file to write; it is complete or absent"),
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
+         .help = "file to write; it is complete or absent"),
     ROWS(cli_column_options),
     ROWS(cli_general_options),
     {0},
@@ -151,6 +152,7 @@ const cli_command cli_tokenize = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
+    .operands_are = CLI_READS_DATA,
     .description = "Writes {\"ids\":[..],\"type_ids\":[..]} for every record, in input order. The ids are those of Hugging Face "
                    "tokenizers. Padding and truncation settings inside a tokenizer file are ignored.",
     .options = options,

@@ -18,7 +18,8 @@ static bool parse_keep(const char *text, void *field) {
 static const cli_option options[] = {
     HEADING("Model and data"),
     ROWS(cli_job_input_options),
-    TEXT("output", output, "RUN", .letter = 'o', .aliases = "output-dir", .required = true, .to = {TRAIN(output)},
+    TEXT("output", output, "RUN", .letter = 'o', .path = CLI_WRITES_RUN, .aliases = "output-dir", .required = true,
+         .to = {TRAIN(output)},
          .help =
              "folder of the run: log.jsonl, evaluation.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
     ROWS(cli_job_task_options),
@@ -36,7 +37,7 @@ static const cli_option options[] = {
                  "result is not bit-identical"),
     FLAG("overwrite", overwrite, .excludes = "resume", .to = {TRAIN(overwrite)}, .help = "replace what is in --output"),
     ROWS(cli_fold_options),
-    LIST("test", test, "[NAME=]DATA", .help = "rows that all folds predict together; no labels needed"),
+    LIST("test", test, "[NAME=]DATA", .path = CLI_READS_DATA, .help = "rows that all folds predict together; no labels needed"),
     HEADING("Batches"),
     ROWS(cli_batch_options),
     ROWS(cli_method_options),
@@ -86,7 +87,7 @@ static const cli_option options[] = {
     ROWS(cli_cache_option),
     HEADING("Output"),
     FLAG("json", json, .help = "the result as one JSON object"),
-    TEXT("profile", profile, "FILE", .implied = "", .shown = "trace.json in --output",
+    TEXT("profile", profile, "FILE", .path = CLI_WRITES_FILE, .implied = "", .shown = "trace.json in --output",
          .help = "report where the time goes: a table on standard error, and a trace for chrome://tracing or "
                  "ui.perfetto.dev in FILE; on a GPU also what the card did"),
     ROWS(cli_rank_options),
@@ -322,6 +323,8 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
     cli_note(cli, "the run ended before averaging began (--swa-start %g): the model has its last weights, not their mean",
              v->swa_start);
   brim_text out;
+  if (cli_reader_gone())
+    return BRIM_OK; /* all is done and kept, and there is nobody to tell */
   brim_text_init(&out, cli->runtime);
   if (v->json)
     put_result_json(&out, result, v->output, cli->last_evals);
@@ -354,7 +357,7 @@ static int train(cli_call *cli, cli_job *job) {
                                        &job->options, &result, &cli->error)
                      : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
                                   &job->options, &result, &cli->error);
-  const bool kept = result.interrupted && (result.steps > 0 || cli->values->resume);
+  const bool kept = status == BRIM_E_CANCELLED && result.interrupted && (result.steps > 0 || cli->values->resume);
   if (job->feed)
     cli_note_damage(cli, job->feed);
   if (result.interrupted)

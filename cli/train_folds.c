@@ -149,9 +149,9 @@ static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const 
   else if (!status)
     status = put_table(cli, &out, result, task);
   if (!status)
-    status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
-  if (!status)
     write_page(cli, result->count);
+  if (!status && !cli_reader_gone())
+    status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   brim_text_free(&out);
   return status;
 }

@@ -3,6 +3,7 @@
     python fine_tune.py MiniLM train.csv test.csv --output run
 """
 import argparse
+from typing import Any
 
 import brim
 
@@ -15,7 +16,7 @@ parser.add_argument("--epochs", type=float, default=1)
 args = parser.parse_args()
 
 
-def watch(kind, fields):
+def watch(kind: str, fields: dict[str, Any]) -> None:
     if kind == "step" and fields["step"] % 50 == 0:
         print(f"step {fields['step']}: loss {fields['loss']:.4f}")
 

@@ -7,6 +7,7 @@ SmartBatchingCollate. Here the dataset stays whatever it was; brim brings the ot
 Its counts, at 350 tokens and 24 rows: fixed 991,900, smart batching 623,780 (37.11 % less), with the sampler 621,694 (37.32 % less).
 """
 import argparse
+from typing import Any
 
 import brim
 
@@ -39,7 +40,7 @@ except ImportError:
     print("torch is not installed: the loader is left out")
     raise SystemExit(0)
 
-dataset = [{"input_ids": rows[i]["ids"].tolist(), "label": rows[i]["label"]} for i in range(len(rows))]  # any map-style dataset
+dataset: Any = list(rows)  # any map-style dataset
 sampler = brim.torch.BatchSampler([len(r["input_ids"]) for r in dataset], batch_size=args.batch_size, batching="sorted")
 loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=brim.torch.Collator(tokenizer), num_workers=2)
 for epoch in range(2):

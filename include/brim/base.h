@@ -206,8 +206,9 @@ BRIM_API int brim_settings_read(brim_runtime *runtime, const char *path, brim_se
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
 /* A file that is complete or absent: bytes go to a temporary name beside `path`; commit syncs and renames; free without commit
- * removes the temporary. A file that is replaced keeps its mode; the target of a link is replaced, not the link. `path` "-" is
- * standard output; it and devices are written through, and commit flushes. A write that failed is never committed. */
+ * removes the temporary, and what a killed process left of this path is removed first. A file that is replaced keeps its mode; a
+ * link is replaced, not its target. `path` "-" is standard output; it, devices and pipes are written through, and commit flushes.
+ * A write that failed is never committed. */
 typedef struct brim_file brim_file;
 BRIM_API int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;

@@ -8,8 +8,10 @@
 ``brim.data`` puts brim's tokenizers and batches in front of any other model, ``brim.torch`` has the pieces that fit into torch's loaders.
 """
 import importlib
+import inspect
+from typing import Any
 
-from . import _core, data, errors, hub
+from . import _core, data, errors, hub, keywords
 from .device import to
 from .data import Batch, Batches, Dataset, Labels, Plan, Stream, restore_order
 from .callbacks import Predictions
@@ -27,21 +29,36 @@ __all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "EVALUATE", 
            "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "to", "train", "train_events"]
 
 
-def __getattr__(name: str):
-    """``brim.torch`` is there when it is first asked for: torch takes its time to import."""
-    if name == "torch":
+def _tell(function: Any, options: Any) -> None:
+    """Lets help() and notebooks, which look at the function, know of the options that it takes by name."""
+    signature = inspect.signature(function)
+    named = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name, kind in options.__annotations__.items()
+            if getattr(kind, "__forward_arg__", kind) != "Any" and name not in signature.parameters]
+    function.__signature__ = signature.replace(parameters=[*named, *more])
+    if function.__doc__:
+        function.__doc__ = f"{function.__doc__.rstrip()}\n\n    {options.__doc__}"
+
+
+_tell(train, keywords.TrainOptions)
+
+
+def __getattr__(name: str) -> Any:
+    """``brim.torch`` and ``brim.sklearn`` are there when they are first asked for: what they import takes its time."""
+    if name in _LATER:
         try:
-            return importlib.import_module("brim.torch")
+            return importlib.import_module(f"brim.{name}")
         except ModuleNotFoundError as missing:
-            raise AttributeError("brim.torch needs torch: pip install torch") from missing
+            raise AttributeError(f"brim.{name} needs {_LATER[name]}: pip install {_LATER[name]}") from missing
     raise AttributeError(f"module 'brim' has no attribute {name!r}" + (f": {_HERE[name]}" if name in _HERE else ""))
 
 
+_LATER = {"torch": "torch", "sklearn": "scikit-learn"}
 _HERE = {"Trainer": "brim.train(model, rows) trains", "TrainingArguments": "brim.train takes them as keywords, or a TrainingArguments as args",
          "pipeline": 'brim.Model(folder).predict("a text") labels', "load_dataset": "brim.train takes what datasets.load_dataset gives",
          "AutoModel": "brim.Model(folder) opens every kind", "AutoTokenizer": "brim.Tokenizer(folder) opens every kind",
          "AutoModelForSequenceClassification": "brim.Model(folder) opens every kind"}
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

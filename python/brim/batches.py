@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from . import _core, runtime as _runtime
 from .errors import MismatchError
+from .layout import Layout
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
 
 _STATE_VERSION = 1
 
@@ -19,10 +23,19 @@ class Batch:
     torch.from_dlpack.
     """
 
-    __slots__ = ("_core", "pad_id", "values", "labelled", "types", "epoch", "index")
+    pad_id: int
+    values: bool
+    labelled: bool
+    types: bool
+    layout: Layout
+    epoch: int
+    index: int
 
-    def __init__(self, core, *, pad_id: int, values: bool, labelled: bool, types: bool, epoch: int, index: int):
+    __slots__ = ("_core", "pad_id", "values", "labelled", "types", "layout", "epoch", "index")
+
+    def __init__(self, core: Any, *, pad_id: int, values: bool, labelled: bool, types: bool, layout: Layout, epoch: int, index: int):
         self._core = core
+        self.layout = layout  #: how the model numbers positions, as far as the tokenizer's folder says
         self.pad_id, self.values, self.labelled, self.types = pad_id, values, labelled, types
         self.epoch = epoch  #: counted from 0
         self.index = index  #: of the batch in its epoch, from 0; in a stream, among this rank's batches that have rows
@@ -30,29 +43,76 @@ class Batch:
     def __len__(self) -> int:
         return self._core.count
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         core = self._core
         arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places, core.token_labels)
         numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows)
-        return _remake_batch, (arrays, numbers, self.pad_id, self.values, self.labelled, self.types, self.epoch, self.index)
+        return _remake_batch, (arrays, numbers, self.pad_id, self.values, self.labelled, self.types, self.layout, self.epoch, self.index)
 
     def __repr__(self) -> str:
         return f"Batch({len(self)} rows, {self.tokens} tokens, {self.slots} slots, epoch {self.epoch}, batch {self.index})"
 
-    ids = property(lambda self: self._core.ids, doc="int32 [tokens]")
-    type_ids = property(lambda self: self._core.type_ids, doc="uint8 [tokens]")
-    offsets = property(lambda self: self._core.offsets, doc="int32 [rows + 1]")
-    labels = property(lambda self: self._core.labels, doc="float32 [rows]")
-    token_labels = property(lambda self: self._core.token_labels, doc="int32 [tokens]; None where labels are of rows")
-    rows = property(lambda self: self._core.rows, doc="int64 [rows]")
-    places = property(lambda self: self._core.places, doc="int32 [rows]: place of each row in its optimizer step")
-    tokens = property(lambda self: self._core.tokens, doc="real tokens")
-    slots = property(lambda self: self._core.slots, doc="what is computed: tokens when ragged, rows x width when padded")
-    width = property(lambda self: self._core.width, doc="slots of every row; 0 when ragged")
-    step = property(lambda self: self._core.step, doc="optimizer step of the epoch that the batch belongs to")
-    step_rows = property(lambda self: self._core.step_rows, doc="rows of that step over all its batches and ranks: divides the loss")
+    @property
+    def ids(self) -> _core.Array:
+        """int32 [tokens]"""
+        return self._core.ids
 
-    def targets(self):
+    @property
+    def type_ids(self) -> _core.Array:
+        """uint8 [tokens]"""
+        return self._core.type_ids
+
+    @property
+    def offsets(self) -> _core.Array:
+        """int32 [rows + 1]"""
+        return self._core.offsets
+
+    @property
+    def labels(self) -> _core.Array:
+        """float32 [rows]"""
+        return self._core.labels
+
+    @property
+    def token_labels(self) -> _core.Array | None:
+        """int32 [tokens]; None where labels are of rows"""
+        return self._core.token_labels
+
+    @property
+    def rows(self) -> _core.Array:
+        """int64 [rows]"""
+        return self._core.rows
+
+    @property
+    def places(self) -> _core.Array:
+        """int32 [rows]: place of each row in its optimizer step"""
+        return self._core.places
+
+    @property
+    def tokens(self) -> int:
+        """Real tokens."""
+        return self._core.tokens
+
+    @property
+    def slots(self) -> int:
+        """What is computed: tokens when ragged, rows x width when padded."""
+        return self._core.slots
+
+    @property
+    def width(self) -> int:
+        """Slots of every row; 0 when ragged."""
+        return self._core.width
+
+    @property
+    def step(self) -> int:
+        """Optimizer step of the epoch that the batch belongs to."""
+        return self._core.step
+
+    @property
+    def step_rows(self) -> int:
+        """Rows of that step over all its batches and ranks: divides the loss."""
+        return self._core.step_rows
+
+    def targets(self) -> _core.Array:
         """Labels as a loss takes them: int64 classes (-100 where there is none); float32 values; float32 [rows, labels] of 0 and 1. Where
         words have labels: int64 [1, tokens] (``padded()`` has them as [rows, width])."""
         if self._core.token_labels is not None:
@@ -71,11 +131,12 @@ class Batch:
             out["labels"] = self._core.token_classes(ids.shape[1]) if words else self.targets()
         return out
 
-    def ragged(self) -> dict[str, Any]:
-        """As the padding-free paths of transformers and flash attention take it: int64 input_ids, position_ids (and token_type_ids)
-        [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows], or [1, tokens]
-        where words have labels."""
-        ids, types, positions = self._core.flat()
+    def ragged(self, layout: Layout | None = None) -> dict[str, Any]:
+        """All rows in one, as flash attention and transformers' padding-free path over it take them: int64 input_ids, position_ids (and
+        token_type_ids) [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows],
+        or [1, tokens] where words have labels. Other attention (sdpa, eager) does not look at cu_seq_lens: ``torch()`` gives it a mask.
+        layout: where positions begin; None: as the tokenizer's folder says."""
+        ids, types, positions = self._core.flat((layout or self.layout).pad)
         offsets = self._core.offsets
         starts = memoryview(offsets)
         longest = max((starts[i + 1] - starts[i] for i in range(len(self))), default=0)
@@ -103,21 +164,30 @@ class Batch:
 
         return devices.to(self.arrays(), device)
 
-    def torch(self, *, device=None, pin_memory: bool = False) -> dict[str, Any]:
-        """``arrays()`` as torch tensors; nothing is copied unless a device or pinned memory is asked for."""
-        from .torch import tensors
+    def torch(self, *, device: Any = None, pin_memory: bool = False, for_attention: str | None = None, model: Any = None) -> dict[str, Any]:
+        """``arrays()`` as torch tensors; nothing is copied unless a device or pinned memory is asked for.
 
-        return tensors(self.arrays(), device=device, pin_memory=pin_memory)
+        A ragged batch is one row of all tokens. for_attention says how its texts are kept apart: "flash" by cu_seq_lens, which flash
+        attention alone looks at; "sdpa" by an attention_mask of bool [1, 1, tokens, tokens], "eager" by one of floats that are added, which
+        sdpa takes too and which is the default. A model with local layers (ModernBERT) gets a mask for each kind of layer. model: one of
+        transformers, whose config says which attention it has and how it numbers positions; without it, the tokenizer's folder does.
+        ``brim.torch.first_tokens`` finds the rows in what comes out."""
+        from . import torch as torches
+
+        if self.width:
+            return torches.tensors(self.arrays(), device=device, pin_memory=pin_memory)
+        to = torches.attention_of(for_attention, model, self.layout)
+        return torches.tensors(to.kept_apart(torches.tensors(self.ragged(to.layout))), device=device, pin_memory=pin_memory)
 
 
-def _flat(values):
+def _flat(values: Any) -> Any:
     """The numbers of an array of one or two dimensions, in one."""
     return values if len(values.shape) == 1 else [one for row in values for one in row]
 
 
-def _remake_batch(arrays, numbers, pad_id, values, labelled, types, epoch, index):
+def _remake_batch(arrays, numbers, pad_id, values, labelled, types, layout, epoch, index):
     core = _core.batch(_runtime.default(), *arrays, *numbers)
-    return Batch(core, pad_id=pad_id, values=values, labelled=labelled, types=types, epoch=epoch, index=index)
+    return Batch(core, pad_id=pad_id, values=values, labelled=labelled, types=types, layout=layout, epoch=epoch, index=index)
 
 
 class Plan:
@@ -126,14 +196,17 @@ class Plan:
     ``plan[i]`` is a dict: step, rank, rows (int64), width (0 when ragged), tokens, slots, step_rows.
     """
 
-    def __init__(self, lengths, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime=None, **options):
+    def __init__(self, lengths: Any, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime: Any = None, **options: Any):
         self.rank = rank
         self._made = (lengths, epoch, rows_for, options)
         self._core = _core.plan(runtime or _runtime.default(), lengths, dict(options), epoch, rows_for)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         lengths, epoch, rows_for, options = self._made
         return _remake_plan, (lengths, epoch, self.rank, rows_for, options)
+
+    def __repr__(self) -> str:
+        return f"Plan({len(self)} batches, {self.steps} steps, epoch {self._made[1]})"
 
     def __len__(self) -> int:
         return self._core.parts
@@ -171,6 +244,9 @@ class Batches:
     world_size: this process's part; every rank gets the same number of batches, of nearly equal cost.
     """
 
+    dataset: Dataset
+    rank: int
+
     def __init__(self, dataset: Dataset, *, batching: str = "random", padding: str = "none", batch_size: int | None = None,
                  max_tokens: int | None = None, max_rows: int | None = None, max_length: int | None = None, seed: int = 42,
                  rank: int = 0, world_size: int = 1, drop_last: bool = False, pad_to_multiple_of: int | None = None,
@@ -192,11 +268,15 @@ class Batches:
                          "oversize": oversize, "tail": tail}
         self._epoch = 0        # of the next iter()
         self._start = 0        # its first batch
-        self._running = None   # the iterator that state_dict speaks of
-        self._planned = None   # (epoch, plan)
+        self._running: _BatchIterator | None = None  # the iterator that state_dict speaks of
+        self._planned: tuple[int, Plan] | None = None  # (epoch, plan)
         self.plan(0)           # wrong options are refused here
 
-    def __getstate__(self):
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self._options.items() if value not in (None, False) and name not in ("oversize", "tail"))
+        return f"Batches({self.dataset!r}, {said})"
+
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_planned": None}  # planned again where it is needed
 
     def plan(self, epoch: int) -> Plan:
@@ -271,10 +351,10 @@ class _BatchIterator:
             self._plan = self.batches.plan(self.epoch)
         return self._plan
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_plan": None}
 
-    def __iter__(self):
+    def __iter__(self) -> _BatchIterator:
         return self
 
     def __len__(self) -> int:
@@ -296,8 +376,8 @@ class _BatchIterator:
         b = self.batches
         d = b.dataset
         core = self.plan._core.batch(d._core, b.rank, self.index, b._multiple)
-        batch = Batch(core, pad_id=d.pad_id, values=d._values, labelled=d.has_labels, types=d._types, epoch=self.epoch,
-                      index=self.index)
+        batch = Batch(core, pad_id=d.pad_id, values=d._values, labelled=d.has_labels, types=d._types, layout=d._layout,
+                      epoch=self.epoch, index=self.index)
         self.skip()
         return batch
 

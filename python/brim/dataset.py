@@ -2,15 +2,21 @@
 from __future__ import annotations
 
 import array
+import operator
 import os
 from collections.abc import Mapping
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
 from . import _core, rows as _rows, runtime as _runtime
 from .batches import Batches
 from .errors import MismatchError, UsageError
+from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
+from .layout import Layout
 from .tokenizer import Tokenizer, _tokenizer
+
+#: A file, or several; globs and folders too.
+Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def _where(where) -> list[tuple[str, str]]:
@@ -39,11 +45,15 @@ def _skips(missing_label: str) -> bool:
 class Dataset:
     """Rows in memory, encoded once. Immutable; may be shared between threads, and by processes that are forked."""
 
-    def __init__(self, core, tokenizer: Tokenizer | None, runtime, *, pad_id: int = 0, types: bool | None = None):
+    tokenizer: Tokenizer | None
+    pad_id: int
+
+    def __init__(self, core: Any, tokenizer: Tokenizer | None, runtime: Any, *, pad_id: int = 0, types: bool | None = None):
         self._core, self.tokenizer, self._runtime = core, tokenizer, runtime
         self._facts = core.facts()
         self.pad_id = tokenizer.pad_id if tokenizer else pad_id
         self._types = types if types is not None else tokenizer.uses_type_ids if tokenizer else True
+        self._layout = tokenizer.layout if tokenizer else Layout()
         self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
         labels = core.labels()
         self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
@@ -51,14 +61,14 @@ class Dataset:
     # ---- where rows come from ------------------------------------------------------------------------------------
 
     @classmethod
-    def from_files(cls, files, tokenizer: Tokenizer, *, max_length: int | None = None, labels: Labels | Sequence[str] | None = None,
+    def from_files(cls, files: Files, tokenizer: Tokenizer, *, max_length: int | None = None, labels: Labels | Sequence[str] | None = None,
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
                    where: dict[str, str] | None = None, skip_damaged: bool = False, quote: str | None = None, max_record: int | None = None,
                    truncation_side: str = "right", missing_label: str = "error", delimiter: str | None = None,
-                   cache: str | os.PathLike | None = None,
+                   cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True,
-                   progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
+                   progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
@@ -86,12 +96,12 @@ class Dataset:
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
     @classmethod
-    def from_csv(cls, files, tokenizer: Tokenizer, **options) -> "Dataset":
+    def from_csv(cls, files: Files, tokenizer: Tokenizer, **options: Unpack[FileOptions]) -> "Dataset":
         """``from_files`` with format="csv"."""
         return cls.from_files(files, tokenizer, format="csv", **options)
 
     @classmethod
-    def from_jsonl(cls, files, tokenizer: Tokenizer, **options) -> "Dataset":
+    def from_jsonl(cls, files: Files, tokenizer: Tokenizer, **options: Unpack[FileOptions]) -> "Dataset":
         """``from_files`` with format="jsonl"."""
         return cls.from_files(files, tokenizer, format="jsonl", **options)
 
@@ -99,7 +109,7 @@ class Dataset:
     def from_texts(cls, texts: Sequence[str | bytes], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes] | None = None,
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
-                   missing_label: str = "error", runtime=None) -> "Dataset":
+                   missing_label: str = "error", runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None."""
@@ -121,7 +131,7 @@ class Dataset:
         return cls(core, tokenizer, runtime)._with_values_of(known, values)
 
     @classmethod
-    def from_iterable(cls, rows: Iterable[Any], tokenizer: Tokenizer, **options) -> "Dataset":
+    def from_iterable(cls, rows: Iterable[Any], tokenizer: Tokenizer, **options: Unpack[TextOptions]) -> "Dataset":
         """Rows as str, as (text, label), as (text, pair, label), or as dicts with text, text_pair and label."""
         return cls._of_columns(_rows.of_rows(rows), tokenizer, **options)
 
@@ -130,10 +140,10 @@ class Dataset:
         return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=mapping or columns.names, **options)
 
     @classmethod
-    def from_arrow(cls, table, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
+    def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
-                   special_tokens: bool = True, missing_label: str = "error", runtime=None) -> "Dataset":
+                   special_tokens: bool = True, missing_label: str = "error", runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
@@ -155,8 +165,8 @@ class Dataset:
         return cls(core, tokenizer, runtime)._with_values_of(known, kind)
 
     @classmethod
-    def of(cls, data, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
-           text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, **options) -> "Dataset":
+    def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
+           text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, **options: Any) -> "Dataset":
         """Whatever holds rows: a Dataset, files, a table (datasets, pandas, polars, pyarrow), a dict of columns, a list of dicts, of
         (text, label) or (text, pair, label), of texts.
 
@@ -181,7 +191,6 @@ class Dataset:
                 if not again:
                     raise
             return cls.of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
-        data = _rows.transformed(data)
         if task == "tokens" or isinstance(labels, Labels) and labels.task == "tokens":
             return cls._of_words(data, tokenizer, labelled, labels, columns, **{**options, "runtime": runtime})
         if _rows.is_files(data):
@@ -231,20 +240,22 @@ class Dataset:
 
     def _hold_out(self, share: float, seed: int) -> "tuple[Dataset, Dataset]":
         """The rows in two parts: all others, and a share of them that seed draws."""
-        parts = []
-        for core in _core.hold_out(self._core, share, seed):
-            part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
-            part._kind, part._mapping = self._kind, self._mapping
-            parts.append(part)
-        return parts[0], parts[1]
+        rest, held = _core.hold_out(self._core, share, seed)
+        return self._part(rest), self._part(held)
+
+    def _part(self, core: Any) -> "Dataset":
+        """Some of these rows."""
+        part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
+        part._kind, part._mapping = self._kind, self._mapping
+        return part
 
     def _words(self, row: int):
         """The row's words, the number of each token's word (-1: special), and the tokens' labels or None; None: it is no row of words."""
         return self._core.words(row)
 
     @classmethod
-    def from_ids(cls, ids: Sequence[int] | Sequence[Sequence[int]], offsets: Sequence[int] | None = None, *, type_ids=None, labels=None,
-                 mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime=None) -> "Dataset":
+    def from_ids(cls, ids: Sequence[int] | Sequence[Sequence[int]], offsets: Sequence[int] | None = None, *, type_ids: Any = None, labels: Any = None,
+                 mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime: Any = None) -> "Dataset":
         """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
         values."""
         runtime = runtime or _runtime.default()
@@ -270,30 +281,126 @@ class Dataset:
     def __repr__(self) -> str:
         return f"Dataset({len(self)} rows, {self.tokens} tokens)"
 
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        """ids (int32 [length]), type_ids (uint8, or None when all are 0), label (None if there is none), origin (row of its source). Of rows of
-        words also tokens (the words), word_ids (of each id, None for special tokens) and labels (of each id, -100 for none)."""
-        if row < 0:
-            row += len(self)
-        ids, types, label, origin = self._core.sample(row)
+    @overload
+    def __getitem__(self, row: SupportsIndex) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, row: slice) -> Dataset: ...
+
+    def __getitem__(self, row: SupportsIndex | slice) -> dict[str, Any] | Dataset:
+        """A row as torch's loaders and transformers' Trainer take it, in Python's own lists: input_ids, attention_mask, token_type_ids (where
+        the model takes them) and labels (if there are any: a class, a value, a list of either; of words one for each id, -100 for none). A
+        slice is a Dataset."""
+        if isinstance(row, slice):
+            return self.select(range(*row.indices(len(self))))
+        ids, types, label, _ = self._core.sample(self._place(row))
+        found: dict[str, Any] = {"input_ids": ids.tolist(), "attention_mask": [1] * len(ids)}
+        if self._types:
+            found["token_type_ids"] = [0] * len(ids) if types is None else types.tolist()
+        words = self._core.words(self._place(row))
+        if words is not None and words[2] is not None:
+            found["labels"] = words[2]
+        elif isinstance(label, list) or label == label:
+            found["labels"] = label if self._values else int(label)
+        return found
+
+    def _place(self, row: SupportsIndex) -> int:
+        at = operator.index(row)
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"row {at} of {len(self)} rows")
+        return at % len(self)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[row] for row in range(len(self)))
+
+    def row(self, row: SupportsIndex) -> dict[str, Any]:
+        """All that is known of a row: ids (int32 [length]), type_ids (uint8, or None when all are 0), label (None if there is none), origin (row
+        of its source). Of rows of words also tokens (the words), word_ids (of each id, None for special tokens) and labels (of each id, -100
+        for none)."""
+        ids, types, label, origin = self._core.sample(self._place(row))
         found = {"ids": ids, "type_ids": types, "label": None if label != label else label, "origin": origin}
-        words = self._core.words(row)
+        words = self._core.words(self._place(row))
         return found if words is None else {**found, "tokens": words[0], "word_ids": [None if w < 0 else w for w in words[1]], "labels": words[2]}
 
-    tokens = property(lambda self: self._facts["tokens"], doc="after truncation")
-    truncated = property(lambda self: self._facts["truncated"], doc="rows that were cut")
-    lost = property(lambda self: self._facts["lost"], doc="tokens that were cut")
-    longest = property(lambda self: self._facts["longest"], doc="tokens of the longest row")
-    has_labels = property(lambda self: self._facts["has_labels"], doc="every row has one")
-    has_pairs = property(lambda self: self._facts["has_pairs"])
-    fingerprint = property(lambda self: self._facts["fingerprint"], doc="of ids, type_ids and labels in order")
+    def select(self, rows: Iterable[SupportsIndex]) -> Dataset:
+        """The rows of these numbers, in this order; ``row(i)["origin"]`` still says which row of the source each is."""
+        numbers = [self._place(row) for row in rows]
+        if not numbers:
+            raise UsageError("no row is left: a Dataset has one at least")
+        return self._part(self._core.subset(numbers))
+
+    def filter(self, keep: Callable[[dict[str, Any]], Any]) -> Dataset:
+        """The rows of which ``keep(row)`` is true; a row is what ``rows[i]`` gives."""
+        return self.select(i for i, row in enumerate(self) if keep(row))
+
+    def split(self, share: float = 0.1, *, seed: int = 42, stratify: bool = False) -> tuple[Dataset, Dataset]:
+        """(the rest, a share of the rows), drawn by seed, both in the order of the rows; at least one row each. stratify: of each class the
+        same share, as far as whole rows allow."""
+        count = len(self)
+        if count < 2 or not 0 < share < 1:
+            raise UsageError(f"split({share}) of {count} rows: the share is between 0 and 1, and each part needs a row")
+        order = Batches(self, batch_size=count, seed=seed).plan(0)[0]["rows"].tolist()
+        groups: dict[Any, list[int]] = {}
+        for row in order:
+            groups.setdefault(self._core.sample(row)[2] if stratify else None, []).append(row)
+        if stratify and (self._values or self._core.labels() is None):
+            raise UsageError("stratify is for rows of one class each")
+        taken = self._shares(groups, share, min(max(round(share * count), 1), count - 1))
+        return self.select(row for row in range(count) if row not in taken), self.select(sorted(taken))
+
+    @staticmethod
+    def _shares(groups: dict[Any, list[int]], share: float, want: int) -> set[int]:
+        """The whole part of each group's share, and one more of those with the largest rests until there are enough."""
+        take = {name: int(share * len(rows)) for name, rows in groups.items()}
+        for name in sorted(groups, key=lambda name: (take[name] - share * len(groups[name]), name)):
+            take[name] += sum(take.values()) < want
+        return {row for name, rows in groups.items() for row in rows[: take[name]]}
 
     @property
-    def lengths(self):
+    def tokens(self) -> int:
+        """After truncation."""
+        return self._facts["tokens"]
+
+    @property
+    def truncated(self) -> int:
+        """Rows that were cut."""
+        return self._facts["truncated"]
+
+    @property
+    def lost(self) -> int:
+        """Tokens that were cut."""
+        return self._facts["lost"]
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest row."""
+        return self._facts["longest"]
+
+    @property
+    def has_labels(self) -> bool:
+        """Every row has one."""
+        return self._facts["has_labels"]
+
+    @property
+    def has_pairs(self) -> bool:
+        """Rows are pairs of texts."""
+        return self._facts["has_pairs"]
+
+    @property
+    def fingerprint(self) -> int:
+        """Of ids, type_ids and labels in order."""
+        return self._facts["fingerprint"]
+
+    @property
+    def lengths(self) -> _core.Array:
         """int32 [rows]; shares the dataset's memory."""
         return self._core.lengths()
 
     _mapping: Labels | None = None  # whose names are not what rows have
+
+    @property
+    def layout(self) -> Layout:
+        """How models of the tokenizer number positions."""
+        return self._layout
 
     @property
     def labels(self) -> Labels | None:
@@ -341,12 +448,12 @@ class Dataset:
             begins.append(len(text))
         return numbers, labels or None, bytes(text), begins
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts())
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
-    def batches(self, **options) -> "Batches":
+    def batches(self, **options: Unpack[BatchOptions]) -> Batches:
         """Batches of these rows; see ``Batches``."""
         return Batches(self, **options)
 

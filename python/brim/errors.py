@@ -1,6 +1,8 @@
 """What can go wrong: every failure of the C library is one of these, with its message, and file, line and byte where there are any."""
 from __future__ import annotations
 
+from typing import Any
+
 
 class Request:
     """What a function that is told of events returns to ask for something: ``brim.STOP`` ends the work, as Ctrl-C does; of training
@@ -24,7 +26,7 @@ class Request:
     def __repr__(self) -> str:
         return " | ".join(f"brim.{name}" for name, flag in _FLAGS.items() if self.flags & flag)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Request, (self.flags,)
 
 
@@ -44,7 +46,7 @@ class Error(Exception):
         self.line = line
         self.byte = byte
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.file, self.line, self.byte)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Sequence, Unpack
 
 from . import _core, options as _options, rows as _rows, runtime as _runtime
 from .batches import Batch
+from .dataset import Files
 from .errors import UsageError
+from .keywords import PlanOptions
 from .labels import Labels, _labels, natural
 from .tokenizer import Tokenizer
 
@@ -24,11 +26,15 @@ class Stream:
     there. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
     """
 
-    def __init__(self, files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, task: str | None = None,
+    tokenizer: Tokenizer
+    labels: Labels | None
+    epochs: int | None
+
+    def __init__(self, files: Files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, task: str | None = None,
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, runtime=None, **plan):
+                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
         if task == "tokens" and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
@@ -50,7 +56,11 @@ class Stream:
         self._loaded: str | None = None
         self._open()  # wrong options and missing files are refused here
 
-    def __reduce__(self):
+    def __repr__(self) -> str:
+        named = ", ".join(self._files[:2]) + (", ..." if len(self._files) > 2 else "")
+        return f"Stream({named}, epochs={self.epochs}, window={self._options['window']})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
         options = {**self._options, "epochs": self.epochs, "weights": self._weights, "where": dict(self._where)}
         return _reopen, (self._files, self.tokenizer, self.labels, options, self._saved())
 
@@ -91,7 +101,7 @@ class Stream:
                 return
             epoch, batches = feed.place
             yield Batch(core, pad_id=self.tokenizer.pad_id, values=values, labelled=self._options["need_label"],
-                        types=self.tokenizer.uses_type_ids, epoch=epoch, index=max(batches - 1, 0))
+                        types=self.tokenizer.uses_type_ids, layout=self.tokenizer.layout, epoch=epoch, index=max(batches - 1, 0))
 
     def state_dict(self) -> dict[str, Any]:
         """Where the consumer stands, as JSON-able values; after a finished pass, the beginning of the next."""
@@ -211,6 +221,6 @@ def _reopen(files, tokenizer, labels, options, state):
     return stream
 
 
-def stream(files, tokenizer: Tokenizer, **options) -> Stream:
+def stream(files: Files, tokenizer: Tokenizer, **options: Any) -> Stream:
     """See ``Stream``."""
     return Stream(files, tokenizer, **options)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 from . import _core, runtime as _runtime
 from .errors import FileError
@@ -32,7 +33,7 @@ def _fetch(name: str, revision: str | None, tokenizer: bool) -> None:
     snapshot_download(name, revision=revision, allow_patterns=_needed(files, tokenizer))
 
 
-def folder(name: str | os.PathLike, *, revision: str | None = None, tokenizer: bool = False, runtime=None) -> str:
+def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokenizer: bool = False, runtime: Any = None) -> str:
     """The folder (or file) of a model or, with ``tokenizer``, of a tokenizer.
 
     name: a path, or a name of the Hugging Face hub ("bert-base-uncased", "owner/model", "owner/model@revision"): what exists under that

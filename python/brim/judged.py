@@ -37,7 +37,7 @@ def _ratio(above: int, below: int) -> float:
     return above / below if below else math.nan
 
 
-class Evaluation(dict, _Paged):
+class Evaluation(dict[str, Any], _Paged):
     """Metrics of labelled rows as a dict, with what they come from. In a notebook it shows the pictures of a run's report; ``page(path)``
     writes them.
 
@@ -45,11 +45,13 @@ class Evaluation(dict, _Paged):
     ids; probabilities of the predicted class and of the right one). Other tasks: {"logits"}, [rows, outputs]. None in what a training keeps.
     """
 
-    def __init__(self, metrics: dict[str, Any], judged, rows: dict[str, Any] | None = None):
+    rows: dict[str, Any] | None
+
+    def __init__(self, metrics: dict[str, Any], judged: Any, rows: dict[str, Any] | None = None):
         super().__init__(metrics)
         self._judged, self.rows, self._found = judged, rows, None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
             _core.keep(_runtime.default(), folder, [self._judged])
             kept = pathlib.Path(folder, "evaluation.jsonl").read_bytes()
@@ -105,8 +107,8 @@ def _remake(metrics: dict[str, Any], kept: bytes, rows: dict[str, Any] | None) -
 
 def _decoded(dataset, tokenizer, row: int) -> tuple[str, None]:
     """What the model saw: of rows that cannot be asked for their texts again."""
-    here = row if row < len(dataset) and dataset[row]["origin"] == row else next(i for i in range(len(dataset)) if dataset[i]["origin"] == row)
-    return tokenizer.decode(dataset[here]["ids"].tolist()), None
+    here = row if row < len(dataset) and dataset.row(row)["origin"] == row else next(i for i in range(len(dataset)) if dataset.row(i)["origin"] == row)
+    return tokenizer.decode(dataset.row(here)["ids"].tolist()), None
 
 
 def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | None]) -> None:
@@ -117,7 +119,7 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
     text, pair = columns.get("text_column"), columns.get("pair_column")
     try:
         if dataset._words(0) is not None:
-            places = {dataset[i]["origin"]: i for i in range(len(dataset))}
+            places = {dataset.row(i)["origin"]: i for i in range(len(dataset))}
             for index, row in enumerate(rows):
                 judged.text(index, " ".join(dataset._words(places[row])[0]), None)
             return

@@ -90,9 +90,14 @@ class Labels:
     the number of a class.
     """
 
+    names: list[str] | None
+    values: list[Any] | None
+    task: str
+    outputs: int
+
     def __init__(self, names: Sequence[Any] | Mapping[Any, str] | None, *, task: str | None = None, outputs: int = 1,
-                 values: Sequence[Any] | None = None, runtime=None):
-        self._keys = None  #: what rows have in place of the names
+                 values: Sequence[Any] | None = None, runtime: Any = None):
+        self._keys: list[Any] | None = None  #: what rows have in place of the names
         if isinstance(names, Mapping):
             items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())
             self._keys, names = [_label_text(key) for key, _ in items], [name for _, name in items]
@@ -115,7 +120,7 @@ class Labels:
         """As rows have them."""
         return Labels(self._keys, task=self.task)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _remake, (self.names, self.task, self.outputs, self.values, self._keys)
 
     def __repr__(self) -> str:

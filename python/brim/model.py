@@ -5,12 +5,13 @@ import math
 import os
 import pathlib
 import tempfile
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import _core, device as _device, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
-from .dataset import Dataset
+from .dataset import Dataset, Files
 from .errors import MismatchError
 from .judged import Evaluation, add_texts
+from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
 from .notes import log
 from .prediction import How, Prediction
@@ -29,16 +30,31 @@ class TokenPrediction(NamedTuple):
 
     @property
     def entities(self) -> list[tuple[str, int, int, str]]:
-        """(kind, first word, word after the last, their text) of each stretch of B-, I-, E- and S- labels, as seqeval finds them."""
-        found, begin, before = [], 0, "O"
-        for at, label in enumerate([*(name or "O" for name in self.labels), "O"]):
-            other = before[2:] != label[2:]
-            if before[0] != "O" and (before[0] in "ES" or label[0] in "BSO" or other):
-                found.append((before[2:], begin, at, " ".join(self.tokens[begin:at])))
-            if label[0] != "O" and (label[0] in "BS" or before[0] in "ESO" or other):
+        """(kind, first word, word after the last, their text) of each stretch of B-, I-, E- and S- labels (L- and U- of BILOU are the same),
+        as seqeval finds them. Of names without such a mark, words of one name that follow each other are one."""
+        found, begin, before, kind = [], 0, "O", ""
+        for at, (mark, name) in enumerate([*map(_entity_part, self.labels), ("O", "")]):
+            other = kind != name
+            if before != "O" and (before in "ES" or mark in "BSO" or other):
+                found.append((kind, begin, at, " ".join(self.tokens[begin:at])))
+            if mark != "O" and (mark in "BS" or before in "ESO" or other):
                 begin = at
-            before = label
+            before, kind = mark, name
         return found
+
+
+def _entity_part(label: Any) -> tuple[str, str]:
+    """How a word stands in its entity (B, I, E, S; O: in none), and the entity's kind."""
+    label = None if label is None else str(label)
+    if label is None or label == "O":
+        return "O", ""
+    if label[1:2] == "-" and label[0] in _MARKS:
+        return _MARKS[label[0]], label[2:]
+    return "I", label
+
+
+#: As seqeval has them; BILOU's last and unit are E and S.
+_MARKS = {"B": "B", "I": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 
 
 _METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
@@ -78,9 +94,12 @@ class Model:
     Models can be pickled: the copy has the weights of that moment.
     """
 
-    def __init__(self, path: str | os.PathLike, *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
+    path: str
+    tokenizer: Tokenizer
+
+    def __init__(self, path: str | os.PathLike[str], *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
-                 kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime=None):
+                 kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
         device, card = _device.checked(device)
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
@@ -100,11 +119,30 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.path!r}, {self.type}, {self.task}, {self.outputs} outputs)"
 
-    type = property(lambda self: self._facts["type"], doc='"bert", "roberta", ...')
-    task = property(lambda self: self._facts["task"], doc='"classification", "multi_label", "regression" or "tokens"')
-    outputs = property(lambda self: self._facts["outputs"], doc="logits per row")
-    max_length = property(lambda self: self._facts["max_length"], doc="tokens that fit")
-    kernels = property(lambda self: self._facts["kernels"], doc="what computes: results are bit-identical with the same kernels")
+    @property
+    def type(self) -> str:
+        """As config.json names it: bert, roberta, ..."""
+        return self._facts["type"]
+
+    @property
+    def task(self) -> str:
+        """What it answers: classification, multi_label, regression or tokens."""
+        return self._facts["task"]
+
+    @property
+    def outputs(self) -> int:
+        """Logits a row."""
+        return self._facts["outputs"]
+
+    @property
+    def max_length(self) -> int:
+        """Tokens that fit."""
+        return self._facts["max_length"]
+
+    @property
+    def kernels(self) -> str:
+        """What computes: results are bit-identical with the same kernels."""
+        return self._facts["kernels"]
 
     @property
     def labels(self) -> Labels:
@@ -130,12 +168,12 @@ class Model:
         self._core.written()
         self._untrained = None
 
-    def save(self, folder: str | os.PathLike) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes config.json, model.safetensors and the tokenizer's files: transformers opens the folder."""
         self._core.save(os.fspath(folder))
         self.tokenizer.save(folder)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(folder)
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
@@ -146,13 +184,12 @@ class Model:
             raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
                                 "Model(..., untrained=True) for the answers of random weights", self.path)
 
-    def encode(self, texts, *, pairs=None, max_length: int | None = None) -> Dataset:
+    def encode(self, texts: Sequence[str | bytes], *, pairs: Sequence[str | bytes] | None = None, max_length: int | None = None) -> Dataset:
         """Texts as a dataset for this model."""
         return Dataset.from_texts(texts, self.tokenizer, pairs=pairs, max_length=max_length or self.max_length, runtime=self._runtime)
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         how = {"max_length": max_length or self.max_length, "runtime": self._runtime}
-        data = _rows.transformed(data)
         if self.task == "tokens" and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
                 data = [data]
@@ -173,8 +210,8 @@ class Model:
             data = _Rows(_rows.as_list(data))
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
 
-    def logits(self, data=None, *, file: str | os.PathLike | Sequence[str | os.PathLike] | None = None, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
-               progress: bool | Callable[[str, dict], Any] | None = None, on_device: bool = False, **options):
+    def logits(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
+               progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, on_device: bool = False, **options: Unpack[PredictOptions]) -> _core.Array:
         """float32 [rows, outputs] in the order of the rows; of a model that labels tokens [tokens, outputs], of all tokens of all rows.
 
         data: a text (every str is one); a list of texts, of pairs (text, text) or of dicts; a table or a dict of columns; a Dataset; a file as
@@ -191,16 +228,16 @@ class Model:
         with _progress.shown(progress) as listen:
             return self._core.predict(dataset._core, options, listen, 0, len(dataset), on_device)
 
-    def predict(self, data=None, **options) -> list[Prediction]:
+    def predict(self, data: Any = None, **options: Any) -> list[Any]:
         """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. threshold: a label holds from this
         probability on (0.5); of one class a row, a row whose best class has less has the label None. top_k: so many classes in
-        ``Prediction.scores``, the most probable first. ``predict_each`` holds a window of predictions at a time. Of a model that labels tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white
-        space."""
+        ``Prediction.scores``, the most probable first. ``predict_each`` holds a window of predictions at a time. Of a model that labels
+        tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white space."""
         return list(self.predict_each(data, **options))
 
-    def predict_each(self, data=None, *, file: str | os.PathLike | Sequence[str | os.PathLike] | None = None, max_length: int | None = None,
+    def predict_each(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None,
                      text_column: str | None = None, pair_column: str | None = None, threshold: float | None = None, top_k: int | None = None,
-                     progress: bool | Callable[[str, dict], Any] | None = None, **options) -> Iterator[Prediction]:
+                     progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Iterator[Any]:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
         self._check_trained()
@@ -241,8 +278,9 @@ class Model:
                     scores[word] = 1 / sum(math.exp(v - top) for v in values)
             yield TokenPrediction(words, labels, scores)
 
-    def evaluate(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
-                 label_column: str | None = None, progress: bool | Callable[[str, dict], Any] | None = None, **options) -> Evaluation:
+    def evaluate(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
+                 label_column: str | None = None, progress: bool | Callable[[str, dict[str, Any]], Any] | None = None,
+                 **options: Unpack[PredictOptions]) -> Evaluation:
         """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
         accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""

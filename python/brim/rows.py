@@ -94,13 +94,6 @@ def _is_lazy(data: Any) -> bool:
     return type(data).__name__ == "LazyFrame"
 
 
-def transformed(data: Any) -> Any:
-    """A table of datasets with a transform (set_transform, with_transform) as the columns that it gives; anything else as it is."""
-    if _of_datasets(data, "Dataset") and (getattr(data, "format", None) or {}).get("type") == "custom":
-        return dict(data[:])
-    return data
-
-
 def is_rows(data: Any) -> bool:
     return is_table(data) or isinstance(data, Mapping) or hasattr(data, "__iter__") or hasattr(data, "__getitem__")
 
@@ -202,6 +195,8 @@ def _column_names(data: Any) -> list[str] | None:
 
 
 def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None = None) -> Table | Columns:
+    if _transformed(data):
+        return _of_transform(data, text, pair, label, labelled)
     names = _column_names(data)
     if names is None:
         return Table(data, text or "text", pair, (label or "label") if labelled else None)
@@ -243,6 +238,21 @@ def label_kind(table: Any, column: str | None) -> str | None:
     else:
         kind = str(table.schema.field(column).type if hasattr(table.schema, "field") else table.schema[column]).lower()
     return "float" if kind.startswith(("float", "double", "half")) else None if kind.startswith(("int", "uint", "bool", "dictionary<values=int")) else "str"
+
+
+def _transformed(data: Any) -> bool:
+    """A Dataset of datasets with set_transform or with_transform: its rows are what the function makes of the table."""
+    return _of_datasets(data, "Dataset") and data.format.get("type") == "custom"
+
+
+def _of_transform(data: Any, text: str | None, pair: str | None, label: str | None, labelled: bool | None) -> Columns:
+    """Rows as data[i] reads. The names of a ClassLabel are those of labels that the function left as they were."""
+    made = data[:]
+    label = _pick([str(name) for name in made], text, pair, label, labelled)[2]
+    found = of_columns(made, text, pair, label, labelled)
+    names = _class_names(data.features[label]) if label in data.features else None
+    same = names and list(found.labels or []) == data.with_format(None)[label][:]
+    return of_lists(found.texts, found.pairs, found.labels, names) if same else found
 
 
 def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None = None) -> Columns:
@@ -406,7 +416,8 @@ def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> 
         text, label = _word_columns(_column_names(data) or [], text, label, labelled)
         if _of_datasets(data, "Dataset"):
             classes = _class_names(data.features.get(label)) if label else None
-            words, tags = data[text], data[label] if label else None
+            made = data[:] if _transformed(data) else data
+            words, tags = made[text], made[label] if label else None
         else:
             words, tags = _values(data, text), _values(data, label) if label else None
     elif isinstance(data, Mapping):

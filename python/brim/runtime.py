@@ -8,10 +8,10 @@ import threading
 from . import _core, ranks
 
 _lock = threading.Lock()
-_default = None
+_default: _core.Runtime | None = None
 
 
-def Runtime(threads: int = 0, cpu: str | None = None):
+def Runtime(threads: int = 0, cpu: str | None = None) -> _core.Runtime:
     """Threads that compute, and their CPU level.
 
     threads: 0 takes all cores this process may use. cpu: "plain", "avx2", "avx512", "amx" or None (the best there is).
@@ -19,7 +19,7 @@ def Runtime(threads: int = 0, cpu: str | None = None):
     return _core.runtime(threads, cpu)
 
 
-def default():
+def default() -> _core.Runtime:
     """The runtime of this process, made when first needed; the environment's BRIM_THREADS says how many threads it has."""
     global _default
     with _lock:

@@ -25,10 +25,10 @@ def _number(value: Any, digits: int = 4) -> str:
 class _Paged:
     """What has a page of HTML: a title and parts."""
 
-    def _page(self) -> tuple[str, list]:
+    def _page(self) -> tuple[str, list[Any]]:
         raise NotImplementedError
 
-    def page(self, path: str | os.PathLike) -> None:
+    def page(self, path: str | os.PathLike[str]) -> None:
         """Writes it as a page of HTML that needs nothing else."""
         title, parts = self._page()
         _core.page(_runtime.default(), title, parts, os.fspath(path))
@@ -78,12 +78,15 @@ class Way:
     speed_said: str = ""      #: the same in words
     rounds: list[Round] = field(default_factory=list, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.rounds = [Round(*one) for one in self.rounds]
 
 
 class Comparison(_Paged):
     """Ways side by side, in the order in which they were given."""
+
+    ways: list[Way]
+    metric: str | None
 
     def __init__(self, ways: list[Way], metric: str | None, *, regression: bool = False, title: str = "Comparison"):
         self.ways, self.metric, self._regression, self._title = ways, metric, regression, title
@@ -110,7 +113,7 @@ class Comparison(_Paged):
         return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths)))
                          for line in [titles, *rows])
 
-    def _page(self):
+    def _page(self) -> tuple[str, list[Any]]:
         metric = "rmse" if self._regression else "accuracy"
         return self._title, [("comparison", [
             (w.name, w.rows, w.tokens, w.slots, w.seconds, w.tokens_per_second, w.padding_share, w.loss, w.metrics and w.metrics[metric],
@@ -137,11 +140,23 @@ class Analysis(_Paged):
     padding, slots, padding_share, batches, steps, cost, length_bias, ...), most slots first.
     """
 
-    def __init__(self, found: dict[str, Any], source=None):
+    rows: int
+    tokens: int
+    truncated: int
+    lost: int
+    shortest: int
+    longest: int
+    mean: float
+    median: float
+    percentiles: list[int]
+    histogram: list[int]
+    strategies: list[dict[str, Any]]
+
+    def __init__(self, found: dict[str, Any], source: Any = None):
         self.__dict__.update({k: v.tolist() if isinstance(v, _core.Array) else v for k, v in found.items()})
         self._source = source
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_source": None}
 
     def __repr__(self) -> str:
@@ -149,7 +164,7 @@ class Analysis(_Paged):
         return (f"Analysis({self.rows:,} rows, {self.tokens:,} tokens, {self.shortest} to {self.longest} a row, "
                 f"padding {100 * self.strategies[0]['padding_share']:.1f} % to {100 * best['padding_share']:.1f} %)")
 
-    def _page(self):
+    def _page(self) -> tuple[str, list[Any]]:
         if self._source is None:
             raise UsageError("an analysis that was pickled has no rows to draw: analyze them again")
         return self._source.page()
@@ -195,9 +210,9 @@ def _word(label: Any) -> str | None:
     return None if label is None else label if isinstance(label, str) else _label_text(label)
 
 
-def analyze(data, tokenizer=None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,
+def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,
             seed: int = 42, text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, samples: int = 3,
-            runtime=None, **plan) -> Analysis:
+            runtime: Any = None, **plan: Any) -> Analysis:
     """Lengths and the cost of padding of rows of any kind (``Dataset.of``). tokenizer: a Tokenizer, a folder, or a name; a ``Dataset``
     needs none. Other options are those of batches; batching and padding are all tried. The analysis keeps the rows for its page, which
     shows the labels too, if there are any (label_column), and ``samples`` texts that are drawn by seed."""
@@ -220,7 +235,7 @@ def analyze(data, tokenizer=None, *, max_length: int | None = 512, batch_size: i
 
 # ---- folds -----------------------------------------------------------------------------------------------------------
 
-@dataclass
+@dataclass(repr=False)
 class FoldsResult(_Paged):
     """What training in folds came to: every row predicted by the model that has not seen it."""
 
@@ -230,7 +245,11 @@ class FoldsResult(_Paged):
     logits: Any                             #: float32 [rows, outputs], out of fold
     averages: list[dict[str, Any]] = field(default_factory=list)  #: name, logits and metrics of each evaluation set, by all folds' models together
 
-    def _page(self):
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {_number(value)}" for name, value in self.metrics.items() if isinstance(value, float) and name != "seconds")
+        return f"FoldsResult({len(self.folds)} folds, {len(self.fold):,} rows, {shown})"
+
+    def _page(self) -> tuple[str, list[Any]]:
         names = [n for n in self.metrics if n not in ("rows", "tokens", "slots", "seconds")]
         rows = [[f"fold {i}", f"{f['valid_rows']:,}", *(_number(f["metrics"].get(n)) for n in names)] for i, f in enumerate(self.folds)]
         rows.append(["all rows", f"{self.metrics['rows']:,}", *(_number(self.metrics.get(n)) for n in names)])

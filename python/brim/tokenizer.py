@@ -1,25 +1,24 @@
 """Tokenizers: exactly the ids of Hugging Face's, at the speed of C."""
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import tempfile
-from typing import NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
-from . import _core, hub as _hub, runtime as _runtime
+from . import _core, hub as _hub, layout as _layout, runtime as _runtime
 from .errors import UsageError
 
 
 class Encoding(NamedTuple):
     """One text (or pair). Arrays convert without a copy: ``numpy.asarray(e.ids)``, ``torch.from_dlpack(e.ids)``."""
 
-    ids: "_core.Array"       #: int32 [length]
-    type_ids: "_core.Array"  #: uint8 [length]
+    ids: _core.Array       #: int32 [length]
+    type_ids: _core.Array  #: uint8 [length]
     lost: int                #: tokens that truncation cut off
-    spans: "_core.Array | None" = None    #: int32 [length, 2]: bytes of the UTF-8 text that the token comes from; 0, 0 if special
-    words: "_core.Array | None" = None    #: int32 [length]: number of the word; -1 if special
-    sources: "_core.Array | None" = None  #: int32 [length]: 0 the text, 1 the pair, -1 special
+    spans: _core.Array | None = None    #: int32 [length, 2]: bytes of the UTF-8 text that the token comes from; 0, 0 if special
+    words: _core.Array | None = None    #: int32 [length]: number of the word; -1 if special
+    sources: _core.Array | None = None  #: int32 [length]: 0 the text, 1 the pair, -1 special
 
     @property
     def length(self) -> int:
@@ -29,37 +28,25 @@ class Encoding(NamedTuple):
 class Ragged(NamedTuple):
     """Many texts, end to end: row ``i`` is ``ids[offsets[i]:offsets[i + 1]]``."""
 
-    ids: "_core.Array"       #: int32 [tokens]
-    offsets: "_core.Array"   #: int64 [rows + 1]
-    type_ids: "_core.Array"  #: uint8 [tokens]
+    ids: _core.Array       #: int32 [tokens]
+    offsets: _core.Array   #: int64 [rows + 1]
+    type_ids: _core.Array  #: uint8 [tokens]
     lost: int                #: tokens that truncation cut off
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
 
-def _read(folder: str, name: str) -> dict:
-    try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _of_files(files: dict[str, bytes], path: str, types: bool | None) -> "Tokenizer":
+def _of_files(files: dict[str, bytes], path: str, types: bool | None, layout: _layout.Layout | None) -> "Tokenizer":
     """A tokenizer whose files are in memory."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             pathlib.Path(folder, name).write_bytes(content)
         made = Tokenizer(folder)
         made._types = made.uses_type_ids if types is None else types
+        made._layout = layout or _layout.of_folder(path, made.pad_id) or made.layout
     made.path = path
     return made
-
-
-def _remake(path, files, types):
-    return _of_files(files, path, types)
 
 
 class Tokenizer:
@@ -69,17 +56,20 @@ class Tokenizer:
     Immutable; may be shared between threads. Anything in the file that brim does not know is an error that names it.
     """
 
-    def __init__(self, path: str | os.PathLike, *, revision: str | None = None, runtime=None):
+    path: str
+
+    def __init__(self, path: str | os.PathLike[str], *, revision: str | None = None, runtime: Any = None):
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, self.path)
         self._types: bool | None = None
+        self._layout: _layout.Layout | None = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(folder)
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
-        return _remake, (self.path, files, self.uses_type_ids)
+        return _of_files, (files, self.path, self.uses_type_ids, self.layout)
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.path!r}, family={self.family!r}, vocab_size={self.vocab_size})"
@@ -106,11 +96,22 @@ class Tokenizer:
     def uses_type_ids(self) -> bool:
         """Models of this tokenizer take token_type_ids: what tokenizer_config.json or config.json beside it say, else WordPiece does."""
         if self._types is None:
-            folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
-            names = _read(folder, "tokenizer_config.json").get("model_input_names")
-            kind = _read(folder, "config.json").get("model_type")
+            names = _layout.read_json(self._folder, "tokenizer_config.json").get("model_input_names")
+            kind = _layout.read_json(self._folder, "config.json").get("model_type")
             self._types = "token_type_ids" in names if names else kind == "bert" if kind else self.family == "wordpiece"
         return self._types
+
+    @property
+    def _folder(self) -> str:
+        return self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+
+    @property
+    def layout(self) -> _layout.Layout:
+        """How models of this tokenizer number positions, and how far their local layers look: as config.json beside it says, or
+        tokenizer_config.json; where neither says, positions begin at 0."""
+        if self._layout is None:
+            self._layout = _layout.of_folder(self._folder, self.pad_id) or _layout.Layout()
+        return self._layout
 
     @property
     def fingerprint(self) -> int:
@@ -128,7 +129,7 @@ class Tokenizer:
         return self._core.added(pair)
 
     @staticmethod
-    def _options(max_length, special_tokens, truncation, truncation_side):
+    def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         if truncation_side not in ("left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
@@ -153,7 +154,7 @@ class Tokenizer:
         """The text of ids, as the file's decoder says."""
         return self._core.decode(ids, skip_special_tokens)
 
-    def save(self, folder: str | os.PathLike) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the tokenizer's files, and a tokenizer.json where there was none."""
         self._core.save(os.fspath(folder))
 
@@ -172,4 +173,4 @@ def _tokenizer(given, runtime) -> Tokenizer:
         else:
             raise UsageError(f"a tokenizer is a brim.Tokenizer, a folder, a name, or one of transformers, not a {type(given).__name__}")
         files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir() if file.is_file()}
-        return _of_files(files, str(getattr(given, "name_or_path", "") or type(given).__name__), None)
+        return _of_files(files, str(getattr(given, "name_or_path", "") or type(given).__name__), None, None)

@@ -10,30 +10,97 @@ or keep your own dataset and loader, and take only the choice of what goes toget
 """
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch as _torch
 import torch.utils.data as _data
 
-from . import _core
+from . import _core, layout as _layout
 from .batches import Batches, Plan, restore_order
 from .feed import Stream
 from .errors import MismatchError
+from .layout import Layout
 
-__all__ = ["BatchSampler", "Collator", "DataLoader", "IterableDataset", "restore_order", "tensors"]
+__all__ = ["BatchSampler", "Collator", "DataLoader", "IterableDataset", "first_tokens", "restore_order", "split_rows", "tensors"]
 
 
-def tensors(arrays: dict[str, Any], *, device=None, pin_memory: bool = False) -> dict[str, Any]:
-    """Arrays of brim as tensors that share their memory; other values stay. pin_memory takes effect where CUDA is."""
+def tensors(arrays: Mapping[str, Any], *, device: Any = None, pin_memory: bool = False) -> dict[str, Any]:
+    """Arrays of brim as tensors that share their memory, on the device; what is neither array nor tensor stays. pin_memory takes effect
+    where CUDA is."""
     pin = pin_memory and _torch.cuda.is_available()
-    out = {}
-    for name, value in arrays.items():
+
+    def tensor(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: tensor(one) for name, one in value.items()}
         if isinstance(value, _core.Array):
             value = _torch.from_dlpack(value) if value.shape[0] and value.shape[-1] else _torch.empty(value.shape, dtype=_DTYPES[value.format])
-            value = value.pin_memory() if pin else value
-            value = value.to(device, non_blocking=pin) if device is not None else value
-        out[name] = value
-    return out
+        if not isinstance(value, _torch.Tensor):
+            return value
+        value = value.pin_memory() if pin else value
+        return value.to(device, non_blocking=pin) if device is not None else value
+
+    return {name: tensor(value) for name, value in arrays.items()}
+
+
+# ---- rows without padding ----------------------------------------------------------------------------------------------
+
+class Attention(NamedTuple):
+    """How a model keeps the texts of a ragged batch apart: "flash", "sdpa" or "eager"."""
+
+    kind: str
+    layout: Layout
+
+    def kept_apart(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """A ragged batch as this attention takes it."""
+        if self.kind == "flash":
+            return batch
+        starts: _torch.Tensor = batch.pop("cu_seq_lens_q")
+        longest: int = batch.pop("max_length_q")
+        del batch["cu_seq_lens_k"], batch["max_length_k"]
+        return {**batch, "attention_mask": self._masks(starts, longest)}
+
+    def _masks(self, starts: _torch.Tensor, longest: int) -> Any:
+        row = _torch.repeat_interleave(_torch.arange(len(starts) - 1), starts.diff())
+        same = row[:, None] == row[None, :]
+        if self.layout.window is None:
+            return self._mask(same)
+        at = _torch.arange(len(row))
+        near = (at[:, None] - at[None, :]).abs() <= self.layout.window
+        return {"full_attention": self._mask(same), "sliding_attention": self._mask(same & near if longest > self.layout.window else same)}
+
+    def _mask(self, seen: _torch.Tensor) -> _torch.Tensor:
+        if self.kind == "sdpa":
+            return seen[None, None]
+        return _torch.zeros(seen.shape).masked_fill_(~seen, _torch.finfo(_torch.float32).min)[None, None]
+
+
+def attention_of(kind: str | None, model: Any, layout: Layout) -> Attention:
+    """Of a model of transformers, or as named; floats that are added serve both kinds that look at a mask."""
+    if kind is None:
+        says = str(getattr(model.config, "_attn_implementation", "")) if model is not None else ""
+        kind = "flash" if "flash" in says else "sdpa" if says == "sdpa" else "eager"
+    if kind.startswith("flash"):  # flash_attention_2, as transformers says
+        kind = "flash"
+    if kind not in ("flash", "sdpa", "eager"):
+        raise ValueError(f'for_attention is "flash", "sdpa" or "eager", not {kind!r}')
+    return Attention(kind, layout if model is None else _layout.of_model(model))
+
+
+def first_tokens(batch: Mapping[str, Any]) -> _torch.Tensor:
+    """Where the rows of a ragged batch begin, int64 [rows]: ``hidden[0, first_tokens(batch)]`` is what a head for texts looks at."""
+    if "cu_seq_lens_q" in batch:
+        return batch["cu_seq_lens_q"][:-1].long()
+    positions: _torch.Tensor = batch["position_ids"][0]
+    return (positions == positions[0]).nonzero()[:, 0] if len(positions) else positions
+
+
+def split_rows(values: _torch.Tensor, batch: Mapping[str, Any]) -> list[_torch.Tensor]:
+    """Of values of the tokens of a ragged batch ([1, tokens, ...] or [tokens, ...]) those of each row."""
+    tokens = batch["input_ids"].shape[1]
+    flat = values[0] if values.shape[0] == 1 and values.ndim > 1 and values.shape[1] == tokens else values
+    starts = [*first_tokens(batch).tolist(), tokens]
+    return [flat[a:b] for a, b in zip(starts, starts[1:])]
 
 
 _DTYPES = {"i": _torch.int32, "q": _torch.int64, "B": _torch.uint8, "f": _torch.float32}
@@ -44,18 +111,23 @@ def _process() -> tuple[int, int]:
     return (d.get_rank(), d.get_world_size()) if d.is_available() and d.is_initialized() else (0, 1)
 
 
-class IterableDataset(_data.IterableDataset):
+def _source_layout(source: Batches | Stream) -> Layout:
+    return source.dataset.layout if isinstance(source, Batches) else source.tokenizer.layout
+
+
+class IterableDataset(_data.IterableDataset[dict[str, Any]]):
     """Batches (``brim.Batches``) or a ``brim.Stream`` as a torch dataset that yields ready dicts of tensors: use batch_size=None.
 
     With n workers, worker w takes batches w, w + n, w + 2n, ..., which the loader hands out in their order, so the batches are those of
     one process. Training (``Batches``, endless streams) continues with every ``iter``; a finite stream begins again. Torch's own loader
     copies the dataset into its workers at every ``iter``: there call ``set_epoch`` or keep the workers (persistent_workers=True), or
     take ``DataLoader``, which goes on by itself. The state is that of the process (or worker) that asks, as torchdata's
-    StatefulDataLoader wants it.
+    StatefulDataLoader wants it. for_attention and model are those of ``Batch.torch``.
     """
 
-    def __init__(self, source: Batches | Stream):
+    def __init__(self, source: Batches | Stream, *, for_attention: str | None = None, model: Any = None):
         self.source = source
+        self._attention = None if for_attention is None and model is None else attention_of(for_attention, model, _source_layout(source))
         self._index = 0  # batches of the running pass so far, which decide whose turn it is
         self._resumed = False
 
@@ -78,7 +150,10 @@ class IterableDataset(_data.IterableDataset):
             self._index = 0
         self._resumed = False
         for batch in self._batches():
-            yield batch.torch()
+            if self._attention is None or batch.width:
+                yield batch.torch()
+            else:
+                yield self._attention.kept_apart(tensors(batch.ragged(self._attention.layout)))
 
     def __len__(self) -> int:
         return len(self.source)
@@ -98,14 +173,19 @@ class IterableDataset(_data.IterableDataset):
 class DataLoader:
     """A loader with a state that is exact at any batch, with any number of workers: what workers have prepared ahead does not count.
 
-    source: ``Batches`` or a ``Stream``. Other options go to torch's DataLoader (num_workers, prefetch_factor, pin_memory, ...).
+    source: ``Batches`` or a ``Stream``. for_attention and model: of ragged batches, as for ``Batch.torch``. Other options go to torch's
+    DataLoader (num_workers, prefetch_factor, pin_memory, ...).
     """
 
-    def __init__(self, source: Batches | Stream, **options):
+    def __init__(self, source: Batches | Stream, *, for_attention: str | None = None, model: Any = None, **options: Any):
         self.source = source
+        self._made = IterableDataset(source, for_attention=for_attention, model=model)
         self._options = options
         self._at: dict[str, Any] | None = None  # where the running pass began
         self._taken = 0
+
+    def __repr__(self) -> str:
+        return f"brim.torch.DataLoader({self.source!r})"
 
     def __len__(self) -> int:
         return len(self.source)
@@ -124,7 +204,7 @@ class DataLoader:
                 source.load_state_dict(source.state_dict())
         at = self._at = source.state_dict()
         self._taken = 0
-        loader = _data.DataLoader(IterableDataset(source), batch_size=None, **self._options)
+        loader: _data.DataLoader[dict[str, Any]] = _data.DataLoader(self._made, batch_size=None, **self._options)
         for batch in loader:
             self._taken += 1
             yield batch
@@ -151,7 +231,7 @@ class DataLoader:
         self.source._fresh = True  # the next pass goes on here, also of a finite stream
 
 
-class BatchSampler(_data.Sampler):
+class BatchSampler(_data.Sampler[list[int]]):
     """Lists of row indices for torch's DataLoader(batch_sampler=...): brim's choice of what goes together, for any dataset.
 
     lengths: tokens of every row. rank and world_size default to torch.distributed's; every rank gets the same number of batches. Each
@@ -159,8 +239,11 @@ class BatchSampler(_data.Sampler):
     with num_workers=0; with workers, count the batches you took and pass them to ``state_dict(taken)``.
     """
 
-    def __init__(self, lengths: Sequence[int], *, rank: int | None = None, world_size: int | None = None, seed: int = 42,
-                 padding: str = "longest", batching: str = "random", **options):
+    lengths: Sequence[int] | _core.Array
+    rank: int
+
+    def __init__(self, lengths: Sequence[int] | _core.Array, *, rank: int | None = None, world_size: int | None = None, seed: int = 42,
+                 padding: str = "longest", batching: str = "random", **options: Any):
         rank_now, size_now = _process()
         self.lengths = lengths
         self.rank = rank_now if rank is None else rank
@@ -208,16 +291,29 @@ class BatchSampler(_data.Sampler):
         self._at, self._taken = (self._epoch, self._start), 0
 
 
+#: What stands on padding, by the name of the feature; else 0.
+_FILL = {"special_tokens_mask": 1, "labels": -100}
+
+
 class Collator:
-    """Rows as Hugging Face tokenizers give them (dicts with input_ids, maybe token_type_ids, and label or labels) into a batch.
+    """Rows as Hugging Face tokenizers give them (dicts with input_ids, and maybe attention_mask, token_type_ids, label or labels) into a
+    batch.
 
     padding: "longest" or "max_length" (right padding, int64 input_ids, attention_mask, token_type_ids [rows, width]), or "none":
-    ragged, as ``brim.Batch.ragged`` describes. Labels: int64 classes, or float32 values if any is a float; of each token, as many as
-    input_ids: int64 [rows, width] with -100 on padding, or [1, tokens].
+    ragged, as ``brim.Batch.torch`` describes, with for_attention and model. Padding at the end of a row, where its attention_mask is 0, is
+    cut off first. Labels (label, labels or label_ids): int64 classes, or float32 values if any is a float; of each token, as many as
+    input_ids: int64 [rows, width] with -100 on padding, or [1, tokens]. Other features go along: numbers as [rows], lists as long as
+    input_ids as those, other lists as [rows, their length]; ``leave_out`` names those that shall not.
     """
 
-    def __init__(self, tokenizer=None, *, pad_id: int | None = None, padding: str = "longest", max_length: int | None = None,
-                 pad_to_multiple_of: int | None = None):
+    pad_id: int
+    padding: str
+    max_length: int | None
+    multiple: int
+    leave_out: frozenset[str]
+
+    def __init__(self, tokenizer: Any = None, *, pad_id: int | None = None, padding: str = "longest", max_length: int | None = None,
+                 pad_to_multiple_of: int | None = None, for_attention: str | None = None, model: Any = None, leave_out: Sequence[str] = ()):
         if padding not in ("none", "longest", "max_length") or (padding == "max_length" and not max_length):
             raise ValueError('padding is "none", "longest", or "max_length" with a max_length')
         if pad_id is None:
@@ -225,52 +321,99 @@ class Collator:
         if pad_id is None and padding != "none":
             raise ValueError("give a tokenizer or a pad_id")
         self.pad_id, self.padding, self.max_length, self.multiple = pad_id or 0, padding, max_length, pad_to_multiple_of or 1
+        self.leave_out = frozenset(leave_out)
+        self._attention = attention_of(for_attention, model, _tokenizer_layout(tokenizer))
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        cut = [self._row(number, row) for number, row in enumerate(rows)]
+        out = self._ragged(cut) if self.padding == "none" else self._padded(cut)
+        names = {name: None for row in cut for name in row if name not in _MODEL}
+        for name in names:
+            lacking = next((number for number, row in enumerate(cut) if name not in row), None)
+            if lacking is not None:
+                raise ValueError(f'row {lacking} has no "{name}", and others have it')
+            out[name] = self._feature(name, [row[name] for row in cut], cut)
+        return out
+
+    def _row(self, number: int, row: Mapping[str, Any]) -> dict[str, Any]:
+        """As lists, without what a mask hides at the end."""
+        found = {_LABELS.get(name, name): value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()
+                 if name not in self.leave_out}
+        for name, value in found.items():
+            if value is None or isinstance(value, (str, bytes)) or isinstance(value, (list, tuple)) and any(isinstance(v, (str, bytes)) for v in value):
+                raise ValueError(f'row {number}: "{name}" is {value!r:.40}, no number: take the column away, or Collator(..., leave_out=["{name}"])')
+        length = len(found["input_ids"])
+        mask = found.get("attention_mask", [1] * length)
+        kept = length
+        while kept and not mask[kept - 1]:
+            kept -= 1
+        if self.padding == "none" and not all(mask[:kept]):
+            raise ValueError(f"row {number}: its attention_mask hides tokens before its end, and a batch without padding has no place for them")
+        return {name: value[:kept] if isinstance(value, (list, tuple)) and len(value) == length else value
+                for name, value in {**found, "attention_mask": mask}.items()}
 
     def _width(self, longest: int) -> int:
-        width = self.max_length if self.padding == "max_length" else longest
+        width = self.max_length if self.padding == "max_length" and self.max_length else longest
         if longest > width:
             raise ValueError(f"a row has {longest} tokens, more than max_length {width}: truncate when tokenizing")
         return -(-width // self.multiple) * self.multiple
 
-    def _padded(self, rows: list, lengths: list[int], types: bool) -> dict[str, Any]:
-        shape = (len(rows), self._width(max(lengths)))
-        ids = _torch.full(shape, self.pad_id, dtype=_torch.int64)
-        mask = _torch.zeros(shape, dtype=_torch.int64)
-        kinds = _torch.zeros(shape, dtype=_torch.int64) if types else None
-        for i, row in enumerate(rows):
-            ids[i, : lengths[i]] = _torch.as_tensor(row["input_ids"])
-            mask[i, : lengths[i]] = 1
-            if types:
-                kinds[i, : lengths[i]] = _torch.as_tensor(row["token_type_ids"])
-        return {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": kinds} if types else {})
+    def _padded(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        width = self._width(max(len(row["input_ids"]) for row in rows))
+        fill = {"input_ids": self.pad_id, "attention_mask": 0, "token_type_ids": 0}
+        return {name: _torch.tensor([[*row[name], *[value] * (width - len(row[name]))] for row in rows], dtype=_torch.int64).reshape(len(rows), width)
+                for name, value in fill.items() if name in rows[0]}
 
-    def _ragged(self, rows: list, lengths: list[int], types: bool) -> dict[str, Any]:
-        flat = lambda name: _torch.cat([_torch.as_tensor(r[name], dtype=_torch.int64) for r in rows])[None]
+    def _ragged(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        ids = [row["input_ids"] for row in rows]
+        longest = max(map(len, ids))
         starts = _torch.zeros(len(rows) + 1, dtype=_torch.int32)
-        starts[1:] = _torch.cumsum(_torch.tensor(lengths), 0)
-        out = {"input_ids": flat("input_ids"), "position_ids": _torch.cat([_torch.arange(n) for n in lengths])[None],
-               "cu_seq_lens_q": starts, "cu_seq_lens_k": starts, "max_length_q": max(lengths), "max_length_k": max(lengths)}
-        return out | ({"token_type_ids": flat("token_type_ids")} if types else {})
+        starts[1:] = _torch.cumsum(_torch.tensor([len(row) for row in ids]), 0)
+        out = {"input_ids": _joined(ids), "position_ids": _joined([_positions(row, self._attention.layout.pad) for row in ids]),
+               "cu_seq_lens_q": starts, "cu_seq_lens_k": starts, "max_length_q": longest, "max_length_k": longest}
+        if "token_type_ids" in rows[0]:
+            out["token_type_ids"] = _joined([row["token_type_ids"] for row in rows])
+        return self._attention.kept_apart(out)
 
-    def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        rows = list(rows)
-        lengths = [len(r["input_ids"]) for r in rows]
-        types = "token_type_ids" in rows[0]
-        out = (self._ragged if self.padding == "none" else self._padded)(rows, lengths, types)
-        name = next((n for n in ("labels", "label") if n in rows[0]), None)
-        if name:
-            values = [r[name].tolist() if hasattr(r[name], "tolist") else r[name] for r in rows]
-            out["labels"] = self._labels(values, lengths, out["input_ids"].shape[1])
-        return out
-
-    def _labels(self, values: list, lengths: list[int], width: int):
+    def _feature(self, name: str, values: list[Any], rows: list[dict[str, Any]]) -> _torch.Tensor:
+        """A number a row, a number a token, or a list of one length a row."""
+        lists = all(isinstance(v, (list, tuple)) for v in values)
         flat = [one for v in values for one in (v if isinstance(v, (list, tuple)) else [v])]
-        if any(isinstance(one, float) for one in flat):
-            return _torch.tensor(values, dtype=_torch.float32)
-        if not all(isinstance(v, (list, tuple)) for v in values):
-            return _torch.tensor(values, dtype=_torch.int64)
-        if [len(v) for v in values] != lengths:
-            raise ValueError("lists of labels are whole numbers of each token, as many as input_ids, or floats of each label")
+        kind = _torch.float32 if any(isinstance(one, float) for one in flat) else _torch.int64
+        of_tokens = lists and all(len(v) == len(row["input_ids"]) for v, row in zip(values, rows)) and not (name == "labels" and kind == _torch.float32)
+        classes = name == "labels" and kind == _torch.int64
+        if lists and not of_tokens and (classes or len({len(v) for v in values}) > 1) or not lists and len(flat) != len(values):
+            what = "lists of labels are whole numbers of each token, as many as input_ids, or floats of each label"
+            raise ValueError(what if name == "labels" else f'"{name}" is of as many numbers as input_ids, or of equally many in each row')
+        if not of_tokens:
+            return _torch.tensor(values, dtype=kind)
         if self.padding == "none":
-            return _torch.tensor([flat], dtype=_torch.int64)
-        return _torch.tensor([[*v, *[-100] * (width - len(v))] for v in values], dtype=_torch.int64)
+            return _torch.tensor([flat], dtype=kind)
+        width = self._width(max(len(v) for v in values))
+        return _torch.tensor([[*v, *[_FILL.get(name, 0)] * (width - len(v))] for v in values], dtype=kind)
+
+
+_MODEL = ("input_ids", "attention_mask", "token_type_ids")
+_LABELS = {"label": "labels", "label_ids": "labels"}
+
+
+def _joined(rows: Sequence[Sequence[int]]) -> _torch.Tensor:
+    return _torch.tensor([[one for row in rows for one in row]], dtype=_torch.int64)
+
+
+def _positions(ids: Sequence[int], pad: int) -> list[int]:
+    """As ``Batch.ragged`` numbers them."""
+    found, at = [], pad + 1
+    for one in ids:
+        found.append(pad if one == pad else at)
+        at += one != pad
+    return found
+
+
+def _tokenizer_layout(tokenizer: Any) -> Layout:
+    """Of a tokenizer of brim, or of one of transformers by its folder, or else its class."""
+    if tokenizer is None or isinstance(getattr(tokenizer, "layout", None), Layout):
+        return Layout() if tokenizer is None else tokenizer.layout
+    pad = getattr(tokenizer, "pad_token_id", None)
+    return (_layout.of_folder(str(getattr(tokenizer, "name_or_path", "")), -1 if pad is None else pad)
+            or _layout.of_class(type(tokenizer).__name__, -1 if pad is None else pad) or Layout())

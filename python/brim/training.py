@@ -14,12 +14,13 @@ import tempfile
 import threading
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime)
 from .dataset import Dataset
 from .feed import Stream, Streamed
+from .keywords import TrainOptions
 from .labels import Labels
 from .errors import STOP, Cancelled, Error, UsageError
 from .judged import Evaluation, evaluations, keep_texts, add_texts
@@ -70,7 +71,7 @@ class Result(_Paged):
     profile: list[Work] = field(default_factory=list)                #: with profile=: where the time went
     _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         where = f": result.model.{name}" if not name.startswith("_") and hasattr(Model, name) else ""
         raise AttributeError(f"a Result has no {name}{where}")
 
@@ -79,7 +80,7 @@ class Result(_Paged):
         best += "" if self.model_step in (0, self.steps) else " (the model's)"
         return f"Result({self.steps:,} steps, {self.rows:,} rows, loss {self.loss:.4g}{best}, {self.seconds:.1f} s, {self.model!r})"
 
-    def page(self, path: str | os.PathLike) -> None:
+    def page(self, path: str | os.PathLike[str]) -> None:
         """Writes the page that the program's runs have as report.html: curves, evaluations, predictions, the most wrong rows."""
         if self.output and os.path.exists(os.path.join(self.output, "log.jsonl")):
             self._write(path, self.output, self.output)
@@ -135,13 +136,14 @@ def _rows_to_train(train):
     return train["train"]
 
 
-def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
-          labels: Labels | list | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
+def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
+          labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
-          on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result | FoldsResult:
+          on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None,
+          **options: Unpack[TrainOptions]) -> Result | FoldsResult:
     """Fine-tunes a model.
 
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
@@ -427,7 +429,7 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
     return FoldsResult(**found)
 
 
-def compare(model: Model | str | os.PathLike, rows, *, eval=None, modes=tuple(WAYS), **options) -> Comparison:
+def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str] = tuple(WAYS), **options: Any) -> Comparison:
     """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
 
     modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding". precision: one, or several, such as ["fp32", "bf16"]: each mode
@@ -535,12 +537,12 @@ def _run(model, rows, evals, output, seed, limit, told, options, sources, tokeni
     return result
 
 
-def _metric(task: str, options) -> str:
+def _metric(task: str, options: dict[str, Any]) -> str:
     """What decides the best, by name."""
     return options.get("best_metric") or {"regression": "rmse", "tokens": "f1_micro"}.get(task, "accuracy")
 
 
-def train_events(model, train_data, **options) -> Iterator[Event]:
+def train_events(model: Model | str | os.PathLike[str], train_data: Any, **options: Any) -> Iterator[Event]:
     """``train`` as an iterator of events; leaving the loop, or the program, stops the run (after a checkpoint). The last event is "result",
     with the ``Result`` in its fields."""
     events: queue.Queue = queue.Queue(maxsize=1000)

@@ -140,7 +140,31 @@ static PyObject *to_list(PyObject *object, PyObject *nothing) {
   return list;
 }
 
+/* Rows `first` and on of an array of two dimensions, whose memory they share; columns only: one row, as an array of one. */
+static PyObject *rows_of(core_array *self, Py_ssize_t first, Py_ssize_t count, bool one) {
+  void *data = self->data ? (char *)self->data + first * self->strides[0] : NULL;
+  return (PyObject *)core_array_new(self->state, self->module, *self->format, one ? self->shape[1] : count,
+                                    one ? -1 : self->shape[1], data, (PyObject *)self, self->readonly);
+}
+
 static PyObject *item(PyObject *object, PyObject *key) {
+  core_array *self = (core_array *)object;
+  if (self->dimensions == 2 && !self->gpu && PyIndex_Check(key)) {
+    Py_ssize_t row = PyNumber_AsSsize_t(key, PyExc_IndexError);
+    if (row == -1 && PyErr_Occurred())
+      return NULL;
+    if (row < -self->shape[0] || row >= self->shape[0])
+      return PyErr_Format(PyExc_IndexError, "row %zd of %zd", row, self->shape[0]);
+    return rows_of(self, row < 0 ? row + self->shape[0] : row, 1, true);
+  }
+  Py_ssize_t start, stop, step;
+  if (self->dimensions == 2 && !self->gpu && PySlice_Check(key)) {
+    if (PySlice_Unpack(key, &start, &stop, &step) < 0)
+      return NULL;
+    const Py_ssize_t count = PySlice_AdjustIndices(self->shape[0], &start, &stop, step);
+    if (step == 1)
+      return rows_of(self, start, count, false);
+  }
   PyObject *view = PyMemoryView_FromObject(object);
   PyObject *value = view ? PyObject_GetItem(view, key) : NULL;
   Py_XDECREF(view);
@@ -154,12 +178,18 @@ static PyObject *iterate(PyObject *object) {
   return iterator;
 }
 
+enum { SHOWN = 40 }; /* numbers; of more, their shape */
+
 static PyObject *represent(PyObject *object) {
   const core_array *self = (core_array *)object;
   if (self->gpu)
     return PyUnicode_FromFormat("Array('%s', on cuda:%d)", self->format, brim_gpu_memory_card(self->gpu));
+  const Py_ssize_t columns = self->dimensions == 2 ? self->shape[1] : 1;
+  if (self->shape[0] * columns > SHOWN)
+    return self->dimensions == 2 ? PyUnicode_FromFormat("Array([%zd, %zd], '%s')", self->shape[0], columns, self->format)
+                                 : PyUnicode_FromFormat("Array([%zd], '%s')", self->shape[0], self->format);
   PyObject *list = to_list(object, NULL);
-  PyObject *text = list ? PyUnicode_FromFormat("Array(%R, '%s')", list, ((core_array *)object)->format) : NULL;
+  PyObject *text = list ? PyUnicode_FromFormat("Array(%R, '%s')", list, self->format) : NULL;
   Py_XDECREF(list);
   return text;
 }

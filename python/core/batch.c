@@ -189,19 +189,24 @@ static PyObject *padded(PyObject *object, PyObject *args) {
   return Py_BuildValue("(NNN)", ids, mask, types);
 }
 
-/* flat() -> (input_ids, token_type_ids, position_ids), 64 bits, [1, tokens] */
-static PyObject *flat(PyObject *object, PyObject *nothing) {
+/* flat(pad_id) -> (input_ids, token_type_ids, position_ids), 64 bits, [1, tokens]. Positions begin at 0; pad_id >= 0: at pad_id +
+ * 1, and that id, which has no place of its own, is at pad_id, as RoBERTa numbers them. */
+static PyObject *flat(PyObject *object, PyObject *args) {
   core_batch *self = (core_batch *)object;
   const brim_batch *b = &self->batch;
-  (void)nothing;
+  int pad_id;
+  if (!PyArg_ParseTuple(args, "i", &pad_id))
+    return NULL;
   core_array *ids = CORE_NEW_ARRAY(self, 'q', 1, b->tokens), *types = CORE_NEW_ARRAY(self, 'q', 1, b->tokens),
              *positions = CORE_NEW_ARRAY(self, 'q', 1, b->tokens);
-  for (int32_t r = 0; ids && types && positions && r < b->count; r++)
+  for (int32_t r = 0; ids && types && positions && r < b->count; r++) {
+    int64_t next = pad_id < 0 ? 0 : pad_id + 1;
     for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
       ((int64_t *)ids->data)[i] = b->ids[i];
       ((int64_t *)types->data)[i] = b->type_ids[i];
-      ((int64_t *)positions->data)[i] = i - b->offsets[r];
+      ((int64_t *)positions->data)[i] = b->ids[i] == pad_id ? pad_id : next++;
     }
+  }
   return Py_BuildValue("(NNN)", ids, types, positions);
 }
 
@@ -241,7 +246,7 @@ static void destroy(PyObject *object) {
 }
 
 static PyMethodDef methods[] = {{"padded", padded, METH_VARARGS, NULL},
-                                {"flat", flat, METH_NOARGS, NULL},
+                                {"flat", flat, METH_VARARGS, NULL},
                                 {"classes", classes, METH_NOARGS, NULL},
                                 {"token_classes", token_classes, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -369,6 +369,20 @@ static PyObject *words(PyObject *object, PyObject *row) {
   return Py_BuildValue("(NNN)", list, numbers, labels);
 }
 
+/* subset(rows) -> those rows, in the order in which they are given */
+static PyObject *subset(PyObject *object, PyObject *rows) {
+  core_dataset *self = (core_dataset *)object;
+  core_array *numbers = core_array_from(self->state, self->module, rows, 'q');
+  if (!numbers)
+    return NULL;
+  brim_error error;
+  brim_dataset *dataset;
+  const int status = brim_dataset_subset(core_use(self->runtime), self->dataset, numbers->data, (uint64_t)numbers->shape[0],
+                                         &dataset, &error);
+  Py_DECREF((PyObject *)numbers);
+  return status ? core_fail(self->state, status, &error) : wrap(self->state, self->module, self->runtime, NULL, dataset);
+}
+
 static PyObject *excluded(PyObject *object, PyObject *nothing) {
   (void)nothing;
   uint64_t count;
@@ -402,10 +416,15 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},          {"labels", labels_of, METH_NOARGS, NULL},
-                                {"lengths", lengths, METH_NOARGS, NULL},      {"sample", sample, METH_O, NULL},
-                                {"excluded", excluded, METH_NOARGS, NULL},    {"words", words, METH_O, NULL},
-                                {"name_classes", name_classes, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
+                                {"labels", labels_of, METH_NOARGS, NULL},
+                                {"lengths", lengths, METH_NOARGS, NULL},
+                                {"sample", sample, METH_O, NULL},
+                                {"subset", subset, METH_O, NULL},
+                                {"excluded", excluded, METH_NOARGS, NULL},
+                                {"words", words, METH_O, NULL},
+                                {"name_classes", name_classes, METH_O, NULL},
+                                {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",
                                  .basicsize = sizeof(core_dataset),

@@ -1,11 +1,11 @@
 /* Atomic files: written aside, synced, renamed. */
 #include "base/file.h"
+#include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +26,19 @@ struct brim_file {
 /* ---- creating ---- */
 
 static int open_temporary(brim_file *file, const struct stat *old, brim_error *err) {
-  for (int attempt = 0; attempt < 100; attempt++) {
+  int number = EEXIST;
+  brim_clear_leftovers(file->path);
+  for (int attempt = 0; attempt < 100 && number == EEXIST; attempt++) {
     brim_release(file->runtime, file->temporary);
     file->temporary = brim_temporary_name(file->runtime, file->path);
     if (!file->temporary)
       return BRIM_NOMEM(err);
-    file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file->fd >= 0 || errno != EEXIST)
-      break;
+    file->fd = brim_off_standard(open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    number = file->fd < 0 ? errno : brim_hold_temporary(file->fd) ? 0 : EEXIST;
+    if (number && file->fd >= 0)
+      close(file->fd), file->fd = -1; /* another process took it for left over */
   }
-  if (file->fd < 0) {
-    int number = errno;
+  if (number) {
     brim_release(file->runtime, file->temporary);
     file->temporary = NULL;
     return brim_error_system(err, file->path, "create the file", number);
@@ -47,25 +49,23 @@ static int open_temporary(brim_file *file, const struct stat *old, brim_error *e
   return BRIM_OK;
 }
 
+/* A link to a file is replaced: only what is no file (a device, a pipe) is written through. */
 static int open_target(brim_file *file, const char *path, brim_error *err) {
-  char real[PATH_MAX];
-  struct stat info;
+  struct stat info, own;
   if (strcmp(path, "-") == 0) {
     file->fd = STDOUT_FILENO;
     file->standard = true;
     file->path = brim_copy_string(file->runtime, "standard output", strlen("standard output"));
     return file->path ? BRIM_OK : BRIM_NOMEM(err);
   }
-  bool exists = stat(path, &info) == 0;
-  if (exists && realpath(path, real))
-    path = real; /* the target of a link is replaced, not the link */
+  const bool exists = stat(path, &info) == 0;
   file->path = brim_copy_string(file->runtime, path, strlen(path));
   if (!file->path)
     return BRIM_NOMEM(err);
   if (exists && S_ISDIR(info.st_mode))
     return brim_error_system(err, path, "write the file", EISDIR);
   if (!exists || S_ISREG(info.st_mode))
-    return open_temporary(file, exists ? &info : NULL, err);
+    return open_temporary(file, exists && lstat(path, &own) == 0 && S_ISREG(own.st_mode) ? &own : NULL, err);
   file->fd = open(path, O_WRONLY | O_CLOEXEC);
   return file->fd < 0 ? brim_error_system(err, path, "open the file", errno) : BRIM_OK;
 }
@@ -160,8 +160,9 @@ int brim_file_commit(brim_file *file, brim_error *err) {
     return BRIM_OK;
   if (fsync(file->fd) != 0)
     return fail_commit(file, "sync", err);
+  const int held = dup(file->fd); /* the name is held until it is another: see brim_hold_temporary */
   int closed = close(file->fd);
-  file->fd = -1;
+  file->fd = held;
   if (closed != 0)
     return fail_commit(file, "close", err);
   if (rename(file->temporary, file->path) != 0)
@@ -173,10 +174,10 @@ int brim_file_commit(brim_file *file, brim_error *err) {
 void brim_file_free(brim_file *file) {
   if (!file)
     return;
-  if (file->fd >= 0 && !file->standard)
-    close(file->fd);
   if (file->temporary && !file->committed)
     unlink(file->temporary);
+  if (file->fd >= 0 && !file->standard)
+    close(file->fd);
   brim_release(file->runtime, file->temporary);
   brim_release(file->runtime, file->path);
   brim_release(file->runtime, file->buffer);

@@ -1,6 +1,8 @@
 #include "base/folder.h"
+#include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/remove.h"
 #include "base/status.h"
 #include <dirent.h>
 #include <errno.h>
@@ -82,43 +84,9 @@ int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, siz
   return BRIM_OK;
 }
 
-/* Empties the folder that `fd` names, and closes it. Gives an errno. Asks for no memory of the runtime's, so that it also tidies
- * up when that is gone. */
-static int empty_folder(int fd) {
-  DIR *folder = fdopendir(fd);
-  if (!folder) {
-    int number = errno;
-    close(fd);
-    return number;
-  }
-  int number = 0;
-  for (const struct dirent *entry; !number && (entry = readdir(folder));) {
-    const char *name = entry->d_name;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || unlinkat(fd, name, 0) == 0)
-      continue;
-    int child = errno == EISDIR ? openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    number = child < 0 ? errno : empty_folder(child);
-    if (!number && unlinkat(fd, name, AT_REMOVEDIR) != 0)
-      number = errno;
-  }
-  closedir(folder);
-  return number;
-}
-
-static int remove_tree(const char *path) {
-  struct stat info;
-  if (lstat(path, &info) != 0)
-    return errno == ENOENT ? 0 : errno;
-  if (!S_ISDIR(info.st_mode))
-    return unlink(path) == 0 ? 0 : errno;
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  int number = fd < 0 ? errno : empty_folder(fd);
-  return number ? number : rmdir(path) == 0 ? 0 : errno;
-}
-
 int brim_remove_tree(brim_runtime *runtime, const char *path, brim_error *err) {
   (void)runtime;
-  int number = remove_tree(path);
+  int number = brim_remove(path);
   return number ? brim_error_system(err, path, "remove", number) : BRIM_OK;
 }
 
@@ -156,7 +124,23 @@ int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim
 struct brim_folder {
   brim_runtime *runtime;
   char *path, *temporary;
+  int held; /* holds `temporary` (leftovers.h); -1: nothing does */
 };
+
+/* Makes a folder of a temporary name, and holds it: an errno, EEXIST if another name is needed. */
+static int make_temporary(brim_folder *folder) {
+  if (mkdir(folder->temporary, 0777) != 0)
+    return errno;
+  folder->held = open(folder->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder->held >= 0 && brim_hold_temporary(folder->held))
+    return 0;
+  const int number = folder->held < 0 && errno != ENOENT ? errno : EEXIST;
+  if (folder->held >= 0)
+    close(folder->held), folder->held = -1;
+  if (number != EEXIST)
+    (void)rmdir(folder->temporary);
+  return number;
+}
 
 int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **out, brim_error *err) {
   *out = NULL;
@@ -164,7 +148,9 @@ int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **ou
   if (!folder)
     return BRIM_NOMEM(err);
   folder->runtime = runtime;
+  folder->held = -1;
   folder->path = brim_copy_string(runtime, path, strlen(path));
+  brim_clear_leftovers(path);
   int status = folder->path ? BRIM_OK : BRIM_NOMEM(err);
   for (int attempt = 0; status == BRIM_OK; attempt++) {
     folder->temporary = brim_temporary_name(runtime, path);
@@ -172,9 +158,9 @@ int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **ou
       status = BRIM_NOMEM(err);
       break;
     }
-    if (mkdir(folder->temporary, 0777) == 0)
+    int number = make_temporary(folder);
+    if (!number)
       break;
-    int number = errno;
     brim_release(runtime, folder->temporary);
     folder->temporary = NULL;
     if (number != EEXIST || attempt == 100)
@@ -260,7 +246,9 @@ void brim_folder_free(brim_folder *folder) {
   if (!folder)
     return;
   if (folder->temporary)
-    remove_tree(folder->temporary); /* when that fails it is left: there is nobody to tell */
+    (void)brim_remove(folder->temporary); /* when that fails it is left: there is nobody to tell */
+  if (folder->held >= 0)
+    close(folder->held);
   brim_release(folder->runtime, folder->temporary);
   brim_release(folder->runtime, folder->path);
   brim_release(folder->runtime, folder);

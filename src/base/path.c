@@ -34,39 +34,86 @@ bool brim_path_exists(const char *path) {
   return stat(path, &info) == 0;
 }
 
+bool brim_path_is_link(const char *path) {
+  struct stat info;
+  return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 bool brim_path_is_folder(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345", mark[] = ".tmp-";
+enum { MARK = sizeof mark - 1, RANDOM = 6, PROOF = 6, ENDING = MARK + RANDOM + PROOF };
+
+static void put_letters(char *out, size_t count, uint64_t bits) {
+  for (size_t i = 0; i < count; i++)
+    out[i] = letters[bits >> 5 * i & 31];
+}
+
+/* The letters that end the name of which these bytes are the beginning. */
+static void put_proof(char out[PROOF], const char *name, size_t length) {
+  put_letters(out, PROOF, brim_hash64(name, length, 0x6272696d));
+}
+
+/* Where the last name of a path begins and ends, slashes at the end left out. */
+static size_t last_name(const char *path, size_t *end) {
+  *end = strlen(path);
+  while (*end > 1 && path[*end - 1] == '/')
+    --*end;
+  size_t first = *end;
+  while (first > 0 && path[first - 1] != '/')
+    first--;
+  return first;
+}
+
+/* Of a name that becomes a temporary one: a long one is cut, so that the ending fits too. */
+static size_t kept_length(size_t length) {
+  return length > NAME_MAX - ENDING ? NAME_MAX - ENDING : length;
+}
+
 /* Only has to be unlikely: the caller makes the name exclusively and tries again. */
 char *brim_temporary_name(brim_runtime *runtime, const char *path) {
-  static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345", mark[] = ".tmp-";
-  enum { MARK = sizeof mark - 1, RANDOM = 6, ENDING = MARK + RANDOM };
   struct {
     struct timespec time;
     uint64_t process, place;
   } unique = {.process = (uint64_t)getpid()};
-  size_t length = strlen(path);
-  while (length > 1 && path[length - 1] == '/')
-    length--;
-  size_t last = length; /* where the name in its folder begins: a long one is cut, so that the ending fits too */
-  while (last > 0 && path[last - 1] != '/')
-    last--;
-  if (length - last > NAME_MAX - ENDING)
-    length = last + NAME_MAX - ENDING;
+  size_t end;
+  const size_t first = last_name(path, &end), length = first + kept_length(end - first);
   char *name = brim_alloc(runtime, length + ENDING + 1);
   if (!name)
     return NULL;
   clock_gettime(CLOCK_REALTIME, &unique.time);
   unique.place = (uint64_t)(uintptr_t)name;
-  uint64_t bits = brim_hash64(&unique, sizeof unique, 0);
   memcpy(name, path, length);
   memcpy(name + length, mark, MARK);
-  for (size_t i = 0; i < RANDOM; i++)
-    name[length + MARK + i] = letters[bits >> 5 * i & 31];
+  put_letters(name + length + MARK, RANDOM, brim_hash64(&unique, sizeof unique, 0));
+  put_proof(name + length + MARK + RANDOM, name + first, length - first + MARK + RANDOM);
   name[length + ENDING] = 0;
   return name;
+}
+
+bool brim_is_temporary(const char *name) {
+  const size_t length = strlen(name);
+  char proof[PROOF];
+  if (length <= ENDING || memcmp(name + length - ENDING, mark, MARK) != 0)
+    return false;
+  put_proof(proof, name, length - PROOF);
+  return memcmp(proof, name + length - PROOF, PROOF) == 0;
+}
+
+bool brim_is_temporary_of(const char *name, const char *path) {
+  size_t end;
+  const size_t first = last_name(path, &end), kept = kept_length(end - first);
+  return strlen(name) == kept + ENDING && memcmp(name, path + first, kept) == 0 && brim_is_temporary(name);
+}
+
+char *brim_path_parent(brim_runtime *runtime, const char *path) {
+  size_t end, length = last_name(path, &end);
+  while (length > 1 && path[length - 1] == '/')
+    length--;
+  return length ? brim_copy_string(runtime, path, length) : brim_copy_string(runtime, ".", 1);
 }
 
 int brim_sync_folder(const char *path, brim_error *err) {
@@ -80,14 +127,7 @@ int brim_sync_folder(const char *path, brim_error *err) {
 }
 
 int brim_sync_parent(brim_runtime *runtime, const char *path, brim_error *err) {
-  size_t length = strlen(path);
-  while (length > 1 && path[length - 1] == '/')
-    length--;
-  while (length && path[length - 1] != '/')
-    length--;
-  while (length > 1 && path[length - 1] == '/')
-    length--;
-  char *parent = length ? brim_copy_string(runtime, path, length) : brim_copy_string(runtime, ".", 1);
+  char *parent = brim_path_parent(runtime, path);
   if (!parent)
     return BRIM_NOMEM(err);
   int status = brim_sync_folder(parent, err);

@@ -8,9 +8,15 @@ char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name
 const char *brim_path_name(const char *path); /* after the last slash */
 bool brim_path_exists(const char *path);
 bool brim_path_is_folder(const char *path);
+bool brim_path_is_link(const char *path);
 
-/* "PATH.tmp-k3xq0a" in fresh memory, or NULL; a different one at every call, for names that are made with O_EXCL or mkdir. */
+char *brim_path_parent(brim_runtime *runtime, const char *path); /* the folder that holds the name, in fresh memory, or NULL */
+
+/* "PATH.tmp-k3xq0ab5dz1m" in fresh memory, or NULL; a different one at every call, for names that are made with O_EXCL or mkdir.
+ * The last six letters follow from the rest of the name, so no other program's file is taken for one of brim's. */
 char *brim_temporary_name(brim_runtime *runtime, const char *path);
+bool brim_is_temporary(const char *name);                      /* did brim make this name (without a folder)? */
+bool brim_is_temporary_of(const char *name, const char *path); /* and for this path? */
 /* Makes sure that the names in the folder survive a power cut; or the name `path` itself (a rename to it). */
 int brim_sync_folder(const char *path, brim_error *err) BRIM_CHECK;
 int brim_sync_parent(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;

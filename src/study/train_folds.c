@@ -96,7 +96,7 @@ static void leave_nothing(fold_job *job) {
   brim_error ignored;
   char *first = brim_path_join(job->runtime, job->folder.output, "fold-0"),
        *assignment = brim_path_join(job->runtime, job->folder.output, BRIM_FOLDS_FILE);
-  int status = first && assignment && !brim_path_exists(first) ? BRIM_OK : BRIM_E_USAGE;
+  int status = first && assignment && !brim_path_exists(first) ? brim_run_folder_held(&job->folder, &ignored) : BRIM_E_USAGE;
   if (!status)
     status = brim_remove_tree(job->runtime, assignment, &ignored);
   if (!status)
@@ -248,6 +248,10 @@ static int fold_parts(const fold_job *job, int32_t fold, brim_dataset **train, b
   snprintf(name, sizeof name, "fold-%d", (int)fold);
   if (job->options->output && !(*output = brim_path_join(job->runtime, job->options->output, name)))
     return BRIM_NOMEM(err);
+  BRIM_TRY(brim_run_folder_held(&job->folder, err));
+  if (*output && brim_path_is_link(*output)) /* another run would be replaced through it */
+    return brim_error_at(err, BRIM_E_USAGE, *output, 0, -1,
+                         "this is a link, and a fold has a folder of its own: remove the link");
   BRIM_TRY(brim_folds_part(job->runtime, job->dataset, job->folds, fold, false, train, err));
   BRIM_TRY(brim_folds_part(job->runtime, job->dataset, job->folds, fold, true, valid, err));
   result->train_rows = brim_dataset_rows(*train), result->valid_rows = brim_dataset_rows(*valid);
@@ -303,6 +307,7 @@ static int end_folds(fold_job *job, brim_error *err) {
   for (int i = 0; i < job->eval_count; i++)
     BRIM_TRY(finish_average(job, i, err));
   BRIM_TRY(note_metrics(job, "end", -1, &result->metrics, err));
+  BRIM_TRY(brim_run_folder_held(&job->folder, err));
   return brim_run_folder_settle(&job->folder, err);
 }
 

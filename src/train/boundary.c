@@ -138,6 +138,7 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
+  BRIM_TRY(brim_run_folder_held(&t->folder, err));
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
   BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, t->average, &t->identity, &t->supply, err));
   BRIM_TRY(brim_run_folder_settle(&t->folder, err));
@@ -224,12 +225,14 @@ int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
 
 int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
   t->state = t->safe;
+  BRIM_TRY(brim_group_agree(&t->options.group, brim_run_folder_held(&t->folder, err), err));
   if (!t->folder.output || t->state.step == 0)
     return BRIM_OK;
   return t->saved_step == t->state.step ? BRIM_OK : boundary_checkpoint(t, false, err);
 }
 
 static int boundary_write_model(brim_trainer *t, brim_error *err) {
+  BRIM_TRY(brim_run_folder_held(&t->folder, err));
   if (t->tokenizer)
     BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, err));
   return brim_model_save(t->model, t->folder.output, err);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/folder.h"
+#include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -37,18 +38,57 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
       log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
 }
 
+/* Another run's checkpoints would be removed through it. */
+static int folder_refuse_link(brim_runtime *runtime, const char *output, brim_error *err) {
+  char *checkpoints = brim_path_join(runtime, output, "checkpoints");
+  const bool linked = checkpoints && brim_path_is_link(checkpoints);
+  const int status = !checkpoints ? BRIM_NOMEM(err)
+                     : linked
+                         ? brim_error_at(err, BRIM_E_USAGE, checkpoints, 0, -1,
+                                         "this is a link, and a run's checkpoints are in its own folder: remove the link, or "
+                                         "name another folder (which may be a link itself)")
+                         : BRIM_OK;
+  brim_release(runtime, checkpoints);
+  return status;
+}
+
 /* Before anything is changed. */
 static int folder_look(brim_runtime *runtime, const char *output, bool overwrite, brim_error *err) {
   char *stranger;
   bool run;
   if (!brim_path_exists(output))
-    return BRIM_OK;
+    return brim_path_is_link(output)
+               ? brim_error_at(err, BRIM_E_USAGE, output, 0, -1,
+                               "the output is a link to something that is not there: remove it, or make its folder")
+               : BRIM_OK;
   if (!brim_path_is_folder(output))
     return brim_error_at(err, BRIM_E_USAGE, output, 0, -1, "the output is a file: name a folder");
   BRIM_TRY(brim_owned_run(runtime, output, &run, &stranger, err));
   int status = stranger && !overwrite ? folder_refuse(output, stranger, err) : BRIM_OK;
   brim_release(runtime, stranger);
+  if (!status)
+    status = folder_refuse_link(runtime, output, err);
   return status ? status : folder_refuse_taken(runtime, output, err);
+}
+
+/* A log that is a link becomes a file of the folder's own, with the same lines: what it points at stays as it is. */
+static int folder_own_log(brim_runtime *runtime, const char *log, bool may_change, brim_error *err) {
+  char *bytes = NULL;
+  size_t length = 0;
+  if (!brim_path_is_link(log))
+    return BRIM_OK;
+  if (!may_change)
+    return brim_error_at(err, BRIM_E_USAGE, log, 0, -1,
+                         "this is a link, and a run writes a log of its own: name another folder, or allow it with overwrite");
+  struct stat info;
+  const bool there = stat(log, &info) == 0;
+  if (there && !S_ISREG(info.st_mode))
+    return brim_error_at(err, BRIM_E_USAGE, log, 0, -1, "a run's log is a file, and this is none: name another folder");
+  int status = there ? brim_file_read_all(runtime, log, 0, &bytes, &length, err) : BRIM_OK;
+  if (!status)
+    status = brim_file_write_all(runtime, log, bytes, length, err);
+  brim_runtime_release(runtime, bytes);
+  return status;
 }
 
 static int folder_remove(const brim_run_folder *folder, const char *parent, const char *name, brim_error *err) {
@@ -61,19 +101,20 @@ static int folder_remove(const brim_run_folder *folder, const char *parent, cons
 }
 
 /* What a process that was killed was about to rename or to remove. */
-static int folder_clean(const brim_run_folder *folder, const char *path, bool checkpoints, brim_error *err) {
+static int folder_clean(const brim_run_folder *folder, brim_error *err) {
   char **names;
   size_t count;
-  if (!brim_path_is_folder(path))
+  brim_clear_leftovers_in(folder->output);
+  if (!brim_path_is_folder(folder->checkpoints))
     return BRIM_OK;
-  BRIM_TRY(brim_list_folder(folder->runtime, path, &names, &count, err));
+  BRIM_TRY(brim_list_folder(folder->runtime, folder->checkpoints, &names, &count, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++) {
-    bool ours = brim_owned_leftover(names[i], checkpoints);
-    if (checkpoints && (ours || strcmp(names[i], "best.tmp") == 0))
-      status = brim_owned_in_checkpoints(folder->runtime, path, names[i], &ours, err);
+    bool ours = false;
+    if (brim_owned_half_checkpoint(names[i]) || strcmp(names[i], "best.tmp") == 0)
+      status = brim_owned_in_checkpoints(folder->runtime, folder->checkpoints, names[i], &ours, err);
     if (!status && ours)
-      status = folder_remove(folder, path, names[i], err);
+      status = folder_remove(folder, folder->checkpoints, names[i], err);
   }
   brim_names_free(folder->runtime, names, count);
   return status;
@@ -90,8 +131,7 @@ static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, br
   if (!resume && !overwrite)
     return brim_error_at(err, BRIM_E_USAGE, folder->output, 0, -1,
                          "the folder holds a run already: resume it (resume), replace it (overwrite), or name another folder");
-  BRIM_TRY(folder_clean(folder, folder->output, false, err));
-  BRIM_TRY(folder_clean(folder, folder->checkpoints, true, err));
+  BRIM_TRY(folder_clean(folder, err));
   return brim_run_folder_change(folder, resume ? BRIM_CHANGE_RESUME : BRIM_CHANGE_OVERWRITE, err);
 }
 
@@ -118,6 +158,8 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
   if (!status)
     status = brim_make_folder(runtime, output, err);
   if (!status)
+    status = folder_own_log(runtime, log, resume || overwrite, err);
+  if (!status)
     status = brim_log_open(runtime, log, &out->log, err);
   if (!status)
     status = folder_judge(out, resume, overwrite, err);
@@ -125,6 +167,13 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
   if (status)
     brim_run_folder_close(out);
   return status;
+}
+
+int brim_run_folder_held(const brim_run_folder *folder, brim_error *err) {
+  if (!folder->output || brim_log_in_place(&folder->log))
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_MISMATCH, folder->output, 0, -1,
+                       "the run's folder was removed or replaced while the run went on: nothing more is written there");
 }
 
 /* What is not empty stays. */
@@ -137,7 +186,7 @@ static void folder_unmake(const brim_run_folder *folder) {
 void brim_run_folder_close(brim_run_folder *folder) {
   if (!folder->runtime)
     return;
-  if (folder->made && folder->log.path && folder->log.bytes == 0)
+  if (folder->made && folder->log.path && folder->log.bytes == 0 && brim_log_in_place(&folder->log))
     folder_unmake(folder);
   brim_log_close(&folder->log);
   brim_release(folder->runtime, folder->output);
@@ -241,10 +290,9 @@ static int checkpoint_remove(const brim_run_folder *folder, uint64_t step, brim_
   BRIM_TRY(brim_owned_checkpoint(folder->runtime, folder->checkpoints, name, &ours, err));
   if (!ours)
     return BRIM_OK;
-  snprintf(name, sizeof name, BRIM_STEP_PREFIX "%llu.tmp-old", (unsigned long long)step);
   char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
-  char *aside = brim_path_join(folder->runtime, folder->checkpoints, name);
-  int status = path && aside ? brim_remove_tree(folder->runtime, aside, err) : BRIM_NOMEM(err);
+  char *aside = path ? brim_temporary_name(folder->runtime, path) : NULL;
+  int status = aside ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && rename(path, aside) != 0)
     status = brim_error_system(err, path, "rename", errno);
   if (!status)

@@ -13,12 +13,17 @@ typedef struct brim_run_folder {
 } brim_run_folder;
 
 /* Makes the folder, takes its lock, and judges what is there: a run is resumed (`resume`) or replaced (`overwrite`), anything
- * else is refused unless `overwrite`. What is not brim's own (owned.h) is never removed; a log.jsonl or replaced-run of another
- * program is refused in any case. `output` NULL: everything below does nothing. */
+ * else is refused unless `overwrite`. A log.jsonl that is a link is then replaced by a copy, and `checkpoints` may not be one.
+ * What is not brim's own (owned.h) is never removed; a log.jsonl or replaced-run of another program is refused in any case.
+ * `output` NULL: everything below does nothing. */
 int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume, bool overwrite, brim_run_folder *out,
                          brim_error *err) BRIM_CHECK;
 /* The same folder for a rank that writes nothing: no lock, no log. */
 int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) BRIM_CHECK;
+/* Is the folder still the one that was opened? BRIM_E_MISMATCH when it was removed, and perhaps begun again by another run, so
+ * that the lock is on a file that nobody sees: to be asked before anything is written by name. Always so for a rank that watches.
+ */
+int brim_run_folder_held(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 /* Where a run that is being replaced is, and what is to become of it: the table is in replace.c. */
 typedef enum brim_replacing { BRIM_RUN_HERE, BRIM_RUN_LEAVING, BRIM_RUN_MOVING, BRIM_RUN_REPLACED } brim_replacing;
 typedef enum brim_change { BRIM_CHANGE_OVERWRITE, BRIM_CHANGE_RESUME, BRIM_CHANGE_RESTORE } brim_change;

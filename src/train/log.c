@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -27,9 +28,13 @@ int brim_log_open(brim_runtime *runtime, const char *path, brim_log_file *log, b
   log->path = brim_copy_string(runtime, path, strlen(path));
   if (!log->path)
     return BRIM_NOMEM(err);
-  log->file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  int status = log->file < 0 ? brim_error_system(err, path, "open", errno) : log_lock(log, err);
+  log->file = brim_off_standard(open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   struct stat info;
+  int status = log->file < 0 || fstat(log->file, &info) != 0 ? brim_error_system(err, path, "open", errno) : BRIM_OK;
+  if (!status && !S_ISREG(info.st_mode))
+    status = brim_error_at(err, BRIM_E_USAGE, path, 0, -1, "a run's log is a file, and this is none: name another folder");
+  if (!status)
+    status = log_lock(log, err);
   if (!status && fstat(log->file, &info) != 0)
     status = brim_error_system(err, path, "read", errno);
   if (status) {
@@ -38,6 +43,12 @@ int brim_log_open(brim_runtime *runtime, const char *path, brim_log_file *log, b
   }
   log->bytes = (uint64_t)info.st_size;
   return BRIM_OK;
+}
+
+bool brim_log_in_place(const brim_log_file *log) {
+  struct stat ours, there;
+  return log->file < 0 || (fstat(log->file, &ours) == 0 && lstat(log->path, &there) == 0 && ours.st_dev == there.st_dev &&
+                           ours.st_ino == there.st_ino);
 }
 
 void brim_log_close(brim_log_file *log) {

@@ -14,6 +14,8 @@ typedef struct brim_log_file {
 
 /* Opens or creates the log and locks it against other runs until close. BRIM_E_USAGE when another run holds it. */
 int brim_log_open(brim_runtime *runtime, const char *path, brim_log_file *log, brim_error *err) BRIM_CHECK;
+/* Does the log's name still mean the file that is open? True where there is no log. */
+bool brim_log_in_place(const brim_log_file *log);
 void brim_log_close(brim_log_file *log);
 int brim_log_append(brim_log_file *log, const brim_event *event, brim_error *err) BRIM_CHECK;
 /* Keeps whole lines within the first `bytes`. */

@@ -29,33 +29,12 @@ bool brim_owned_step_of(const char *name, uint64_t *step) {
   return true;
 }
 
-/* "tmp-" and six letters or digits, as brim_temporary_name makes it. */
-static bool is_temporary(const char *ending) {
-  return strncmp(ending, "tmp-", 4) == 0 && strlen(ending) == 10 && strspn(ending + 4, "abcdefghijklmnopqrstuvwxyz012345") == 6;
-}
-
-static bool is_half_checkpoint(const char *name) {
-  size_t prefix = strlen(BRIM_STEP_PREFIX), digits;
-  if (strncmp(name, BRIM_STEP_PREFIX, prefix) != 0)
+bool brim_owned_half_checkpoint(const char *name) {
+  const size_t prefix = strlen(BRIM_STEP_PREFIX);
+  if (strncmp(name, BRIM_STEP_PREFIX, prefix) != 0 || !brim_is_temporary(name))
     return false;
-  digits = strspn(name + prefix, "0123456789");
-  const char *ending = name + prefix + digits;
-  return digits > 0 && *ending == '.' && (is_temporary(ending + 1) || strcmp(ending, ".tmp-old") == 0);
-}
-
-bool brim_owned_leftover(const char *name, bool checkpoint) {
-  static const char *const ours[] = {"config.json", "model.",         "tokenizer",      "vocab",
-                                     "merges",      "special_tokens", "sentencepiece",  "evaluation.jsonl",
-                                     "report.html", BRIM_LOG_NAME,    BRIM_REPLACED_RUN};
-  if (checkpoint)
-    return is_half_checkpoint(name);
-  const char *mark = strstr(name, ".tmp-");
-  if (strcmp(name, BRIM_SETTLED_RUN) != 0 && (!mark || !is_temporary(mark + 1)))
-    return false;
-  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-    if (strncmp(name, ours[i], strlen(ours[i])) == 0)
-      return true;
-  return false;
+  const size_t digits = strspn(name + prefix, "0123456789");
+  return digits > 0 && strncmp(name + prefix + digits, ".tmp-", 5) == 0;
 }
 
 /* ---- content ---------------------------------------------------------------------------------------------- */
@@ -120,7 +99,7 @@ bool brim_owned_best(const char *path) {
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {
   struct stat info;
   BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, name, ours, err));
-  bool best = strcmp(name, "best") == 0 || strcmp(name, "best.tmp") == 0, half = brim_owned_leftover(name, true);
+  bool best = strcmp(name, "best") == 0 || strcmp(name, "best.tmp") == 0, half = brim_owned_half_checkpoint(name);
   if (*ours || !(best || half))
     return BRIM_OK;
   char *path = brim_path_join(runtime, checkpoints, name);
@@ -219,8 +198,8 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
     brim_owned_log log = BRIM_LOG_FOREIGN;
     *ours = true; /* empty, or a copy of a log that was empty, or was being made */
     for (size_t i = 0; i < count; i++)
-      *ours = *ours && (brim_owned_leftover(names[i], false) || strcmp(names[i], BRIM_LOG_NAME) == 0 ||
-                        strcmp(names[i], "checkpoints") == 0);
+      *ours = *ours &&
+              (brim_is_temporary(names[i]) || strcmp(names[i], BRIM_LOG_NAME) == 0 || strcmp(names[i], "checkpoints") == 0);
     status = brim_owned_log_of(runtime, aside, &log, err);
     *ours = *ours && log == BRIM_LOG_NONE && !ignored;
     brim_names_free(runtime, names, count);
@@ -238,7 +217,7 @@ static bool is_name_of_run(const char *name) {
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (strcmp(name, ours[i]) == 0)
       return true;
-  return brim_owned_leftover(name, false);
+  return brim_is_temporary(name);
 }
 
 int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {

@@ -8,7 +8,6 @@
 #define BRIM_STEP_PREFIX   "step-"
 #define BRIM_REPLACED_RUN  "replaced-run"
 #define BRIM_REPLACED_MARK "complete" /* in replaced-run: all of the run is there */
-#define BRIM_SETTLED_RUN   BRIM_REPLACED_RUN ".tmp-remove"
 
 /* "step-12" -> 12. Anything after the digits makes it something else. */
 bool brim_owned_step_of(const char *name, uint64_t *step);
@@ -20,13 +19,14 @@ int brim_owned_log_of(brim_runtime *runtime, const char *folder, brim_owned_log 
 /* Is checkpoints/NAME brim's: a complete checkpoint, whose state.json has the digest of its bytes? */
 int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                           brim_error *err) BRIM_CHECK;
-/* The same, or the link to the best of them, or a half-written one ("step-12.tmp-k3xq0a", which a killed process left). */
+/* The same, or the link to the best of them, or a half-written one (under a temporary name, path.h, which a killed process left).
+ */
 int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
                               brim_error *err) BRIM_CHECK;
+/* The name of one that is half written or half removed: "step-N" made temporary (path.h). */
+bool brim_owned_half_checkpoint(const char *name);
 /* A link to "step-N". */
 bool brim_owned_best(const char *path);
-/* Names of what a killed process had not put in its place yet, beside (`checkpoint` false) or in the folder of checkpoints. */
-bool brim_owned_leftover(const char *name, bool checkpoint);
 
 /* Does the folder hold a run: a log that begins as brim's do, a complete checkpoint, rows in folds, or any of these in
  * replaced-run? If it does not, *stranger is the first name in it that says the folder is somebody else's, in fresh memory; NULL:

@@ -157,7 +157,7 @@ static int put_all_back(const replacement *r, brim_error *err) {
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++)
     if (strcmp(names[i], BRIM_LOG_NAME) != 0 && strcmp(names[i], "checkpoints") != 0 &&
-        strcmp(names[i], BRIM_REPLACED_MARK) != 0 && !brim_owned_leftover(names[i], false))
+        strcmp(names[i], BRIM_REPLACED_MARK) != 0 && !brim_is_temporary(names[i]))
       status = with_item(r, r->folder->output, r->aside, names[i], put_back, err);
   brim_names_free(runtime, names, count);
   return status;
@@ -271,6 +271,7 @@ int brim_run_folder_change(brim_run_folder *folder, brim_change change, brim_err
 int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) {
   if (!folder->output || folder->log.file < 0)
     return BRIM_OK; /* who only watches leaves it to the one that writes */
+  BRIM_TRY(brim_run_folder_held(folder, err));
   return brim_run_folder_change(folder, BRIM_CHANGE_RESTORE, err);
 }
 
@@ -279,7 +280,7 @@ int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
   if (!folder->output)
     return BRIM_OK;
   char *from = brim_path_join(folder->runtime, folder->output, BRIM_REPLACED_RUN),
-       *to = brim_path_join(folder->runtime, folder->output, BRIM_SETTLED_RUN);
+       *to = from ? brim_temporary_name(folder->runtime, from) : NULL;
   int status = from && to ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && rename(from, to) != 0 && errno != ENOENT)
     status = brim_error_system(err, from, "rename", errno);

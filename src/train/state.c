@@ -284,7 +284,7 @@ int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours
   size_t length = 0;
   struct stat info;
   *ours = false;
-  if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > STATE_LIMIT)
+  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > STATE_LIMIT)
     return BRIM_OK;
   BRIM_TRY(brim_file_read_all(runtime, path, STATE_LIMIT, &bytes, &length, err));
   *ours = digest_fits(bytes, length);

@@ -29,10 +29,15 @@ def said(*words, **more):
 
 class Installed(unittest.TestCase):
     def test_files(self):
-        """Every file of python/brim, the extension for any CPython from 3.11 on, the program, and nothing else"""
+        """Every file of python/brim, the extension for any CPython from 3.11 on, the program, its manual pages and completion, the licence, and
+        nothing else"""
         names = {str(file) for file in ABOUT.files if "dist-info" not in str(file) and "__pycache__" not in str(file)}
         want = {f"brim/{path.name}" for path in (ROOT / "python" / "brim").iterdir() if path.suffix in (".py", ".pyi", ".typed")}
-        self.assertEqual(names, want | {"brim/_core.abi3.so", "../../../bin/brim"})
+        shared = {name.removeprefix("../../../share/") for name in names if name.startswith("../../../share/")}
+        self.assertEqual({name for name in names if "/share/" not in name}, want | {"brim/_core.abi3.so", "../../../bin/brim"})
+        self.assertLessEqual({"man/man1/brim.1", "man/man1/brim-train.1", "zsh/site-functions/_brim", "fish/vendor_completions.d/brim.fish",
+                              "bash-completion/completions/brim.bash"}, shared)
+        self.assertEqual([file.name for file in ABOUT.files if "licenses" in str(file)], ["LICENSE"])
         self.assertIn("brim/py.typed", names)
         self.assertRegex(ABOUT.read_text("WHEEL"), r"(?m)^Tag: cp311-abi3-linux_\w+$")
 

@@ -113,16 +113,16 @@ class Rows(unittest.TestCase):
         inside = table.slice(10)
         for cut in (inside, pyarrow.chunked_array([both.slice(10)])):  # offsets of columns, and of the whole
             rows = brim.Dataset.from_arrow(cut, TOKENIZER, max_length=20, labels=True, mapping=["0", "1"])
-            self.assertEqual([r["ids"].tolist() for r in map(rows.__getitem__, range(len(rows)))],
-                             [self.rows[i]["ids"].tolist() for i in range(10, len(texts))])
-            self.assertEqual([rows[i]["label"] for i in range(len(rows))], labels[10:])
+            self.assertEqual([r["ids"].tolist() for r in map(rows.row, range(len(rows)))],
+                             [self.rows.row(i)["ids"].tolist() for i in range(10, len(texts))])
+            self.assertEqual([rows.row(i)["label"] for i in range(len(rows))], labels[10:])
         some = table.set_column(2, "label", pyarrow.array([None if i == 12 else v for i, v in enumerate(labels)]))
         with self.assertRaisesRegex(brim.errors.FormatError, "row 2 has no label"):
             brim.Dataset.from_arrow(some.slice(10), TOKENIZER)
         brim.Dataset.from_arrow(some.slice(13), TOKENIZER)
         part = brim.Dataset.from_arrow(table.slice(10, 5), TOKENIZER, max_length=20)
-        self.assertEqual([r["ids"].tolist() for r in map(part.__getitem__, range(5))],
-                         [self.rows[i]["ids"].tolist() for i in range(10, 15)])
+        self.assertEqual([r["ids"].tolist() for r in map(part.row, range(5))],
+                         [self.rows.row(i)["ids"].tolist() for i in range(10, 15)])
         with self.assertRaises(ValueError):
             brim.Dataset.from_arrow(table, TOKENIZER, text_column="nothing")
         with self.assertRaises(TypeError):
@@ -150,9 +150,9 @@ class Rows(unittest.TestCase):
     def test_encoded_rows(self):
         ids, offsets = [], [0]
         for i in range(len(self.rows)):
-            ids += self.rows[i]["ids"].tolist()
+            ids += self.rows.row(i)["ids"].tolist()
             offsets.append(len(ids))
-        labels = [self.rows[i]["label"] for i in range(len(self.rows))]
+        labels = [self.rows.row(i)["label"] for i in range(len(self.rows))]
         again = brim.Dataset.from_ids(ids, offsets, labels=labels, mapping=["0", "1"])
         self.assertEqual(again.fingerprint, self.rows.fingerprint)
         for wrong in ([0, 5, 3, len(ids)], [1, len(ids)], [0, len(ids) + 1]):
@@ -186,7 +186,48 @@ class Rows(unittest.TestCase):
     def test_excluded(self):
         rows = brim.Dataset.from_csv(TRAIN, TOKENIZER, where={"label": "1"})
         self.assertEqual(len(rows) + len(rows.excluded), len(self.rows))
-        self.assertEqual(rows[0]["origin"], 1)
+        self.assertEqual(rows.row(0)["origin"], 1)
+
+    def test_parts(self):
+        """items in plain lists; slices, select, filter and split are Datasets that know their source's rows"""
+        rows, count = self.rows, len(self.rows)
+        item = rows[-1]
+        self.assertEqual((item["input_ids"], item["attention_mask"]), (rows.row(count - 1)["ids"].tolist(), [1] * len(item["input_ids"])))
+        self.assertEqual((set(item), type(item["labels"])), ({"input_ids", "attention_mask", "token_type_ids", "labels"}, int))
+        origins = lambda some: [some.row(i)["origin"] for i in range(len(some))]
+        self.assertEqual(origins(rows[5:1:-2]), [5, 3])
+        some = rows.select([7, 7, -1])
+        self.assertEqual((origins(some), some[0], some.labels.names, some.tokenizer), ([7, 7, count - 1], rows[7], rows.labels.names, TOKENIZER))
+        ones = rows.filter(lambda row: row["labels"] == 1)
+        self.assertTrue(0 < len(ones) < count and all(row["labels"] == 1 for row in ones))
+        rest, part = rows.split(0.25, seed=3)
+        self.assertEqual((len(part), sorted(origins(rest) + origins(part))), (round(count / 4), list(range(count))))
+        self.assertEqual(origins(rows.split(0.25, seed=3)[1]), origins(part))
+        self.assertNotEqual(origins(rows.split(0.25, seed=4)[1]), origins(part))
+        even = rows.split(0.25, stratify=True)[1]
+        self.assertLessEqual(abs(sum(row["labels"] for row in even) - len(ones) / 4), 1)
+        for wrong, error in ((lambda: rows[count], IndexError), (lambda: rows[:0], brim.errors.UsageError), (lambda: rows.split(1.0), brim.errors.UsageError),
+                             (lambda: rows.filter(lambda row: False), brim.errors.UsageError)):
+            self.assertRaises(error, wrong)
+
+    def test_of_a_transform(self):
+        """datasets' with_transform is read as its rows read"""
+        try:
+            import datasets
+        except ImportError:
+            self.skipTest("datasets is not installed")
+        features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["bad", "good"])})
+        plain = datasets.Dataset.from_dict({"text": ["good film", "bad plot"], "label": [1, 0]}, features=features)
+        made = plain.with_transform(lambda rows: {"text": ["great " + text for text in rows["text"]], "label": rows["label"]})
+        rows = brim.Dataset.of(made, TOKENIZER)
+        self.assertEqual([TOKENIZER.decode(row["input_ids"]) for row in rows], ["great good film", "great bad plot"])
+        self.assertEqual((rows.labels.names, [row["labels"] for row in rows]), (["bad", "good"], [1, 0]))
+        turned = plain.with_transform(lambda rows: {"title": rows["text"], "label": [1 - one for one in rows["label"]]})
+        rows = brim.Dataset.of(turned, TOKENIZER, text_column="title")
+        self.assertEqual((rows.labels.names, [row["labels"] for row in rows]), (["0", "1"], [0, 1]))
+        words = datasets.Dataset.from_dict({"tokens": [["a", "b"]], "ner_tags": [["O", "X"]]}).with_transform(
+            lambda rows: {"tokens": rows["tokens"], "ner_tags": [["X", "O"] for _ in rows["tokens"]]})
+        self.assertEqual(brim.Dataset.of(words, TOKENIZER, task="tokens").row(0)["labels"][1:3], [1, 0])
 
 
 class Strategies(unittest.TestCase):
@@ -224,17 +265,17 @@ class Strategies(unittest.TestCase):
             p = {k: v.tolist() for k, v in batch.padded().items()}
             self.assertEqual(batch.width % 8, 0)
             for i, row in enumerate(batch.rows.tolist()):
-                ids = self.rows[row]["ids"].tolist()
+                ids = self.rows.row(row)["ids"].tolist()
                 self.assertEqual(p["input_ids"][i], ids + [0] * (batch.width - len(ids)))
                 self.assertEqual(p["attention_mask"][i], [1] * len(ids) + [0] * (batch.width - len(ids)))
-                self.assertEqual(p["labels"][i], int(self.rows[row]["label"]))
+                self.assertEqual(p["labels"][i], int(self.rows.row(row)["label"]))
         for batch in self.rows.batches(batch_size=7):
             r = batch.ragged()
             self.assertEqual(r["input_ids"].shape, (1, batch.tokens))
             at = r["cu_seq_lens_q"].tolist()
             flat, positions = r["input_ids"].tolist()[0], r["position_ids"].tolist()[0]
             for i, row in enumerate(batch.rows.tolist()):
-                self.assertEqual(flat[at[i]:at[i + 1]], self.rows[row]["ids"].tolist())
+                self.assertEqual(flat[at[i]:at[i + 1]], self.rows.row(row)["ids"].tolist())
                 self.assertEqual(positions[at[i]:at[i + 1]], list(range(at[i + 1] - at[i])))
             self.assertEqual(r["max_length_k"], max(b - a for a, b in zip(at, at[1:])))
 
@@ -242,7 +283,7 @@ class Strategies(unittest.TestCase):
         rows = brim.Dataset.from_files(HERE / "data" / "train.tsv", TOKENIZER)
         batch = next(iter(rows.batches(batch_size=4)))
         self.assertEqual(batch.ragged()["labels"].format, "f")
-        self.assertAlmostEqual(batch.labels[0], rows[batch.rows[0]]["label"], 6)
+        self.assertAlmostEqual(batch.labels[0], rows.row(batch.rows[0])["label"], 6)
 
     def test_resume_at_every_batch(self):
         make = lambda: self.rows.batches(batch_size=9, batching="sorted", seed=5)
@@ -303,7 +344,7 @@ class Strategies(unittest.TestCase):
         for batch in self.rows.batches(key=key, batching="sorted", batch_size=8, padding="longest"):
             kinds = [key[r] for r in batch.rows.tolist()]
             self.assertLessEqual(max(kinds) - min(kinds), 1)
-            self.assertEqual(batch.width, max(len(self.rows[r]["ids"]) for r in batch.rows.tolist()))
+            self.assertEqual(batch.width, max(len(self.rows.row(r)["ids"]) for r in batch.rows.tolist()))
 
     def test_order_restored(self):
         values, rows = [], []
@@ -314,6 +355,17 @@ class Strategies(unittest.TestCase):
         for wrong, words in (([2, 0, 5], "rows\\[2\\] is 5"), ([0, 0, 1], "row 0 comes twice"), ([0, 1], "3 values for 2 rows"), ([0, -1, 1], "is -1")):
             with self.assertRaisesRegex(ValueError, words):
                 brim.restore_order([1, 2, 3], wrong)
+
+    def test_arrays_by_row(self):
+        """one row of two dimensions, some of them, and nothing that floods a screen"""
+        array = next(iter(self.rows.batches(batch_size=9, padding="longest"))).padded()["input_ids"]
+        whole = array.tolist()
+        self.assertEqual((array[0].tolist(), array[-1].tolist(), array[2:4].tolist(), array[1, 2]), (whole[0], whole[-1], whole[2:4], whole[1][2]))
+        self.assertEqual((array[3:3].shape, array[0].shape), ((0, len(whole[0])), (len(whole[0]),)))
+        self.assertRaises(IndexError, lambda: array[9])
+        self.assertLess(len(repr(self.rows.lengths)), 200)
+        self.assertLess(len(repr(self.rows.batches(batch_size=4))), 200)
+        self.assertIn("batching='random'", repr(self.rows.batches(batch_size=4)))
 
     def test_arrays_share_memory(self):
         try:

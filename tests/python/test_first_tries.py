@@ -310,7 +310,7 @@ TRIES = [
      fails(ValueError, 'give text_column="question", pair_column="sentence"')),
     ("datasets: rows with ids too", "datasets and brim.train(MODEL, hf(COLUMNS).map(lambda r: {'input_ids': [2, 3], 'attention_mask': [1, 1]}), max_steps=1).steps", 1),
     ("transformers: its tokenizer", "transformers and len(brim.Dataset.of(PAIRS, transformers.AutoTokenizer.from_pretrained(MODEL)))", 24),
-    ("transformers: its tokenizer's ids", "transformers and brim.Dataset.from_texts(['good plot'], transformers.AutoTokenizer.from_pretrained(MODEL))[0]['ids'].tolist()"
+    ("transformers: its tokenizer's ids", "transformers and brim.Dataset.from_texts(['good plot'], transformers.AutoTokenizer.from_pretrained(MODEL))[0]['input_ids']"
      " == brim.Tokenizer(MODEL).encode('good plot').ids.tolist()", True),
     ("transformers: AutoModel opens what is saved", "trained().save(HERE / 'saved'), torch and transformers.AutoModelForSequenceClassification.from_pretrained("
      "HERE / 'saved').config.id2label[1]", "pos"),
@@ -363,7 +363,7 @@ TRIES = [
     ("a limit of memory", "brim.train(MODEL, PAIRS, memory_limit='8GB', max_steps=1).steps", 1),
     # pieces
     ("from_texts of one text", "brim.Dataset.from_texts('abc', brim.Tokenizer(MODEL))", fails(ValueError, "texts is one text")),
-    ("rows that are encoded", "[row['label'] for row in brim.Dataset.from_ids([[2, 9, 3], [2, 3]], labels=[1, 0])]", [1.0, 0.0]),
+    ("rows that are encoded", "[row['labels'] for row in brim.Dataset.from_ids([[2, 9, 3], [2, 3]], labels=[1, 0])]", [1, 0]),
     ("flat ids without offsets", "brim.Dataset.from_ids([2, 9, 3])", fails(ValueError, "offsets")),
     ("a tokenizer that is none", "brim.Dataset.from_texts(['a'], 3)", fails(ValueError, "not a int")),
     ("python -m brim", "subprocess.run([sys.executable, '-m', 'brim', '--version'], capture_output=True, text=True).stdout.split()[-1] == brim.__version__", True),

@@ -246,7 +246,7 @@ class Processes(unittest.TestCase):
             batch = core.batch(fill, 0, 0, 0)
             batch.ids, batch.labels
             if i % 16 == 0:
-                batch.padded(0, 0), batch.flat()
+                batch.padded(0, 0), batch.flat(-1)
             if i == many // 10:
                 before = case.in_use()
         self.assertLess(case.in_use() - before, 100_000)

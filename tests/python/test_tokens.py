@@ -28,6 +28,16 @@ def make(seed, count):
 TRAIN, EVAL = make(1, 80), make(2, 25)
 
 
+class Entities(unittest.TestCase):
+    def test_of_every_kind_of_label(self):
+        """marked labels as seqeval, BILOU's alike; bare names by runs, also those that begin with an O"""
+        words = list("abcdefg")
+        of = lambda *labels: [(kind, first, last) for kind, first, last, _ in brim.TokenPrediction(words, list(labels), []).entities]
+        self.assertEqual(of("PER", "O", None, "LOC", "O", "ORG", "ORG"), [("PER", 0, 1), ("LOC", 3, 4), ("ORG", 5, 7)])
+        self.assertEqual(of("U-LOC", "U-LOC", "B-ORG", "L-ORG", "B-ORG", "I-ORG", "O"), [("LOC", 0, 1), ("LOC", 1, 2), ("ORG", 2, 4), ("ORG", 4, 6)])
+        self.assertEqual(of("B-A", "B-A", "I-A", "I-B", "S-B", "E-B", "O"), [("A", 0, 1), ("A", 1, 3), ("B", 3, 4), ("B", 4, 5), ("B", 5, 6)])
+
+
 class Tokens(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -81,7 +91,7 @@ class Tokens(unittest.TestCase):
 
     def test_rows(self):
         """what a row is: word_ids, and the label of each word's first token"""
-        row = brim.Dataset.of([(["xy", "", "film"], ["B-BAD", "O", "O"])], brim.Tokenizer(MODEL), task="tokens", labels=NAMES)[0]
+        row = brim.Dataset.of([(["xy", "", "film"], ["B-BAD", "O", "O"])], brim.Tokenizer(MODEL), task="tokens", labels=NAMES).row(0)
         self.assertEqual((row["tokens"], row["word_ids"], row["labels"]),
                          (["xy", "", "film"], [None, 0, 0, 2, None], [-100, 3, -100, 0, -100]))
 
@@ -124,7 +134,7 @@ class Tokens(unittest.TestCase):
         """a stream of words, from JSON lines and from conll: the labels of the data set, with a state; without labels, too"""
         tokenizer = brim.Tokenizer(MODEL)
         rows = brim.Dataset.of(TRAIN, tokenizer, task="tokens", labels=NAMES)
-        expected = sorted(str((rows[i]["ids"].tolist(), rows[i]["labels"])) for i in range(len(rows)))
+        expected = sorted(str((rows[i]["input_ids"], rows[i]["labels"])) for i in range(len(rows)))
         lines, conll = HERE / "stream.jsonl", HERE / "stream.conll"
         lines.write_text("".join(json.dumps(r) + "\n" for r in TRAIN), encoding="utf-8")
         conll.write_text("".join("".join(f"{w} {t}\n" for w, t in zip(r["tokens"], r["ner_tags"])) + "\n" for r in TRAIN), encoding="utf-8")
@@ -144,7 +154,7 @@ class Tokens(unittest.TestCase):
             self.assertEqual(sorted(of(first) + rest), expected)
         bare = brim.data.stream(lines, tokenizer, task="tokens", epochs=1, max_length=40)
         self.assertEqual(sorted(str(b.ids.tolist()[x:y]) for b in bare for x, y in zip(b.offsets.tolist(), b.offsets.tolist()[1:])),
-                         sorted(str(rows[i]["ids"].tolist()) for i in range(len(rows))))
+                         sorted(str(rows[i]["input_ids"]) for i in range(len(rows))))
         with self.assertRaisesRegex(brim.Error, "task is 'sums'"):
             brim.data.stream(lines, tokenizer, task="sums")
 

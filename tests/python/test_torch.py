@@ -156,10 +156,10 @@ class Loaders(unittest.TestCase):
         brim.Model(HERE / "model", labels=["0", "1"]).save(HERE / "predicts")
         theirs = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "predicts").eval()
         data = rows()
-        alone = [theirs(input_ids=torch.tensor([data[i]["ids"].tolist()])).logits[0].detach() for i in range(len(data))]
+        alone = [theirs(input_ids=torch.tensor([data[i]["input_ids"]])).logits[0].detach() for i in range(len(data))]
         batches = data.batches(batch_size=8, batching="sorted", padding="longest")
         sampler = brim.torch.BatchSampler(data.lengths, batch_size=8, batching="sorted")
-        items = [{"input_ids": data[i]["ids"].tolist()} for i in range(len(data))]
+        items = [{"input_ids": data[i]["input_ids"]} for i in range(len(data))]
         chosen = [i for batch in sampler for i in batch]
         sampler.set_epoch(0)
         for order, loader in (([i for b in data.batches(batch_size=8, batching="sorted") for i in b.rows.tolist()],
@@ -228,7 +228,7 @@ class Loaders(unittest.TestCase):
 
     def test_batch_sampler(self):
         data = rows()
-        items = [{"input_ids": data[i]["ids"].tolist(), "label": int(data[i]["label"])} for i in range(len(data))]
+        items = [{"input_ids": data[i]["input_ids"], "label": data[i]["labels"]} for i in range(len(data))]
         sampler = brim.torch.BatchSampler(data.lengths, batch_size=8, batching="sorted", seed=3)
         loader = DataLoader(items, batch_sampler=sampler, collate_fn=brim.torch.Collator(pad_id=0), num_workers=2)
         self.assertEqual(len(loader), len(sampler))
@@ -267,7 +267,7 @@ class Loaders(unittest.TestCase):
         self.assertEqual(set(got), set(want))
         for name in got:
             self.assertTrue(torch.equal(got[name], want[name]), name)
-        flat = brim.torch.Collator(padding="none")(items)
+        flat = brim.torch.Collator(padding="none", for_attention="flash")(items)
         self.assertEqual(flat["cu_seq_lens_q"].tolist()[-1], flat["input_ids"].shape[1])
         with self.assertRaises(ValueError):
             brim.torch.Collator(padding="longest")
@@ -285,6 +285,95 @@ class Loaders(unittest.TestCase):
         self.assertEqual((many["labels"].dtype, many["labels"].tolist()), (torch.float32, [[0, 1, 1], [1, 0, 0]]))
         with self.assertRaisesRegex(ValueError, "as many as input_ids"):
             brim.torch.Collator(theirs)([{"input_ids": [1, 2], "labels": [1, 2, 3]}])
+
+
+    def test_collator_of_padded_rows(self):
+        """what the tokenizer's mask hides is cut off or stays hidden; never seen"""
+        theirs = transformers.AutoTokenizer.from_pretrained(HERE / "model")
+        items = [dict(theirs(text, padding="max_length", max_length=9, truncation=True), label=0) for text in ("a good film", "bad")]
+        lengths = [sum(item["attention_mask"]) for item in items]
+        got = brim.torch.Collator(theirs)(items)
+        self.assertEqual((got["attention_mask"].sum(1).tolist(), got["input_ids"].shape[1]), (lengths, max(lengths)))
+        flat = brim.torch.Collator(theirs, padding="none")(items)
+        self.assertEqual(flat["input_ids"][0].tolist(), [i for item, n in zip(items, lengths) for i in item["input_ids"][:n]])
+        hidden = {"input_ids": [5, 6, 7, 0], "attention_mask": [1, 0, 1, 0]}
+        self.assertEqual(brim.torch.Collator(theirs)([hidden])["attention_mask"].tolist(), [[1, 0, 1]])
+        with self.assertRaisesRegex(ValueError, "row 0: its attention_mask hides tokens"):
+            brim.torch.Collator(theirs, padding="none")([hidden])
+
+    def test_collator_of_more(self):
+        """what else rows hold goes along, or is refused by name"""
+        theirs = transformers.AutoTokenizer.from_pretrained(HERE / "model")
+        rows = [{"input_ids": [2, 5, 3], "label_ids": 1, "weight": 0.5, "special_tokens_mask": [1, 0, 1], "two": [1, 2]},
+                {"input_ids": [2, 3], "label_ids": 0, "weight": 2.0, "special_tokens_mask": [1, 1], "two": [3, 4]}]
+        got = {name: value.tolist() for name, value in brim.torch.Collator(theirs)(rows).items()}
+        self.assertEqual((got["labels"], got["weight"], got["special_tokens_mask"], got["two"]), ([1, 0], [0.5, 2.0], [[1, 0, 1], [1, 1, 1]], [[1, 2], [3, 4]]))
+        self.assertEqual(brim.torch.Collator(theirs, padding="none")(rows)["special_tokens_mask"].tolist(), [[1, 0, 1, 1, 1]])
+        for wrong, words in (({"label": None}, 'row 1: "labels" is None'), ({"text": "a"}, '"text" is \'a\', no number.*leave_out'), ({}, 'row 1 has no "labels"')):
+            with self.assertRaisesRegex(ValueError, words):
+                brim.torch.Collator(theirs)([{"input_ids": [2, 3], "label": 1}, {"input_ids": [2, 3], **wrong}])
+        self.assertEqual(set(brim.torch.Collator(theirs, leave_out=["text"])([{"input_ids": [2], "text": "a"}])), {"input_ids", "attention_mask"})
+
+
+SIZES = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48, "max_position_embeddings": 80, "pad_token_id": 1,
+         "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+class PaddingFree(unittest.TestCase):
+    """Texts of a ragged batch do not see each other, whatever attention the model has, and their positions are those of padded rows."""
+
+    def rows(self, pad_id):
+        ids = [[2 + (7 * i + 3 * j) % 90 for j in range(length)] for i, length in enumerate([4, 19, 1, 33, 12, 7, 33, 2])]
+        return brim.Dataset.from_ids(ids, labels=[i % 2 for i in range(8)], pad_id=pad_id)
+
+    def test_hidden_states(self):
+        for family, more in {"bert": {}, "roberta": {}, "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2}}.items():
+            torch.manual_seed(3)
+            model = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(family, **{**SIZES, **more})).eval()
+            rows = self.rows(1)
+            for attention in ("sdpa", "eager"):
+                with self.subTest(family, attention=attention):
+                    model.set_attn_implementation(attention)
+                    batch = lambda padding: next(iter(rows.batches(batch_size=8, batching="sequential", padding=padding)))
+                    drop = ("labels", "token_type_ids") if family == "modernbert" else ("labels",)
+                    take = lambda arrays: {k: v for k, v in arrays.items() if k not in drop}
+                    mine, padded = take(batch("none").torch(model=model)), take(batch("longest").torch())
+                    with torch.no_grad():
+                        want = model(**padded).last_hidden_state[padded["attention_mask"].bool()]
+                        found = model(**mine).last_hidden_state
+                        alone = model(**{k: v for k, v in mine.items() if k != "attention_mask"}).last_hidden_state
+                    self.assertLess((found[0] - want).abs().max().item(), 1e-5)
+                    self.assertGreater((alone[0] - want).abs().max().item(), 1e-2)
+                    self.assertEqual([len(part) for part in brim.torch.split_rows(found, mine)], rows.lengths.tolist())
+
+    def test_of_the_tokenizer(self):
+        """without a model the tokenizer's folder says where positions begin; flash attention's lengths come when they are asked for"""
+        for golden, first in (("roberta-binary", 2), ("mpnet-cls", 2), ("distilbert-4", 0)):
+            folder = HERE / f"ragged-{golden}"
+            shutil.copytree(HERE / "model", folder)
+            shutil.copy(GOLDEN / golden / "config.json", folder)
+            data = brim.Dataset.from_texts(["a good film", "bad"], pickle.loads(pickle.dumps(brim.Tokenizer(folder))))
+            for batch in (next(iter(data.batches(batching="sequential"))), pickle.loads(pickle.dumps(next(iter(data.batches(batching="sequential")))))):
+                lengths = data.lengths.tolist()
+                self.assertEqual(batch.torch()["position_ids"].tolist(), [[*range(first, first + lengths[0]), *range(first, first + lengths[1])]])
+                self.assertNotIn("cu_seq_lens_q", batch.torch())
+                self.assertEqual(batch.torch(for_attention="flash")["cu_seq_lens_q"].tolist(), [0, lengths[0], sum(lengths)])
+                masks = [batch.torch(for_attention=kind)["attention_mask"] for kind in ("sdpa", "eager")]
+                self.assertTrue(torch.equal(masks[0], masks[1] == 0) and masks[0].sum() == sum(n * n for n in lengths))
+            items = [data[i] for i in range(2)]
+            self.assertEqual(brim.torch.Collator(data.tokenizer, padding="none")(items)["position_ids"].tolist(), batch.torch()["position_ids"].tolist())
+            loader = brim.torch.DataLoader(data.batches(batching="sequential"), for_attention="flash", num_workers=1)
+            self.assertIn("cu_seq_lens_q", next(iter(loader)))
+        with self.assertRaisesRegex(ValueError, '"flash", "sdpa" or "eager"'):
+            batch.torch(for_attention="none")
+
+    def test_worked_example(self):
+        done = subprocess.run([sys.executable, str(GOLDEN.parents[2] / "examples" / "python" / "padding_free.py"), str(HERE / "model"), str(TRAIN)],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(all(float(d) < 1e-5 for d in re.findall(r"differ from the padded ones' by (\S+)", done.stdout)), done.stdout)
+        losses = [[float(x) for x in found.split(", ")] for found in re.findall(r"loss (.*)", done.stdout)]
+        self.assertTrue(len(losses) == 2 and all(last < first for first, last in losses), done.stdout)
 
 
 FORMS = ("bfloat16 in parts", "float16", "pytorch_model.bin")
@@ -523,6 +612,23 @@ class Trainers(unittest.TestCase):
         Trainer(model=model, args=arguments).train()
         ours = data.batches(batch_size=8, batching="uniform", padding="longest", seed=7)
         self.assertEqual(seen, [b.padded()["input_ids"].tolist() for _ in range(2) for b in ours])
+
+    def test_rows_as_train_dataset(self):
+        """A Dataset of brim where Trainer wants one of torch's."""
+        try:
+            import accelerate  # noqa: F401
+        except ImportError:
+            self.skipTest("accelerate is not installed")
+        data = rows()
+        brim.Model(HERE / "model", labels=["0", "1"]).save(HERE / "for-rows")
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "for-rows")
+        arguments = transformers.TrainingArguments(output_dir=str(HERE / "trainer-of-rows"), num_train_epochs=4, learning_rate=3e-3, report_to=[], save_strategy="no",
+                                                   disable_tqdm=True, use_cpu=True, seed=7, logging_strategy="no")
+        trainer = transformers.Trainer(model=model, args=arguments, train_dataset=data, eval_dataset=data[:40],
+                                       data_collator=transformers.DataCollatorWithPadding(transformers.AutoTokenizer.from_pretrained(HERE / "model")))
+        before = trainer.evaluate()["eval_loss"]
+        trainer.train()
+        self.assertLess(trainer.evaluate()["eval_loss"], before)
 
     def test_accelerate(self):
         try:

@@ -46,7 +46,7 @@ class Words(unittest.TestCase):
                 ids, labels, numbers = align(theirs, words, tags, length)
                 if not ids:
                     continue
-                row = brim.Dataset.of([(words, tags)], ours, task="tokens", labels=["a", "b", "c"], max_length=length)[0]
+                row = brim.Dataset.of([(words, tags)], ours, task="tokens", labels=["a", "b", "c"], max_length=length).row(0)
                 self.assertEqual((row["ids"].tolist(), row["word_ids"], row["labels"]), (ids, numbers, labels), (path, words, length))
             tried += 1
         self.assertGreater(tried, 2)

@@ -239,7 +239,7 @@ class Training(unittest.TestCase):
         labels = [["good", "film"], ["plot"], ["good", "plot"], []] * 6
         rows = brim.Dataset.from_texts(texts, tokenizer, labels=labels, task="multi_label")
         self.assertEqual((rows.labels.task, rows.labels.names), ("multi_label", ["film", "good", "plot"]))
-        self.assertEqual(rows[0]["label"], [1.0, 1.0, 0.0])
+        self.assertEqual(rows[0]["labels"], [1.0, 1.0, 0.0])
         batch = next(iter(rows.batches(batch_size=5)))
         self.assertEqual(batch.ragged()["labels"].shape, (5, 3))
         model = brim.train(MODEL, rows, epochs=30, lr=3e-3, batch_size=8).model

@@ -1,5 +1,6 @@
 /* Files and folders that are complete or absent, whatever goes wrong. */
 #include "base/folder.h"
+#include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "scratch.h"
@@ -8,6 +9,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static brim_runtime *runtime;
@@ -144,8 +146,9 @@ static void links(void) {
   snprintf(target, sizeof target, "%s", scratch_write("target", "old"));
   snprintf(link, sizeof link, "%s", scratch_file("link"));
   struct stat info;
-  ok(symlink(target, link) == 0 && brim_file_write_all(runtime, link, "new", 3, &err) == BRIM_OK, "written through a link");
-  ok(holds(target, "new") && lstat(link, &info) == 0 && S_ISLNK(info.st_mode), "the target is replaced, the link stays");
+  ok(symlink(target, link) == 0 && brim_file_write_all(runtime, link, "new", 3, &err) == BRIM_OK, "written where a link is");
+  ok(holds(target, "old") && holds(link, "new") && lstat(link, &info) == 0 && S_ISREG(info.st_mode),
+     "the link is replaced, its target stays");
 }
 
 static void standard_output(void) {
@@ -210,6 +213,53 @@ static void folders(void) {
   ok_int(brim_remove_tree(runtime, path, &err), BRIM_OK, "removing what is absent is fine");
 }
 
+/* A process that ends while it writes a file and a folder. */
+static void leave(const char *file_path, const char *folder_path) {
+  const pid_t child = fork();
+  brim_file *file;
+  brim_folder *folder;
+  if (child == 0) {
+    bool good = brim_file_create(runtime, file_path, &file, NULL) == BRIM_OK &&
+                brim_file_write(file, "half", 4, NULL) == BRIM_OK &&
+                brim_folder_create(runtime, folder_path, &folder, NULL) == BRIM_OK;
+    char *inside = good ? brim_path_join(runtime, brim_folder_path(folder), "inside") : NULL;
+    _exit(inside && brim_file_write_all(runtime, inside, "x", 1, NULL) == BRIM_OK ? 0 : 1);
+  }
+  int ended = 1;
+  ok(waitpid(child, &ended, 0) == child && ended == 0, "a process ends in the middle");
+}
+
+static void leftovers(void) {
+  static const char *const foreign[] = {"a.tmp-abcdef", "a.tmp-abcdefghijkl", "x.tmp-vocab1abcdef"};
+  brim_file *living, *file;
+  brim_error err;
+  char base[300], one[400], other[400], folder[400];
+  snprintf(base, sizeof base, "%s", scratch_make_folder("leftovers"));
+  snprintf(one, sizeof one, "%s/a", base);
+  snprintf(other, sizeof other, "%s/other", base);
+  snprintf(folder, sizeof folder, "%s/f", base);
+  for (int i = 0; i < 3; i++) {
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", base, foreign[i]);
+    ok(brim_file_write_all(runtime, path, "mine", 4, &err) == BRIM_OK, "somebody's own file, %s", foreign[i]);
+  }
+  leave(one, folder);
+  ok_int(names_in(base), 3 + 2, "what it was writing is left");
+  ok(brim_file_create(runtime, one, &living, &err) == BRIM_OK && names_in(base) == 3 + 2,
+     "who writes there next clears the file");
+  ok(brim_file_create(runtime, one, &file, &err) == BRIM_OK && names_in(base) == 3 + 3, "but not one that is being written");
+  brim_file_free(file);
+  ok(brim_file_write_all(runtime, other, "", 0, &err) == BRIM_OK && names_in(base) == 3 + 3,
+     "nor what was made for another path");
+  brim_folder *made;
+  ok(brim_folder_create(runtime, folder, &made, &err) == BRIM_OK && names_in(base) == 3 + 3, "a folder with what is in it");
+  brim_folder_free(made);
+  leave(one, folder);
+  brim_clear_leftovers_in(base);
+  ok(brim_file_commit(living, &err) == BRIM_OK && names_in(base) == 3 + 2, "all that is left, and nothing that is in use");
+  brim_file_free(living);
+}
+
 static void paths(void) {
   char *joined = brim_path_join(runtime, "a/", "b");
   ok_string(joined, "a/b", "one slash");
@@ -219,7 +269,10 @@ static void paths(void) {
   brim_release(runtime, joined);
   ok_string(brim_path_name("x/y.txt"), "y.txt", "the name");
   char *one = brim_temporary_name(runtime, "a/b/"), *two = brim_temporary_name(runtime, "a/b/");
-  ok(strncmp(one, "a/b.tmp-", 8) == 0 && strlen(one) == 14 && strcmp(one, two) != 0, "temporary names differ");
+  ok(strncmp(one, "a/b.tmp-", 8) == 0 && strlen(one) == 20 && strcmp(one, two) != 0, "temporary names differ");
+  ok(brim_is_temporary(one + 2) && brim_is_temporary_of(one + 2, "a/b/") && !brim_is_temporary_of(one + 2, "a/c") &&
+         !brim_is_temporary("b.tmp-abcdef") && !brim_is_temporary("b.tmp-abcdefghijkl"),
+     "and prove that they are brim's, and of which path");
   brim_release(runtime, one);
   brim_release(runtime, two);
   char **names = NULL;
@@ -249,6 +302,7 @@ int main(void) {
   links();
   standard_output();
   folders();
+  leftovers();
   paths();
   brim_runtime_free(runtime);
   return tap_done();

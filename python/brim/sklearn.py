@@ -1,0 +1,181 @@
+"""Estimators of scikit-learn: a text classifier and a text regressor that fit, predict and score as any other.
+
+    from brim.sklearn import TextClassifier
+    from sklearn.model_selection import GridSearchCV
+
+    search = GridSearchCV(TextClassifier("MiniLM", epochs=2), {"lr": [2e-5, 5e-5]}, cv=3)
+    search.fit(texts, labels)
+    search.best_estimator_.predict(["a fine film"])
+
+X is a list of texts, of pairs (text, text), a column of pandas, or an array or table of one or two columns of str. Options are those of
+``brim.train``, by any of its names; all are parameters in scikit-learn's sense, so that ``set_params`` and searches change them.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as _np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+
+from .errors import UsageError
+from .model import Model
+from .training import train
+
+if TYPE_CHECKING:
+    from .keywords import TrainOptions
+
+__all__ = ["TextClassifier", "TextRegressor"]
+
+
+def _texts(X: Any, fitted: bool = False) -> list[Any]:
+    """Rows of X as brim takes them: str, or (str, str)."""
+    if isinstance(X, (str, bytes)):
+        raise ValueError("X is one text: give a list of them")
+    if hasattr(X, "iloc") or hasattr(X, "to_numpy"):  # pandas, polars
+        X = X.to_numpy()
+    if hasattr(X, "toarray"):
+        raise TypeError("X is sparse: texts are wanted, before any vectorizer")
+    rows = X.tolist() if hasattr(X, "tolist") else list(X)
+    rows = [row[0] if isinstance(row, (list, tuple)) and len(row) == 1 else tuple(row) if isinstance(row, list) else row for row in rows]
+    wrong = next((at for at, row in enumerate(rows) if not isinstance(row, (str, bytes)) and
+                  not (isinstance(row, tuple) and len(row) == 2 and all(isinstance(text, (str, bytes)) for text in row))), None)
+    if wrong is not None:
+        raise ValueError(f"row {wrong} of X is {rows[wrong]!r:.60}: a text is wanted, or a pair of texts")
+    if not rows:
+        raise ValueError(f"X has no rows{'' if fitted else ': there is nothing to learn from'}")
+    return rows
+
+
+class _Estimator(BaseEstimator):
+    """What both have: parameters that are the options of training, and a model after ``fit``."""
+
+    model_: Model
+    n_iter_: int
+
+    def __init__(self, model: Any = "MiniLM", **options: Unpack[TrainOptions]):
+        self.model = model
+        self.__dict__.update(options)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """model, and the options that were given."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_") and not name.endswith("_")}
+
+    def set_params(self, **params: Any) -> Any:
+        """Any option of ``brim.train``; None is its default."""
+        self.__dict__.update(params)
+        return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        given = {name: value for name, value in self.get_params().items() if name != "model"}
+        return f"{type(self).__name__}({', '.join([repr(self.model), *(f'{name}={value!r}' for name, value in given.items())])})"
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
+        tags.target_tags.required = True
+        return tags
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, task: str, labels: list[str] | None) -> None:
+        rows, targets = _texts(X), list(y)
+        if len(rows) != len(targets):
+            raise ValueError(f"X has {len(rows)} rows and y has {len(targets)}")
+        rows, targets = _weighted(rows, targets, sample_weight)
+        data: dict[str, Any] = {"label": targets}
+        if isinstance(rows[0], tuple):
+            data |= {"text": [row[0] for row in rows], "text_pair": [row[1] for row in rows]}
+        else:
+            data["text"] = rows
+        options = {name: value for name, value in self.get_params().items() if value is not None and name != "model"}
+        result = train(self.model, data, task=task, labels=labels, **options)
+        self.model_, self.n_iter_ = result.model, result.steps  # type: ignore[union-attr]
+
+    def _model(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return self.model_
+
+    def _logits(self, X: Any) -> Any:
+        model = self._model()
+        return _np.asarray(model.logits(_texts(X, fitted=True)))
+
+
+def _weighted(rows: list[Any], targets: list[Any], weights: Any) -> tuple[list[Any], list[Any]]:
+    """Rows as often as their weights say: whole numbers, 0 leaves a row out. brim has no other weights of rows."""
+    if weights is None:
+        return rows, targets
+    given = _np.asarray(weights, dtype=float)
+    if given.shape != (len(rows),):
+        raise ValueError(f"sample_weight has the shape {given.shape} for {len(rows)} rows")
+    if (given < 0).any() or not _np.isfinite(given).all():
+        raise ValueError("sample_weight has values below 0, or that are no numbers")
+    least = given[given > 0].min() if (given > 0).any() else 1.0
+    counts = given / least
+    if not _np.allclose(counts, counts.round(), atol=1e-6) or counts.max() > 1000:
+        raise UsageError("sample_weight: weights are kept by taking rows several times, so they are whole multiples of the smallest, up to 1,000; "
+                         "class_weights= weighs classes by any factor")
+    times = counts.round().astype(int)
+    if not times.any():
+        raise ValueError("sample_weight is 0 for all rows")
+    return [row for row, n in zip(rows, times) for _ in range(n)], [one for one, n in zip(targets, times) for _ in range(n)]
+
+
+class TextClassifier(ClassifierMixin, _Estimator):
+    """A classifier of texts.
+
+    model: a folder, or a name of the hub, as for ``brim.train``; the other parameters are its options. After ``fit``: classes_ (as
+    they came in y, sorted), model_ (a ``brim.Model``), n_iter_ (optimizer steps).
+    """
+
+    classes_: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TextClassifier:
+        """Trains from the model's weights, whatever was fitted before. sample_weight: whole multiples of each other; a row of twice the
+        weight is seen twice."""
+        targets = _np.asarray(y)
+        if targets.ndim != 1:
+            raise ValueError(f"y has the shape {targets.shape}: one class a row is wanted")
+        self.classes_ = _np.unique(targets)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only, {self.classes_[0]!r}: two are needed" if len(self.classes_) else "y has no rows")
+        names = [str(value) for value in self.classes_.tolist()]
+        self._fit(X, [str(value) for value in targets.tolist()], sample_weight, "classification", names)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """Logits [rows, classes]; of two classes [rows], the second's over the first's."""
+        logits = self._logits(X)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any) -> Any:
+        """[rows, classes], in the order of classes_."""
+        logits = self._logits(X).astype(float)
+        powers = _np.exp(logits - logits.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> Any:
+        """Of each row a class, as y had it."""
+        best = self._logits(X).argmax(axis=1)
+        return self.classes_[best]
+
+
+class TextRegressor(RegressorMixin, _Estimator):
+    """A regressor of texts: one value a row. Parameters as for ``TextClassifier``."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TextRegressor:
+        """Trains from the model's weights, whatever was fitted before."""
+        targets = _np.asarray(y, dtype=float)
+        if targets.ndim != 1:
+            raise ValueError(f"y has the shape {targets.shape}: one value a row is wanted")
+        self._fit(X, targets.tolist(), sample_weight, "regression", None)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Of each row a value."""
+        return self._logits(X)[:, 0].astype(float)
+
+
+def __dir__() -> Sequence[str]:
+    return __all__

@@ -1,0 +1,107 @@
+"""Estimators of scikit-learn: they fit, predict and score, and searches, folds and pipelines take them. Skipped without scikit-learn."""
+import pickle
+import sys
+import unittest
+import warnings
+
+import case
+
+try:
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.metrics import accuracy_score
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+    from sklearn.utils import estimator_checks
+except ImportError:
+    print("1..0 # SKIP scikit-learn is not installed")
+    sys.exit(0)
+
+import brim
+from brim.sklearn import TextClassifier, TextRegressor
+
+MODEL = str(case.folder() / "model")
+GOOD = ["a good film", "great fun", "good good", "great plot"]
+BAD = ["a bad film", "dull", "bad bad", "poor plot"]
+TEXTS, CLASSES = (GOOD + BAD) * 9, np.array((["yes"] * 4 + ["no"] * 4) * 9)
+OPTIONS = {"epochs": 6, "learning_rate": 4e-3}
+
+
+class Classifiers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.fitted = TextClassifier(MODEL, **OPTIONS).fit(TEXTS, CLASSES)
+
+    def test_predictions(self):
+        """classes as they came in, probabilities in their order, a score"""
+        self.assertEqual((self.fitted.classes_.tolist(), self.fitted.predict(["great film", "dull"]).tolist()), (["no", "yes"], ["yes", "no"]))
+        shares = self.fitted.predict_proba(TEXTS)
+        self.assertTrue(np.allclose(shares.sum(1), 1) and (self.fitted.classes_[shares.argmax(1)] == self.fitted.predict(TEXTS)).all())
+        self.assertTrue(((self.fitted.decision_function(TEXTS) > 0) == (shares[:, 1] > 0.5)).all())
+        self.assertEqual(self.fitted.score(TEXTS, CLASSES), accuracy_score(CLASSES, self.fitted.predict(TEXTS)))
+        self.assertGreater(self.fitted.score(TEXTS, CLASSES), 0.9)
+        self.assertEqual(pickle.loads(pickle.dumps(self.fitted)).predict_proba(["dull"]).tolist(), self.fitted.predict_proba(["dull"]).tolist())
+        self.assertIs(brim.sklearn.TextClassifier, TextClassifier)
+
+    def test_forms(self):
+        """arrays, columns, pairs; whole numbers and booleans come back as such"""
+        short = {"max_steps": 2}
+        made = TextClassifier(MODEL, **short).fit(np.array(TEXTS, dtype=object)[:, None], CLASSES == "yes")
+        self.assertEqual((made.classes_.dtype, made.predict(np.array(["dull"])).dtype), (bool, bool))
+        made = TextClassifier(MODEL, **short).fit([(text, "film") for text in TEXTS], [7 if one == "yes" else 3 for one in CLASSES])
+        self.assertIn(made.predict([("dull", "film")])[0], (3, 7))
+        for wrong in ([], ["a", 3], "a", [("a", "b", "c")]):
+            self.assertRaises(ValueError, made.predict, wrong)
+        self.assertRaises(ValueError, TextClassifier(MODEL).fit, ["a", "b"], [1, 1])
+        self.assertRaises(NotFittedError, TextClassifier(MODEL).predict, ["a"])
+
+    def test_sample_weight(self):
+        """a row of twice the weight counts as two, one of none is not there"""
+        weights = np.array([2.0 if i % 8 == 0 else 0.0 if i % 8 == 7 else 1.0 for i in range(len(TEXTS))])
+        rows = [i for i, weight in enumerate(weights) for _ in range(int(weight))]
+        by_weight = TextClassifier(MODEL, **OPTIONS).fit(TEXTS, CLASSES, sample_weight=weights)
+        by_rows = TextClassifier(MODEL, **OPTIONS).fit([TEXTS[i] for i in rows], CLASSES[rows])
+        self.assertEqual(by_weight.predict_proba(GOOD).tolist(), by_rows.predict_proba(GOOD).tolist())
+        with self.assertRaisesRegex(brim.errors.UsageError, "whole multiples"):
+            TextClassifier(MODEL).fit(TEXTS, CLASSES, sample_weight=np.linspace(1, 1.7, len(TEXTS)))
+
+    def test_searches(self):
+        """folds, a search over options, a pipeline, clones"""
+        one = TextClassifier(MODEL, **OPTIONS)
+        self.assertEqual(clone(one.set_params(epochs=5)).get_params(), {"model": MODEL, "epochs": 5, "learning_rate": 4e-3})
+        self.assertGreater(cross_val_score(one, TEXTS, CLASSES, cv=2).mean(), 0.9)
+        line = make_pipeline(FunctionTransformer(lambda texts: [text.lower() for text in texts]), TextClassifier(MODEL, epochs=6))
+        search = GridSearchCV(line, {"textclassifier__lr": [1e-7, 4e-3]}, cv=2).fit([text.upper() for text in TEXTS], CLASSES)
+        self.assertEqual(search.best_params_, {"textclassifier__lr": 4e-3})
+        self.assertIn("TextClassifier", search.best_estimator_._repr_html_())
+
+    def test_checks(self):
+        """scikit-learn's own, as far as texts may be their input; check_estimator itself leaves out all that give numbers"""
+        named = ["check_no_attributes_set_in_init", "check_estimator_cloneable", "check_estimator_repr", "check_parameters_default_constructible",
+                 "check_get_params_invariance", "check_set_params", "check_valid_tag_types", "check_estimator_tags_renamed", "check_mixin_order",
+                 "check_estimators_unfitted", "check_estimator_sparse_tag"]
+        checks = [getattr(estimator_checks, name) for name in named if hasattr(estimator_checks, name)]
+        self.assertGreater(len(checks), 6)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for kind in (TextClassifier, TextRegressor):
+                estimator_checks.check_estimator(kind())
+                for check in checks:
+                    with self.subTest(kind.__name__, check=check.__name__):
+                        check(kind.__name__, kind())
+
+
+class Regressors(unittest.TestCase):
+    def test_values(self):
+        """a value a text, and R squared as its score"""
+        values = [1.0 if one == "yes" else 0.0 for one in CLASSES]
+        made = TextRegressor(MODEL, epochs=12, lr=4e-3).fit(TEXTS, values)
+        self.assertGreater(made.score(TEXTS, values), 0.5)
+        good, bad = made.predict(["great fun", "dull"])
+        self.assertGreater(good, bad + 0.3)
+
+
+if __name__ == "__main__":
+    case.main()
