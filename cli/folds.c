@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "job.h"
 #include "shared.h"
 
 bool cli_folds_wanted(const cli_values *values) {

@@ -36,12 +36,6 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
   return item;
 }
 
-bool cli_is_share(const char *path, double *share) {
-  char *end;
-  *share = strtod(path, &end) / 100;
-  return end != path && strcmp(end, "%") == 0 && access(path, F_OK) != 0;
-}
-
 /* --eval 10%: these rows are not trained on. */
 static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **out) {
   enum { SEED = 42 };

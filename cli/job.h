@@ -26,8 +26,6 @@ int cli_job_open(cli_call *cli, cli_job *job);
 void cli_job_close(cli_job *job);
 /* What an interrupted run says that had no step: there is nothing to go on from. */
 void cli_job_hint_no_step(cli_call *cli);
-/* Whether `path` is a share of the training rows, such as 10%, and no file of that name. */
-bool cli_is_share(const char *path, double *share);
 /* The path in "[NAME=]FILE", and the name of the set: "matched=FILE" names it, otherwise it is `unnamed`, with a number where
  * there are several. A file whose own name holds = is taken as it is. */
 const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size);

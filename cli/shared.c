@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- words and sizes -------------------------------------------------------------------------------------- */
 
@@ -90,6 +91,12 @@ static bool parse_size(const char *text, void *field) {
       return *bytes > 0;
     }
   return false;
+}
+
+bool cli_is_share(const char *path, double *share) {
+  char *end;
+  *share = strtod(path, &end) / 100;
+  return end != path && strcmp(end, "%") == 0 && access(path, F_OK) != 0;
 }
 
 /* ---- every command ---------------------------------------------------------------------------------------- */

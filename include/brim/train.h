@@ -113,7 +113,7 @@ typedef struct brim_train_options {
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
   uint64_t log_every, eval_every, save_every;
   brim_rhythm eval_when, save_when; /* the best evaluation so far is saved too. NEVER: no checkpoint but that of an interruption,
-                                       after whose resume the best evaluation is looked for anew */
+                                       after whose resume the best evaluation begins again */
   int32_t keep_checkpoints;         /* newest kept besides the best; 0: all */
   const char *best_metric; /* NULL: accuracy or rmse; or loss, f1, matthews, f1_micro, f1_macro, pearson, spearman. Of the first
                               evaluation set, or of another: "mismatched/accuracy". Or one of own_metrics */

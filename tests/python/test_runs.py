@@ -223,7 +223,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(brim.train(MODEL, file, min_chars=14, **how).rows, 2)
         self.assertEqual(brim.train(MODEL, file, cache=HERE / "cache", quote="none", cpu="plain", **how).rows, 12)
         self.assertTrue(any((HERE / "cache").iterdir()))
-        found = brim.train(MODEL, file, fold_column="fold", test={"unseen": ["a good film", "a bad plot"]}, **how)
+        found = brim.train(MODEL, file, fold_column="fold", test={"unseen": [{"text": "a good film"}, {"text": "a bad plot"}]}, **how)
         self.assertEqual((found.fold.tolist(), found.averages[0]["name"], len(found.averages[0]["logits"])), ([i % 2 for i in range(12)], "unseen", 2))
         table = [{"text": f"a film {i}", "label": i % 2, "fold": i % 3} for i in range(12)]
         self.assertEqual(brim.train(MODEL, table, fold_column="fold", max_steps=1).fold.tolist(), [i % 3 for i in range(12)])
