@@ -73,6 +73,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
 
 /* Says how many rows --min-chars and --where left out, if any, and the first with its reason. */
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows);
+/* Says that labels of words which seem to say where entities are have no metrics of them, if it is so. */
+void cli_note_entities(const cli_call *cli, const brim_labels *labels);
 
 /* What is refused before a command begins (files.c): an output that is also an input or that cannot be written, standard input
  * that is named twice. An output that is a link becomes its target's name. */

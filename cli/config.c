@@ -94,7 +94,7 @@ void cli_options_json(const cli_arguments *arguments, brim_text *out) {
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP || strcmp(option->name, "help") == 0)
       continue;
-    if (arguments->given[option - arguments->options] || option->fallback)
+    if (arguments->given[option - arguments->options])
       put_option(&json, option, (const char *)&arguments->values + option->offset);
   }
   brim_json_close_object(&json);

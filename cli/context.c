@@ -251,6 +251,19 @@ static int on_load(void *context, const brim_event *event) {
   return cli_progress(context, event);
 }
 
+static void note_unlabelled(const cli_call *cli, const char *path, uint64_t words) {
+  char count[32];
+  if (!words)
+    return;
+  brim_count_text((int64_t)words, count, sizeof count);
+  cli_note(cli, "%s: %s word%s no label: it is null", path, count, words == 1 ? " has" : "s have");
+}
+
+void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
+  if (brim_task_has_tokens(labels->task) && brim_entities_meant((const char *const *)labels->names, labels->count))
+    cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
+}
+
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
   const brim_group group = cli->share_rows ? cli->group : brim_group_single();
   brim_dataset_options options = {.task = request->task,
@@ -273,6 +286,7 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   uint64_t excluded;
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
   cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
+  note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
   if (!request->silent)
     note_truncation(cli, *out, request->paths[0], request->max_length);
   return BRIM_OK;

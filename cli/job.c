@@ -73,6 +73,18 @@ static const brim_labels *labels_of(const cli_job *job) {
 
 enum { MOST_NAMED = 4 }; /* classes in a note */
 
+/* A file whose quotes are text, where they were not meant so. */
+static void note_quotes(const cli_call *cli, const brim_labels *labels) {
+  bool quoted = labels->names != NULL;
+  for (int32_t i = 0; quoted && i < labels->count; i++) {
+    const size_t length = strlen(labels->names[i]);
+    quoted = length > 1 && labels->names[i][0] == '"' && labels->names[i][length - 1] == '"';
+  }
+  if (quoted)
+    cli_note(cli,
+             "the names of all classes stand in quotes, which belong to them; --quote csv reads the file as csv does, without");
+}
+
 /* What is learned, always: a column of 1.0 and 0.0 is a regression, which may not be what is meant. */
 static int note_task(cli_call *cli, const brim_labels *labels) {
   char names[200] = "";
@@ -100,10 +112,13 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
              given ? "" : ", by the labels; --task changes it");
   int status = brim_labels_alike(cli->runtime, labels, &one, &other, &cli->error);
   if (!status && one >= 0)
-    cli_note(
-        cli,
-        "the classes \"%.80s\" and \"%.80s\" differ only in spaces or capitals and are two: correct the data if they are one",
-        labels->names[one], labels->names[other]);
+    cli_note(cli,
+             "the classes \"%.80s\" and \"%.80s\" look alike (they differ in spaces, capitals, signs that are not seen, or how "
+             "the same "
+             "is written) and are two: correct the data if they are one",
+             labels->names[one], labels->names[other]);
+  note_quotes(cli, labels);
+  cli_note_entities(cli, labels);
   return status;
 }
 

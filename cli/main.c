@@ -8,25 +8,11 @@
 #include "help.h"
 #include "ranks.h"
 
-const cli_command *const cli_commands[] = {&cli_train,
-                                           &cli_evaluate,
-                                           &cli_predict,
-                                           &cli_compare,
-                                           &cli_report,
-                                           &cli_analyze,
-                                           &cli_plan,
-                                           &cli_tokenize,
-                                           &cli_shard,
-                                           &cli_doctor,
-                                           &cli_inspect_gradients,
-                                           &cli_inspect_losses,
-                                           &cli_inspect_model,
-                                           &cli_inspect_program,
-                                           &cli_inspect_trajectory,
-                                           &cli_completion,
-                                           &cli_help,
-                                           &cli_version,
-                                           NULL};
+const cli_command *const cli_commands[] = {&cli_train,          &cli_embed,         &cli_evaluate,        &cli_predict,
+                                           &cli_compare,        &cli_report,        &cli_analyze,         &cli_plan,
+                                           &cli_tokenize,       &cli_shard,         &cli_doctor,          &cli_inspect_gradients,
+                                           &cli_inspect_losses, &cli_inspect_model, &cli_inspect_program, &cli_inspect_trajectory,
+                                           &cli_completion,     &cli_help,          &cli_version,         NULL};
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SIGNALLED = 128 };
 

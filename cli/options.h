@@ -134,6 +134,10 @@ typedef struct cli_values {
   bool stratify;
   const char *fold_column;
   const char *compared, *precisions; /* lists */
+  /* embed */
+  const char *prompt;
+  int64_t dimensions;
+  bool normalize;
   /* inspect */
   const char *batch, *hyperparameters, *pass;
   bool all_tokens;
@@ -198,7 +202,8 @@ const char *cli_nearest(const char *word, size_t length, const char *const *cand
 int cli_store(const cli_option *option, const char *text, cli_values *values, brim_error *err);
 /* Reads a JSON object of option names into what was not given (config.c). */
 int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_arguments *arguments, brim_error *err);
-/* The values of all options as a JSON object: what a run records of how it was started. */
+/* The options that were given, on the command line or in the config file, as a JSON object: what a run records of how it was
+ * started. */
 void cli_options_json(const cli_arguments *arguments, brim_text *out);
 
 #endif

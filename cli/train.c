@@ -158,6 +158,13 @@ static void note_eval(cli_call *cli, const brim_event *event) {
   cli_note(cli, "step %lld, %s: %s", step ? (long long)step->integer : 0LL, name && name->text ? name->text : "eval", line);
 }
 
+/* "epoch 2: training loss 0.4123": what an evaluation is to be seen beside. */
+static void note_epoch(const cli_call *cli, const brim_event *event) {
+  const brim_field *epoch = brim_event_field(event, "epoch"), *loss = brim_event_field(event, "loss");
+  if (epoch && loss && isfinite(loss->real))
+    cli_note(cli, "epoch %.3g: training loss %.4f", epoch->real, loss->real);
+}
+
 /* How many steps, and how much memory, before the first of them. */
 static void note_start(const cli_call *cli, const brim_event *event) {
   const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
@@ -218,6 +225,8 @@ static int on_event(void *context, const brim_event *event) {
     note_resume(cli, event);
   if (strcmp(event->kind, "eval") == 0)
     note_eval(cli, event);
+  if (strcmp(event->kind, "epoch") == 0)
+    note_epoch(cli, event);
   if (strcmp(event->kind, "fold") == 0)
     return next_fold(cli, event);
   if (cli->views)
@@ -250,8 +259,8 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   for (int i = 0; i < 4; i++)
     brim_count_text((int64_t)values[i], counts[i], sizeof counts[i]);
   brim_duration_text(r->seconds, duration, sizeof duration);
-  brim_text_printf(out, "%s steps, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], counts[1], counts[2],
-                   duration, counts[3], r->loss);
+  brim_text_printf(out, "%s step%s, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], r->steps == 1 ? "" : "s",
+                   counts[1], counts[2], duration, counts[3], r->loss);
   if (isfinite(r->best_metric))
     brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n",
                      r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric,

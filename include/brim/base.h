@@ -212,6 +212,8 @@ BRIM_API int brim_settings_read(brim_runtime *runtime, const char *path, brim_se
 typedef struct brim_file brim_file;
 BRIM_API int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
+/* Other bytes at the beginning, where as many were written: a header that counts what follows. Not of a pipe. */
+BRIM_API int brim_file_rewrite(brim_file *file, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_file_commit(brim_file *file, brim_error *err) BRIM_CHECK; /* the file must still be freed */
 BRIM_API void brim_file_free(brim_file *file);
 /* create + write + commit. */

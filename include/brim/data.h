@@ -40,6 +40,8 @@ typedef struct brim_where {
   const char *column, *value;
 } brim_where;
 
+enum { BRIM_NONE_1 = 1, BRIM_NONE_100 = 2 }; /* the labels -1 and -100 */
+
 /* All zero is a good default. Strings are copied by brim_reader_open. */
 typedef struct brim_source_options {
   brim_format format; /* AUTO: from the name (.csv .tsv .jsonl .json .txt .conll .bio .iob2, then .gz, .zst, .xz or .bz2); TXT for
@@ -49,11 +51,13 @@ typedef struct brim_source_options {
   bool no_header;     /* csv, tsv: columns are named by number, from 0 */
   const char *text_column;  /* NULL: "text" ("0" without a header) */
   const char *pair_column;  /* NULL: "text_pair" if there is such a column */
-  const char *label_column; /* NULL: "label" if there is such a column */
+  const char *label_column; /* NULL: "label" or "labels" if there is such a column */
   bool words; /* labels are of words: a text is a list of them (a string is split at white space), a label one of as many tags,
                  and the columns are "tokens", "words" or "text", and "ner_tags", "tags", "labels" or "label"; of conll the first
                  and the last, or by their numbers. Of datasets the task says it */
   bool need_label;         /* a missing label column or value is an error */
+  int none_labels;         /* BRIM_NONE_.. or'ed, with need_label: rows of these labels are excluded. brim_dataset_load and
+                              brim_feed_open set it by the mapping */
   bool skip_unlabelled;    /* with need_label: a row without a label is excluded, not an error; the column must be there */
   bool empty_label;        /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
   int64_t min_chars;       /* rows whose text has fewer characters after stripping spaces at both ends are excluded; 0: none */
@@ -69,6 +73,15 @@ typedef struct brim_source_options {
  * records before the damage are kept, the one that it cuts is not. gzip tells a wrong checksum only at the end of a member: the
  * rows of that member are kept then, and the damage counts after them. A missing file or value is an error still. */
 
+/* What a label was where it was read: whether its text may stand for a number. */
+typedef enum brim_label_form {
+  BRIM_FORM_TEXT = 't', /* a field of csv, tsv or conll, or a word of a string: it says nothing of its type */
+  BRIM_FORM_NAME = 's', /* a string of JSON, Arrow or Python: never a number */
+  BRIM_FORM_NUMBER = 'n',
+  BRIM_FORM_BOOLEAN = 'b',
+  BRIM_FORM_NONE = '-' /* null in a list, whose item is empty */
+} brim_label_form;
+
 /* One record; pointers are borrowed until the next call on the reader, `file` until close. */
 typedef struct brim_record {
   const char *text;
@@ -76,10 +89,10 @@ typedef struct brim_record {
   const char *pair;
   size_t pair_length; /* pair NULL: a single text */
   const char *label;
-  size_t label_length;  /* label NULL: none, empty or null. JSON numbers, booleans: their text */
-  bool label_is_string; /* JSON: it was a string. csv, tsv: always true */
-  bool label_is_list;   /* JSON: it was an array; the text of each item is followed by a NUL */
-  uint64_t row;         /* 0-based over all files of the source, excluded rows counted too */
+  size_t label_length;     /* label NULL: none, empty or null. JSON numbers, booleans: their text */
+  const char *label_forms; /* JSON: a brim_label_form for the label, or for each item of the list; NULL: BRIM_FORM_TEXT */
+  bool label_is_list;      /* JSON: it was an array; the text of each item is followed by a NUL */
+  uint64_t row;            /* 0-based over all files of the source, excluded rows counted too */
   int64_t file_number;
   uint64_t file_row; /* the file's index and the row's number in it, likewise */
   int64_t line;      /* 1-based line where the record begins in its file */
@@ -88,6 +101,8 @@ typedef struct brim_record {
   const char *damage; /* what a feed gets in place of a damaged row: why, and no text; NULL elsewhere */
 } brim_record;
 
+/* The reason where the label says that there is none (brim_source_options.none_labels). */
+#define BRIM_NONE_REASON "the label, -1 or -100, says that there is none"
 /* A row that min_chars, where, skip_unlabelled or skip_damaged left out, and why: one line such as "fewer than 3 characters". */
 typedef struct brim_exclusion {
   uint64_t row;
@@ -152,7 +167,8 @@ typedef struct brim_encoded { /* borrowed until the next call; `file` until clos
   bool pair;
   const char *label;
   size_t label_length;
-  bool label_is_string, label_is_list;
+  const char *label_forms;
+  bool label_is_list;
   const char *damage; /* as in brim_record */
 } brim_encoded;
 BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
@@ -169,24 +185,30 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
 
 /* How label texts become numbers.
  *
- * What a label is, is read from its text, so that csv and JSON agree ("1" is the integer 1 in both; JSON true is the string
- * "true"): an integer (a sign and digits), a decimal (with a point or an exponent) or a string (all else). Spaces around numbers
- * are ignored. Without a task, the first label decides: integers and strings classify, decimals regress, and a label of another
- * kind is an error that names its line. With a task, classification takes every text as a class, and regression needs finite
- * numbers.
+ * A label is an integer (a sign and digits), a decimal (with a point or an exponent), a boolean or a name. A string of JSON,
+ * Arrow or Python is a name, whatever it looks like; a number of theirs is a number; a field of a file (csv, tsv, conll) is what
+ * it looks like. Without a task, the first label decides: integers, booleans and names classify, decimals regress, and a label of
+ * another kind is an error that names its line. With a task, classification takes every text as a class, and regression needs
+ * finite numbers (spaces around them do not count).
+ *
+ * Classes are numbers only where each of them is one: a number of JSON, or a field in plain writing (no sign +, no needless zero,
+ * no space). Then they are numbered by value, and 1.0 is the class 1. Else each is the text as it stands, by byte: 007 and 7 are
+ * two, as are 1.10 and 1.1. Integers 0..count-1 thus stay as they are; other integers (1..5, gaps) keep their text as name, so
+ * that predictions print what the file said.
+ *
+ * A row whose label is -100 (as number or field) has none and is excluded. So is one of -1 beside classes that are exactly 0, 1,
+ * ..: data sets mark rows without a label so. But beside 0 and 1 alone, -1 is a class if the task was given. With a known mapping
+ * both are none unless they name a class.
  *
  * Lists: a JSON array of integers or strings makes multi-label data, one of decimals regression with as many outputs as it has
- * items (in every row); but where the first row's has nothing but 0.0 and 1.0, and the task is not regression, it says of each
- * label whether the row has it (multi-hot), and the labels are named 0, 1, ... In csv and tsv a list is written a|b, and is one
- * only with a task: multi-label (spaces around items do not count, an empty field is a row without labels) or regression
- * (1.5|2.5).
+ * items (in every row); but where the first row's has nothing but booleans, or 0.0 and 1.0, and the task is not regression, it
+ * says of each label whether the row has it (multi-hot), and the labels are named 0, 1, ... Integers 0 and 1 that are both in
+ * every row are an error: such rows are hardly lists of names. In csv and tsv a list is written a|b, and is one only with a task:
+ * multi-label (spaces around items do not count, an empty field is a row without labels) or regression (1.5|2.5).
  *
- * Words: a list with a tag for each, of which each is a class; -100 is none. A word's tag is the label of its first token, as in
- * Hugging Face's recipe; its other tokens, special tokens, and what truncation cut off have none. With a known mapping an integer
- * that is no class's name is the class of that number.
- *
- * Classes are numbered in order of their names: numbers by value, strings by byte. Integers 0..count-1 thus stay as they are;
- * other integers (-1 and 1, 1..5, gaps) keep their text as name, so that predictions print what the file said. */
+ * Words: a list with a tag for each, of which each is a class; -100 and null are none. A word's tag is the label of its first
+ * token, as in Hugging Face's recipe; its other tokens, special tokens, and what truncation cut off have none. With a known
+ * mapping an integer that is no class's name is the class of that number. */
 typedef struct brim_labels {
   brim_task task; /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
   int32_t count;  /* classes, labels or values: a model's outputs */
@@ -201,8 +223,9 @@ typedef struct brim_labels {
 BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;
-/* The first two classes whose names differ only in the spaces around them or in (ASCII) capitals, such as "pos" and " Pos": as a
- * rule somebody's slip. -1 and -1: there are none. */
+/* The first two classes whose names look alike, as a rule by somebody's slip: they differ only in spaces, capitals, characters
+ * that are not seen (zero width), Unicode's forms of the same letters, or how a number is written ("pos" and " Pos", "07" and
+ * "7"). -1 and -1: there are none. */
 BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other,
                                brim_error *err) BRIM_CHECK;
 /* The mapping of a source whose rows are too many to keep: one pass over all records, in which nothing is encoded. Every record
@@ -251,6 +274,12 @@ BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /*
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
 BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids and labels in order */
+/* brim_tokenizer_content of the tokenizer that encoded the rows; 0: not known, as of encoded rows that came from elsewhere until
+ * it is set, which has to be done before others see them. */
+BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
+BRIM_API void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content);
+/* Words whose label is null. */
+BRIM_API uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset);
 /* The row's number in its source (brim_record.row): differs from `row` only after an excluded one. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
@@ -284,12 +313,13 @@ BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample 
 /* One text of the caller's. The pointers stay valid until the call that asked for them returns. */
 typedef struct brim_text_row {
   const char *text;
-  size_t text_length;
+  size_t text_length; /* text NULL: there is none, which is an error unless min_chars excludes the row */
   const char *pair;
   size_t pair_length; /* NULL: a single text */
   const char *label;
-  size_t label_length; /* as a file would have it; NULL: none */
-  bool label_is_list;  /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
+  size_t label_length;     /* as a file would have it; NULL: none */
+  bool label_is_list;      /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
+  const char *label_forms; /* as in brim_record */
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);

@@ -101,6 +101,10 @@ BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
 BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
 BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
+/* The tokenizer whose ids the model knows (brim_tokenizer_content): rows that another one encoded are refused. 0, as after load:
+ * not known, and nothing is compared. brim_train sets what is not known to the tokenizer that it is given. */
+BRIM_API void brim_model_set_tokenizer(brim_model *model, uint64_t content);
+BRIM_API uint64_t brim_model_tokenizer(const brim_model *model);
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
 BRIM_API const char *brim_model_kernels(const brim_model *model);
 

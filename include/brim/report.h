@@ -63,8 +63,9 @@ typedef struct brim_caption {
 
 typedef struct brim_axis {
   const char *title;
-  bool zero; /* begins at 0, or ends there */
-  bool log;  /* logarithmic; what is not above 0 is not drawn */
+  bool zero;          /* begins at 0, or ends there */
+  bool log;           /* logarithmic; what is not above 0 is not drawn */
+  double least, most; /* values that there can be, where least < most: the axis ends there, whatever rounds it */
 } brim_axis;
 /* Points that are not finite are passed over. For lines, x must not fall. */
 typedef struct brim_series {

@@ -31,6 +31,9 @@ BRIM_API const char *brim_tokenizer_token(const brim_tokenizer *tokenizer, int32
 BRIM_API int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair);
 /* 64-bit hash of everything that decides ids: part of cache keys and saved state. */
 BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
+/* 64-bit hash by which tokenizers that give the same ids are equal, whatever their files look like: of all tokens with their ids,
+ * and of what becomes of some texts. Never 0. Computed once; any thread may ask. */
+BRIM_API int brim_tokenizer_content(const brim_tokenizer *tokenizer, uint64_t *out, brim_error *err) BRIM_CHECK;
 /* Writes the tokenizer files of a run folder: every tokenizer file found at load, copied byte for byte, and a tokenizer.json made
  * where only older files were. */
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, brim_error *err) BRIM_CHECK;

@@ -64,6 +64,7 @@ typedef struct brim_evaluation {
   const float *logits; /* [rows, outputs] in the order of the set; NULL for classification and tokens, which have outcomes */
   const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens], in the order of the set; NULL else */
   const brim_metrics *metrics;
+  const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by */
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
 
@@ -203,6 +204,16 @@ BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *r
  * run that is not resumed leaves the folder as it was, without an "end" event. A loss or gradient that is not finite is
  * BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs into one folder are refused.
  * Rank 0 alone writes and emits events; the other ranks may be given the same options. */
+/* Whether encoded rows and a model belong together: what training, evaluation and prediction ask before they begin. Tokenizer (by
+ * content, where both are known), length (rows are cut to `cut`; 0: not), ids and types; with `labels` also the task, the classes
+ * and that every row has a label. Classes are the same by their names: a set that has them in another order, or lacks some, fits,
+ * and *mapped is the set as the model numbers it: it borrows the rows, and is freed before them. NULL: the set is so already, or
+ * its labels are class ids or values as the model takes them. What does not fit is BRIM_E_MISMATCH: a line that names both sides
+ * and the set
+ * (`name`). */
+BRIM_API int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int32_t cut,
+                              bool labels, const char *name, brim_dataset **mapped, brim_error *err) BRIM_CHECK;
+
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;
@@ -254,6 +265,34 @@ BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_
  * without and with it, predicted without and with it. Regression and tokens are BRIM_E_USAGE. */
 BRIM_API int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                                   uint64_t *counts, brim_error *err) BRIM_CHECK;
+
+/* ---- vectors of texts: an encoder with what its folder puts after it: a folder of sentence-transformers (modules.json: pooling
+ * by cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken, or several joined; Dense; Normalize), or of an encoder
+ * alone, whose tokens are averaged. Used by one thread at a time. */
+typedef struct brim_embedder brim_embedder;
+/* BRIM_E_UNSUPPORTED names a module that brim lacks. */
+BRIM_API int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
+                                brim_error *err) BRIM_CHECK;
+BRIM_API void brim_embedder_free(brim_embedder *embedder);
+BRIM_API brim_model *brim_embedder_model(const brim_embedder *embedder);   /* borrowed */
+BRIM_API const char *brim_embedder_encoder(const brim_embedder *embedder); /* the folder of encoder and tokenizer */
+BRIM_API bool brim_embedder_has_modules(const brim_embedder *embedder);    /* the folder lists them */
+BRIM_API int32_t brim_embedder_width(const brim_embedder *embedder);       /* numbers of a vector */
+BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);  /* tokens of a text, as the folder says */
+/* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
+BRIM_API const char *brim_embedder_prompt(brim_embedder *embedder, const char *name);
+
+typedef struct brim_embed_options {
+  int64_t batch_size, max_tokens; /* computed at once; 0: 32 rows, no limit of tokens */
+  brim_precision precision;       /* not FP16 on a processor */
+  int32_t dimensions;             /* the first so many numbers of each vector; 0: all */
+  bool normalize;                 /* these brought to length 1 */
+  int32_t prompt_tokens;          /* with which each row begins, special tokens included: not pooled where the folder says so */
+} brim_embed_options;
+/* vectors [rows, dimensions] in the dataset's order. A row's vector does not depend on the others. `options` NULL: all zero. */
+BRIM_API int brim_embedder_run(brim_embedder *embedder, const brim_dataset *dataset, const brim_embed_options *options,
+                               float *vectors, brim_error *err) BRIM_CHECK;
+
 /* inspect: hidden, logits, loss, grad.*, grad_norm of one batch, dropout off, written to a safetensors file. */
 BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_dataset *batch, brim_padding padding,
                                     const char *output, brim_error *err) BRIM_CHECK;

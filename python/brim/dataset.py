@@ -4,6 +4,7 @@ from __future__ import annotations
 import array
 import operator
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
@@ -42,6 +43,13 @@ def _skips(missing_label: str) -> bool:
     return missing_label == "skip"
 
 
+def refuse_encoded(data, **options) -> None:
+    """Options that say how rows become ids, or what their labels are, have no effect on a Dataset: refused by name."""
+    given = [name for name, value in options.items() if value is not None]
+    if isinstance(data, Dataset) and given:
+        raise UsageError(f"{given[0]}: the rows are encoded already (a Dataset), so that it has no effect: give it where the Dataset is made")
+
+
 class Dataset:
     """Rows in memory, encoded once. Immutable; may be shared between threads, and by processes that are forked."""
 
@@ -53,6 +61,11 @@ class Dataset:
         self._facts = core.facts()
         self.pad_id = tokenizer.pad_id if tokenizer else pad_id
         self._types = types if types is not None else tokenizer.uses_type_ids if tokenizer else True
+        if self._facts["none_labels"]:
+            warnings.warn(f'{self._facts["none_labels"]:,} of {self._facts["none_labels"] + len(self):,} rows are left out: their label, -1 or -100, '
+                          "says that there is none", RuntimeWarning, stacklevel=4)
+        if self._facts["unlabelled_words"]:
+            warnings.warn(f'{self._facts["unlabelled_words"]:,} words have no label: it is null', RuntimeWarning, stacklevel=4)
         self._layout = tokenizer.layout if tokenizer else Layout()
         self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
         labels = core.labels()
@@ -415,7 +428,7 @@ class Dataset:
 
     def _values_of(self, names: list[str]) -> list[Any]:
         if isinstance(self._kind, dict):
-            return [self._kind.get(name, name) for name in names]
+            return [self._kind.get(name, value) for name, value in zip(names, natural(names))]
         if self._kind == "float":
             return [float(name) for name in names]
         return names if self._kind == "str" else natural(names)
@@ -462,4 +475,6 @@ def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, 
     runtime = _runtime.default()
     core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
                                  labels._core if labels else None, *words)
+    if tokenizer is not None:
+        core.encoded_by(tokenizer._core)
     return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)._with_values_of(labels)

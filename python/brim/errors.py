@@ -1,6 +1,8 @@
 """What can go wrong: every failure of the C library is one of these, with its message, and file, line and byte where there are any."""
 from __future__ import annotations
 
+import errno
+import re
 from typing import Any
 
 
@@ -62,6 +64,14 @@ class FileError(Error, OSError):
     """The system refused to open, read, write or rename."""
 
 
+class NotFoundError(FileError, FileNotFoundError):
+    """There is no such file or folder."""
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None, byte: int | None = None):
+        super().__init__(message, file, line, byte)
+        self.errno = errno.ENOENT
+
+
 class FormatError(Error, ValueError):
     """Input is malformed."""
 
@@ -90,6 +100,17 @@ _BY_CODE = {2: UsageError, 3: OutOfMemory, 4: FileError, 5: FormatError, 6: Unsu
             9: DivergedError, 10: InternalError}
 
 
+def _pythonic(message: str) -> str:
+    """The library names options as the program has them: (--delimiter ';') is (delimiter=';') here. What follows the name of a program
+    stays as it is."""
+    if re.search(r"\b(brim|hf|mpirun|jq|pip|iconv) ", message):
+        return message
+    message = message.replace("--no-header (header=False in Python)", "header=False")
+    option = lambda found: found[1].replace("-", "_") + (f"={found[2]}" if found[2] and found[2][0] == "'" else f'="{found[2]}"' if found[2] else "")
+    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[a-z]+)(?=[),:;]|$))?", option, message)
+
+
 def make(code: int, message: str, file: str, line: int, byte: int) -> Error:
     """The exception for a status of the C library (which calls this)."""
-    return _BY_CODE.get(code, InternalError)(message, file or None, line or None, byte if byte >= 0 else None)
+    kind = NotFoundError if code == 4 and re.search("[Nn]o such file", message) else _BY_CODE.get(code, InternalError)
+    return kind(_pythonic(message), file or None, line or None, byte if byte >= 0 else None)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from . import _core, runtime as _runtime
-from .errors import FileError
+from .errors import FileError, NotFoundError
 
 _BESIDE = {"config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
            "merges.txt", "spiece.model", "sentencepiece.bpe.model", "1_Pooling/config.json", "modules.json"}
@@ -53,12 +53,12 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
         return _core.hub_find(runtime, name, revision, tokenizer)
     except FileError as missing:
         if _offline():
-            raise FileError(f"{missing} (HF_HUB_OFFLINE is set)") from None
+            raise NotFoundError(f"{missing} (HF_HUB_OFFLINE is set)") from None
         try:
             _fetch(name, revision, tokenizer)
         except ModuleNotFoundError:
-            raise FileError(f"{missing}, or install huggingface_hub (pip install huggingface_hub), by which brim fetches it") from None
+            raise NotFoundError(f"{missing}, or install huggingface_hub (pip install huggingface_hub), by which brim fetches it") from None
         except Exception as error:  # whatever the network and its library raise
             why = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise FileError(f"{missing}; fetching it failed: {why}") from error
+            raise NotFoundError(f"{missing}; fetching it failed: {why}") from error
     return _core.hub_find(runtime, name, revision, tokenizer)

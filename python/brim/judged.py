@@ -12,6 +12,8 @@ from .study import _Paged
 
 
 class WrongRow(NamedTuple):
+    """A row with a large loss, as ``Evaluation.wrong`` lists them."""
+
     row: int              #: its number in the source
     label: str
     predicted: str
@@ -24,6 +26,8 @@ class WrongRow(NamedTuple):
 
 
 class ClassScore(NamedTuple):
+    """What became of the rows of a class, or of a label."""
+
     name: str
     rows: int             #: with this label in the data
     predicted: int        #: in the predictions

@@ -1,6 +1,7 @@
 """What the numbers of a head mean."""
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
@@ -9,18 +10,37 @@ from . import _core, runtime as _runtime
 from .errors import UsageError
 
 
-def _label_text(label) -> str | bytes | None:
-    """A label as a file would have it: 1 -> "1", 0.5 -> "0.5", True -> "true", "yes" -> "yes"; a list as bytes, a NUL after each item."""
+NAME, NUMBER, BOOLEAN, NONE = "snb-"  #: what a label was (brim_label_form): a str is never a number
+
+
+def _one_label(label) -> tuple[str, str]:
+    """The text and the form of a label that is no list."""
+    if label is None:
+        return "", NONE
+    if isinstance(label, str):
+        return label, NAME
+    if isinstance(label, bool):
+        return "true" if label else "false", BOOLEAN
+    if hasattr(label, "tolist"):  # NumPy and torch
+        return _one_label(label.tolist())
+    if isinstance(label, numbers.Number):
+        return repr(label) if isinstance(label, (int, float)) else str(label), NUMBER
+    return repr(label), NAME
+
+
+def _label_text(label) -> str | tuple[str | bytes, str] | None:
+    """A label as the library takes it: a str, which is a name, or its text and its form: 1 -> ("1", "n"), True -> ("true", "b"); a list as
+    bytes, a NUL after each item, and the forms of all."""
     if label is None or isinstance(label, str):
         return label
-    if isinstance(label, bool):
-        return "true" if label else "false"
-    if isinstance(label, (list, tuple, set, frozenset)):
-        items = sorted(label, key=str) if isinstance(label, (set, frozenset)) else label
-        return b"".join(str(_label_text(one)).encode() + b"\0" for one in items)
-    if hasattr(label, "tolist"):  # NumPy and torch
+    if hasattr(label, "tolist"):
         return _label_text(label.tolist())
-    return repr(label)
+    if isinstance(label, (list, tuple, set, frozenset)):
+        items = [_one_label(one) for one in (sorted(label, key=str) if isinstance(label, (set, frozenset)) else label)]
+        if any("\0" in text for text, _ in items):
+            raise UsageError(f"the label {label!r:.60} holds a NUL: remove it")
+        return b"".join(text.encode() + b"\0" for text, _ in items), "".join(form for _, form in items)
+    return _one_label(label)
 
 
 def _is_list(label) -> bool:
@@ -75,7 +95,7 @@ def originals(labels: Iterable[Any]) -> dict[str, Any]:
             label = label.tolist() if hasattr(label, "tolist") else label
         for one in label if isinstance(label, (list, tuple, set, frozenset)) else (label,):
             if one is not None and one == one and not isinstance(one, bytes):
-                found.setdefault(str(_label_text(one)), one)
+                found.setdefault(_one_label(one)[0], one)
     return found
 
 
@@ -100,9 +120,9 @@ class Labels:
         self._keys: list[Any] | None = None  #: what rows have in place of the names
         if isinstance(names, Mapping):
             items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())
-            self._keys, names = [_label_text(key) for key, _ in items], [name for _, name in items]
+            self._keys, names = [_one_label(key)[0] for key, _ in items], [name for _, name in items]
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
-        self.names = None if given is None else [one if isinstance(one, str) else str(_label_text(one)) for one in given]
+        self.names = None if given is None else [_one_label(one)[0] for one in given]
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
         self.outputs = outputs if given is None else len(given)
@@ -110,7 +130,7 @@ class Labels:
 
     def id(self, label: Any) -> int:
         """The number of a class by its name or value; KeyError where there is none."""
-        text = str(_label_text(label))
+        text = _one_label(label)[0]
         for names in (self.names, self._keys):
             if names and text in names:
                 return names.index(text)

@@ -8,7 +8,7 @@ import tempfile
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import _core, device as _device, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
-from .dataset import Dataset, Files
+from .dataset import Dataset, Files, refuse_encoded
 from .errors import MismatchError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
@@ -107,6 +107,7 @@ class Model:
         self._core = _core.model(self._runtime, self.path, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
         self.tokenizer = Tokenizer(self.path, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
+        self._core.encodes_with(self.tokenizer._core)
         self._facts = self._core.facts()
         self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
@@ -189,6 +190,7 @@ class Model:
         return Dataset.from_texts(texts, self.tokenizer, pairs=pairs, max_length=max_length or self.max_length, runtime=self._runtime)
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
+        refuse_encoded(data, max_length=max_length, **columns)
         how = {"max_length": max_length or self.max_length, "runtime": self._runtime}
         if self.task == "tokens" and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:

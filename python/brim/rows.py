@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, Iterable, NamedTuple
 
-from .errors import FileError, UsageError
+from .errors import FileError, NotFoundError, UsageError
+from .labels import _one_label
 
 DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".txt", ".parquet", ".arrow", ".feather")
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -125,6 +126,8 @@ def _pick(names: list[str], text: str | None, pair: str | None, label: str | Non
 def _advice(names: list[str], option: str) -> str:
     """Which columns are meant, as far as their names tell: both of a pair."""
     lower = {n.lower(): n for n in names}
+    if option == "text_column" and {"tokens", "words"} & set(lower) and {"ner_tags", "tags", "labels"} & set(lower):
+        return 'words with a label each are of task="tokens"'
     if option == "text_column":
         for one, other in _PAIRS:
             if one in lower and other in lower:
@@ -438,29 +441,32 @@ def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> 
         tags = tags if labelled is not False and any(t is not None for t in tags) else None
     else:
         raise UsageError(f"{_short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
-    words, tags = [_items(w, number, "words") for number, w in enumerate(words)], \
+    words, tags = [_items(w, number, "words")[0] for number, w in enumerate(words)], \
         None if tags is None else [None if t is None else _items(t, number, "labels", classes) for number, t in enumerate(tags)]
     if tags is not None and len(tags) != len(words):
         raise UsageError(f"{len(words)} rows of words and {len(tags)} of labels")
     return Columns(words, None, tags, classes)
 
 
-def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -> bytes:
-    """A list as the library has it: a NUL after each item. The integers of a ClassLabel become its names."""
+def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -> tuple[bytes, str]:
+    """A list as the library has it: a NUL after each item, and what each was. The integers of a ClassLabel become its names; of labels None is
+    none."""
     if isinstance(row, str):
-        row = row.split()
+        words = row.split()
+        return b"".join(one.encode() + b"\0" for one in words), "t" * len(words)
     row = row.tolist() if hasattr(row, "tolist") else row
     if not isinstance(row, (list, tuple)):
         raise UsageError(f"row {number}: {what} are a list, not {_short(row)}")
     if classes is not None:
         row = [classes[one] if isinstance(one, int) and 0 <= one < len(classes) else one for one in row]
-    wrong = next((one for one in row if not isinstance(one, (str, int, float))), "")
+    allowed = (str, int, float, type(None)) if what == "labels" else (str, int, float)
+    wrong = next((one for one in row if not isinstance(one, allowed)), "")
     if wrong != "":
         raise UsageError(f"row {number}: one of the {what} is {_short(wrong)}: a str or a number is expected")
-    text = [str(one) for one in row]
-    if any("\0" in one for one in text):
+    items = [_one_label(one) for one in row] if what == "labels" else [(str(one), "s") for one in row]
+    if any("\0" in text for text, _ in items):
         raise UsageError(f"row {number}: one of the {what} holds a NUL")
-    return b"".join(one.encode() + b"\0" for one in text)
+    return b"".join(text.encode() + b"\0" for text, _ in items), "".join(form for _, form in items)
 
 
 # ---- files of tables -------------------------------------------------------------------------------------------------
@@ -486,7 +492,7 @@ def read_tables(files: list[str]):
     tables = []
     for path in paths:
         if not os.path.exists(path):
-            raise FileError(f"{path}: cannot open: No such file or directory", path)
+            raise NotFoundError(f"{path}: cannot open: No such file or directory", path)
         try:
             tables.append(pyarrow.parquet.read_table(path) if path.lower().endswith(".parquet") else _read_arrow(pyarrow, path))
         except OSError as error:

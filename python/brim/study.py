@@ -11,7 +11,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 
 from . import _core, rows as _rows, runtime as _runtime
 from .errors import UsageError
-from .labels import _label_text
+from .labels import _one_label
 
 WAYS = {"fixed": ("random", "max_length"), "dynamic": ("random", "longest"), "uniform": ("uniform", "longest"), "brim": ("random", "none")}
 
@@ -207,7 +207,7 @@ def _word(label: Any) -> str | None:
     """A label as a file would have it."""
     if isinstance(label, (list, tuple)):
         return "|".join(map(str, label))
-    return None if label is None else label if isinstance(label, str) else _label_text(label)
+    return None if label is None else _one_label(label)[0]
 
 
 def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,

@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime)
-from .dataset import Dataset
+from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
 from .labels import Labels
@@ -231,6 +231,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     asked = task
     if task == "auto":
         task = said["task"]
+    named = _named(eval, train)
+    refuse_encoded(_rows_to_train(train), labels=labels, task=None if asked == "auto" else asked)
+    if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
+        refuse_encoded(_rows_to_train(train), text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
+                       missing_label=None if missing_label == "error" else missing_label, header=None if header else header)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}

@@ -188,7 +188,8 @@ const char **core_strings(PyObject *sequence, Py_ssize_t *count);
 typedef struct core_bytes {
   const char *data;
   Py_ssize_t size;
-  bool list; /* a label that is several: bytes, a NUL after each item */
+  bool list;         /* a label that is several: bytes, a NUL after each item */
+  const char *forms; /* of a label: a brim_label_form for it, or for each item; NULL: BRIM_FORM_TEXT */
 } core_bytes;
 bool core_text(PyObject *object, core_bytes *out); /* str (UTF-8; lone surrogates are U+FFFD's business: refused) or bytes */
 

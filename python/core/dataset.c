@@ -229,6 +229,21 @@ static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const part
   return true;
 }
 
+/* encoded_by(tokenizer): says which tokenizer made the ids of rows that came encoded; to be called before others see them. */
+static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
+  core_dataset *self = (core_dataset *)object;
+  core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
+  uint64_t content;
+  brim_error error;
+  if (!of)
+    return NULL;
+  const int status = brim_tokenizer_content(of->tokenizer, &content, &error);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  brim_dataset_set_tokenizer(self->dataset, content);
+  Py_RETURN_NONE;
+}
+
 /* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets]) */
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
   enum { PARTS = 8, OF_ROWS = 4 };
@@ -286,10 +301,15 @@ PyObject *core_hold_out(PyObject *module, PyObject *args) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_dataset *d = ((core_dataset *)object)->dataset;
-  return Py_BuildValue("{sKsKsKsKsisOsOsK}", "rows", (unsigned long long)brim_dataset_rows(d), "tokens",
-                       (unsigned long long)brim_dataset_tokens(d), "truncated", (unsigned long long)brim_dataset_truncated(d),
-                       "lost", (unsigned long long)brim_dataset_lost(d), "longest", (int)brim_dataset_longest(d), "has_pairs",
-                       brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
+  uint64_t excluded = 0, none = 0;
+  const brim_exclusion *left = brim_dataset_excluded(d, &excluded);
+  for (uint64_t i = 0; i < excluded; i++)
+    none += strcmp(left[i].reason, BRIM_NONE_REASON) == 0;
+  return Py_BuildValue("{sKsKsKsKsKsKsisOsOsK}", "none_labels", (unsigned long long)none, "unlabelled_words",
+                       (unsigned long long)brim_dataset_unlabelled_words(d), "rows", (unsigned long long)brim_dataset_rows(d),
+                       "tokens", (unsigned long long)brim_dataset_tokens(d), "truncated",
+                       (unsigned long long)brim_dataset_truncated(d), "lost", (unsigned long long)brim_dataset_lost(d), "longest",
+                       (int)brim_dataset_longest(d), "has_pairs", brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
                        brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint",
                        (unsigned long long)brim_dataset_fingerprint(d));
 }
@@ -422,6 +442,7 @@ static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"sample", sample, METH_O, NULL},
                                 {"subset", subset, METH_O, NULL},
                                 {"excluded", excluded, METH_NOARGS, NULL},
+                                {"encoded_by", encoded_by, METH_O, NULL},
                                 {"words", words, METH_O, NULL},
                                 {"name_classes", name_classes, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};

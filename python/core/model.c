@@ -683,6 +683,21 @@ static PyObject *written(PyObject *object, PyObject *nothing) {
   Py_RETURN_NONE;
 }
 
+/* encodes_with(tokenizer): rows that another one encoded are refused from now on. */
+static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
+  core_model *self = (core_model *)object;
+  core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
+  uint64_t content;
+  brim_error error;
+  if (!of)
+    return NULL;
+  const int status = brim_tokenizer_content(of->tokenizer, &content, &error);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  brim_model_set_tokenizer(self->model, content);
+  Py_RETURN_NONE;
+}
+
 static void destroy(PyObject *object) {
   core_model *self = (core_model *)object;
   brim_model_free(self->model);
@@ -695,6 +710,7 @@ static PyMethodDef methods[] = {{"save", save, METH_O, NULL},
                                 {"predict", predict, METH_VARARGS, NULL},
                                 {"evaluate", evaluate, METH_VARARGS, NULL},
                                 {"facts", facts, METH_NOARGS, NULL},
+                                {"encodes_with", encodes_with, METH_O, NULL},
                                 {"parameters", parameters, METH_NOARGS, NULL},
                                 {"written", written, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -7,7 +7,25 @@
 
 #include "arrow.h"
 
-static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
+/* A label is a str, which is a name, or (text, forms): a str, or bytes that are several, and a brim_label_form for each. */
+static bool take_label(PyObject *item, core_bytes *out) {
+  static const char name[] = {BRIM_FORM_NAME, 0};
+  PyObject *text = item, *forms = NULL;
+  if (PyTuple_Check(item) && !PyArg_ParseTuple(item, "OU", &text, &forms))
+    return false;
+  if (!core_text(text, out))
+    return false;
+  Py_ssize_t items = 0, given = 1;
+  out->list = PyBytes_Check(text);
+  out->forms = forms ? PyUnicode_AsUTF8AndSize(forms, &given) : out->list ? NULL : name;
+  for (Py_ssize_t i = 0; out->list && i < out->size; i++)
+    items += out->data[i] == 0;
+  if (out->forms && given != (out->list ? items : 1))
+    PyErr_SetString(PyExc_ValueError, "a label has as many forms as items");
+  return !PyErr_Occurred();
+}
+
+static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count, bool labels) {
   if (list == Py_None)
     return true;
   if (!PyList_Check(list) || PyList_Size(list) != count) {
@@ -21,7 +39,7 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
   }
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *item = PyList_GetItem(list, i);
-    if (item != Py_None && !core_text(item, &column->rows[i])) {
+    if (item != Py_None && !(labels ? take_label : core_text)(item, &column->rows[i])) {
       if (PyErr_ExceptionMatches(PyExc_UnicodeError)) {
         PyErr_Clear();
         PyErr_Format(PyExc_ValueError, "row %zd: %.60R holds half a character (a lone surrogate), which no file can have", i,
@@ -29,7 +47,6 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
       }
       return false;
     }
-    column->rows[i].list = PyBytes_Check(item);
   }
   return true;
 }
@@ -40,15 +57,13 @@ bool core_texts_lists(core_texts *texts, PyObject *text, PyObject *pair, PyObjec
     return false;
   }
   texts->count = PyList_Size(text);
-  return fill_list(&texts->text, text, texts->count) && fill_list(&texts->pair, pair, texts->count) &&
-         fill_list(&texts->label, label, texts->count);
+  return fill_list(&texts->text, text, texts->count, false) && fill_list(&texts->pair, pair, texts->count, false) &&
+         fill_list(&texts->label, label, texts->count, true);
 }
 
 int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error *error) {
   const core_texts *texts = context;
   const core_bytes *text = &texts->text.rows[index];
-  if (!text->data)
-    return brim_error_set(error, BRIM_E_FORMAT, "row %llu has no text", (unsigned long long)index);
   out->text = text->data;
   out->text_length = (size_t)text->size;
   if (texts->pair.rows) {
@@ -61,6 +76,7 @@ int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error
     out->label = texts->label.rows[index].data;
     out->label_length = (size_t)texts->label.rows[index].size;
     out->label_is_list = texts->label.rows[index].list;
+    out->label_forms = texts->label.rows[index].forms;
   }
   return BRIM_OK;
 }
@@ -151,6 +167,14 @@ static core_bytes number_at(const char *format, const struct ArrowArray *a, int6
   return (core_bytes){.data = to, .size = length};
 }
 
+/* What a column's labels are. */
+static const char *form_of(const struct ArrowSchema *s) {
+  static const char name[] = {BRIM_FORM_NAME, 0}, number[] = {BRIM_FORM_NUMBER, 0}, boolean[] = {BRIM_FORM_BOOLEAN, 0};
+  if (s->dictionary)
+    return form_of(s->dictionary);
+  return is_string(s->format) ? name : *s->format == 'b' ? boolean : number;
+}
+
 static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray *a, int64_t i, char *to) {
   if (!is_valid(a, i) || *s->format == 'n') /* a column of nothing but nulls has a type of its own */
     return (core_bytes){0};
@@ -235,11 +259,14 @@ static bool fill_column(core_texts *texts, core_column *column, const struct Arr
     PyErr_NoMemory();
     return false;
   }
+  const char *forms = numbers ? form_of(schema->children[index]) : NULL;
   Py_ssize_t row = 0;
   for (Py_ssize_t b = 0; b < texts->kept_count; b++)
-    for (int64_t i = 0; i < all[b].length; i++, row++)
+    for (int64_t i = 0; i < all[b].length; i++, row++) {
       column->rows[row] = value_at(schema->children[index], all[b].children[index], i + all[b].offset,
                                    numbers ? texts->made + (size_t)row * NUMBER : NULL);
+      column->rows[row].forms = forms;
+    }
   return true;
 }
 

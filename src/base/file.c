@@ -144,6 +144,24 @@ int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_erro
   return BRIM_OK;
 }
 
+int brim_file_rewrite(brim_file *file, const void *bytes, size_t length, brim_error *err) {
+  const char *from = bytes;
+  if (file->broken)
+    return refuse_broken(file, err);
+  BRIM_TRY(flush(file, err));
+  for (size_t done = 0; done < length;) {
+    const ssize_t n = pwrite(file->fd, from + done, length - done, (off_t)done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0) {
+      file->broken = true;
+      return brim_error_system(err, file->path, "write", errno);
+    }
+    done += (size_t)n;
+  }
+  return BRIM_OK;
+}
+
 static int fail_commit(brim_file *file, const char *doing, brim_error *err) {
   int number = errno;
   file->broken = true;

@@ -45,6 +45,7 @@ void brim_json_reader_start(brim_json_reader *reader, const char *bytes, size_t 
   reader->scratch_used = 0;
   reader->depth = 0;
   reader->expect = EXPECT_VALUE;
+  reader->skipping = false;
 }
 
 int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_error *err, int code, const char *format, ...) {
@@ -248,7 +249,7 @@ static int read_number(brim_json_reader *r, brim_json_token *token, brim_error *
   whole = whole && brim_number_integer(token->text, token->length, &token->integer);
   bool negative_zero = whole && token->integer == 0 && *token->text == '-';
   token->kind = whole && !negative_zero ? BRIM_JSON_INT : BRIM_JSON_REAL;
-  if (!brim_number_real(token->text, token->length, &token->real))
+  if (!r->skipping && !brim_number_real(token->text, token->length, &token->real))
     return fail(r, from, err, "a number that is too large");
   return BRIM_OK;
 }
@@ -275,7 +276,30 @@ static void value_done(brim_json_reader *r) {
   r->expect = r->depth ? EXPECT_COMMA : EXPECT_NOTHING;
 }
 
+/* Passes over a container that is nested too deep to be read: strings are looked at, and which brackets there are is counted. */
+static int skip_deep(brim_json_reader *r, brim_json_token *token, brim_error *err) {
+  const size_t from = r->at;
+  size_t depth = 0;
+  do {
+    const char c = r->bytes[r->at];
+    if (c == '"') {
+      BRIM_TRY(read_string(r, token, err));
+      continue;
+    }
+    depth += c == '{' || c == '[';
+    depth -= c == '}' || c == ']';
+    r->at++;
+  } while (depth > 0 && r->at < r->length);
+  if (depth > 0)
+    return fail(r, from, err, "what begins here is never closed");
+  token->kind = BRIM_JSON_NULL;
+  value_done(r);
+  return BRIM_OK;
+}
+
 static int open_container(brim_json_reader *r, brim_json_token *token, bool object, brim_error *err) {
+  if (r->depth == BRIM_JSON_DEPTH && r->skipping)
+    return skip_deep(r, token, err);
   if (r->depth == BRIM_JSON_DEPTH)
     return brim_json_reader_error(r, r->at, err, BRIM_E_FORMAT, "JSON nested more than %d deep is refused", BRIM_JSON_DEPTH);
   r->in_object[r->depth++] = object;
@@ -364,9 +388,11 @@ int brim_json_next(brim_json_reader *r, brim_json_token *token, brim_error *err)
 
 int brim_json_skip(brim_json_reader *r, brim_error *err) {
   brim_json_token token;
-  int floor = r->expect == EXPECT_COLON ? r->depth : r->depth - 1;
+  int floor = r->expect == EXPECT_COLON ? r->depth : r->depth - 1, status;
+  r->skipping = true;
   do
-    BRIM_TRY(brim_json_next(r, &token, err));
-  while (r->depth > floor);
-  return BRIM_OK;
+    status = brim_json_next(r, &token, err);
+  while (!status && r->depth > floor);
+  r->skipping = false;
+  return status;
 }

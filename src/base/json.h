@@ -49,6 +49,7 @@ typedef struct brim_json_reader {
   size_t scratch_used, scratch_size;
   int depth;
   uint8_t expect; /* what may come next */
+  bool skipping;
   bool in_object[BRIM_JSON_DEPTH];
 } brim_json_reader;
 
@@ -59,7 +60,8 @@ void brim_json_reader_free(brim_json_reader *reader);
 void brim_json_reader_start(brim_json_reader *reader, const char *bytes, size_t length, int64_t first_byte, int64_t first_line);
 /* The next token. After the document only spaces may follow, then END comes (and keeps coming). */
 int brim_json_next(brim_json_reader *reader, brim_json_token *token, brim_error *err) BRIM_CHECK;
-/* After an ARRAY or OBJECT token: passes over all of it with its end. After a KEY: passes over its value. */
+/* After an ARRAY or OBJECT token: passes over all of it with its end. After a KEY: passes over its value. What is passed over may
+ * be nested deeper, and hold numbers larger, than what is read. */
 int brim_json_skip(brim_json_reader *reader, brim_error *err) BRIM_CHECK;
 /* An error at byte `byte` of the document. */
 int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_error *err, int code, const char *format, ...)

@@ -25,6 +25,7 @@ void brim_class_counter_free(brim_class_counter *counter);
 void brim_class_counter_clear(brim_class_counter *counter);
 /* Adds the part's rows or, where these have labels, its tokens. Labels are classes. */
 void brim_class_counter_add(brim_class_counter *counter, const brim_dataset *dataset, const brim_planned *part);
+/* The sum of the weights, or the number. */
 double brim_class_counter_sum(const brim_class_counter *counter);
 /* The same, but 1 where nothing has a weight: there is no loss then. */
 double brim_class_counter_divisor(const brim_class_counter *counter);

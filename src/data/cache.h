@@ -11,7 +11,7 @@
 #define BRIM_DATA_CACHE_H
 #include "data/dataset.h"
 
-enum { BRIM_CACHE_VERSION = 3 };
+enum { BRIM_CACHE_VERSION = 4 };
 
 typedef struct brim_cache_header {
   char magic[8];
@@ -21,6 +21,7 @@ typedef struct brim_cache_header {
   uint64_t sources, rows, tokens, typed_tokens, values, origins, exclusions; /* counts */
   uint64_t classes, files, reasons, words, string_bytes;                     /* of strings, and bytes of all of them */
   uint64_t task, mapped, pairs, truncated, lost, fingerprint;
+  uint64_t tokenizer, texts, unlabelled_words;
   uint64_t token_labels, numbered, word_bytes; /* tokens that have a place for a label, or a word's number; bytes of words */
 } brim_cache_header;
 

@@ -214,6 +214,9 @@ static int prepare(writer *w, brim_error *err) {
                                   .truncated = d->truncated,
                                   .lost = d->lost,
                                   .fingerprint = d->fingerprint,
+                                  .tokenizer = d->tokenizer,
+                                  .texts = d->texts,
+                                  .unlabelled_words = d->unlabelled_words,
                                   .token_labels = d->token_labels ? d->token_count : 0,
                                   .numbered = d->words ? d->token_count : 0};
   memcpy(w->header.magic, magic, sizeof magic);
@@ -566,6 +569,9 @@ static int read_all(reading *r, brim_error *err) {
   d->truncated = h->truncated;
   d->lost = h->lost;
   d->pairs = h->pairs != 0;
+  d->texts = h->texts != 0;
+  d->tokenizer = h->tokenizer;
+  d->unlabelled_words = h->unlabelled_words;
   BRIM_TRY(read_rows(r, err));
   BRIM_TRY(read_types(r, err));
   BRIM_TRY(read_labels(r, err));

@@ -118,6 +118,26 @@ static bool is_skipped(const char *line, size_t length) {
   return length > 2 && memcmp(line, "# ", 2) == 0 && memmem(line, length, " = ", 3);
 }
 
+/* A first column of 1, 2, 3, .. in a file of several columns counts the words. */
+static int refuse_counts(const brim_reader *reader, brim_error *err) {
+  const char *at = reader->word_list.data;
+  int count = 0;
+  for (int64_t left = (int64_t)reader->word_list.length; left > 0 && count < 3; count++) {
+    char number[8];
+    brim_number_format(number, sizeof number, "%d", count + 1);
+    if (strcmp(at, number) != 0)
+      return BRIM_OK;
+    left -= (int64_t)strlen(at) + 1;
+    at += strlen(at) + 1;
+  }
+  if (count < 2 || reader->columns < 3 || reader->slots[BRIM_SLOT_TEXT].given)
+    return BRIM_OK;
+  return brim_error_at(
+      err, BRIM_E_USAGE, brim_reader_file_name(reader), reader->record_line, -1,
+      "the first column counts the words (1, 2, ..), as in CoNLL-U: name the columns of the words and their tags by "
+      "number, such as --text-column 1 --label-column 3 (the first is 0)");
+}
+
 static void set_lists(brim_reader *reader) {
   const struct {
     int slot;
@@ -154,6 +174,8 @@ static int next_sentence(brim_reader *reader, brim_error *err) {
     return status;
   BRIM_TRY(brim_text_status(&reader->word_list, err));
   BRIM_TRY(brim_text_status(&reader->list, err));
+  if (reader->row == reader->first_row)
+    BRIM_TRY(refuse_counts(reader, err));
   reader->passed = true;
   set_lists(reader);
   return BRIM_OK;

@@ -35,10 +35,24 @@ static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
   }
 }
 
+/* Of a data set whose rows are another's. */
+static void free_lent(brim_dataset *dataset) {
+  brim_runtime *runtime = dataset->runtime;
+  brim_release(runtime, dataset->values);
+  brim_release(runtime, dataset->token_labels);
+  brim_release(runtime, dataset->own_token_labels);
+  brim_labels_free(&dataset->labels);
+  brim_release(runtime, dataset);
+}
+
 void brim_dataset_free(brim_dataset *dataset) {
   if (!dataset)
     return;
   brim_runtime *runtime = dataset->runtime;
+  if (dataset->lent) {
+    free_lent(dataset);
+    return;
+  }
   free_chunks(runtime, dataset->tokens);
   free_chunks(runtime, dataset->types);
   free_chunks(runtime, dataset->spare);
@@ -248,6 +262,33 @@ int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *len
   return BRIM_OK;
 }
 
+int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_error *err) {
+  const size_t width = (size_t)d->label_width;
+  uint64_t to = 0;
+  size_t next = 0;
+  BRIM_TRY(make_room(d, 0, false, true, false, err));
+  d->longest = 0;
+  for (uint64_t row = 0; row < d->rows; row++) {
+    if (next < count && rows[next] == row) {
+      d->token_count -= (uint64_t)d->lengths[row];
+      next++;
+      continue;
+    }
+    d->ids[to] = d->ids[row];
+    d->lengths[to] = d->lengths[row];
+    d->origins[to] = d->origins[row];
+    if (d->type_ids)
+      d->type_ids[to] = d->type_ids[row];
+    for (size_t i = 0; d->values && i < width; i++)
+      d->values[(size_t)to * width + i] = d->values[(size_t)row * width + i];
+    if (d->lengths[to] > d->longest)
+      d->longest = d->lengths[to];
+    to++;
+  }
+  d->rows = to;
+  return BRIM_OK;
+}
+
 static int32_t highest_id(const brim_dataset *d) {
   int32_t highest = -1;
   for (uint64_t row = 0; row < d->rows; row++)
@@ -359,6 +400,22 @@ int32_t brim_dataset_highest_type(const brim_dataset *dataset) {
 
 bool brim_dataset_has_pairs(const brim_dataset *dataset) {
   return dataset->pairs;
+}
+
+int brim_dataset_pairs_known(const brim_dataset *dataset) {
+  return dataset->pairs ? 1 : dataset->texts ? 0 : -1;
+}
+
+uint64_t brim_dataset_tokenizer(const brim_dataset *dataset) {
+  return dataset->tokenizer;
+}
+
+void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content) {
+  dataset->tokenizer = content;
+}
+
+uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset) {
+  return dataset->unlabelled_words;
 }
 
 bool brim_dataset_has_labels(const brim_dataset *dataset) {

@@ -34,9 +34,14 @@ struct brim_dataset {
   size_t ids_room, lengths_room, types_room, values_room, origins_room, token_labels_room, words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
+  uint64_t unlabelled_words; /* whose label is null */
+  uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id, label_width;
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
+  bool texts;                   /* the rows came as texts, so that `pairs` is known */
+  bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
+  int32_t *own_token_labels;    /* lent: the block of all */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
   void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */
@@ -54,6 +59,9 @@ bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, si
 /* Adds rows of ids alone, one after another in memory: copies. Their origins are their numbers. */
 int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
                          uint64_t lost, brim_error *err) BRIM_CHECK;
+/* Takes out some rows, in rising order, before it is sealed; what is left keeps its origins. Not where rows have labels of tokens
+ * or words. */
+int brim_dataset_drop(brim_dataset *dataset, const uint64_t *rows, size_t count, brim_error *err) BRIM_CHECK;
 /* Where labels of tokens are not the final ones: label i becomes to[i]. */
 void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);
 /* Finds where each row's labelled tokens begin, if they have labels. */

@@ -113,9 +113,18 @@ static size_t append(block *b, const char *bytes, size_t length) {
   return at;
 }
 
+/* One for the label, or one for each item of the list. */
+static size_t form_count(const brim_record *record) {
+  size_t count = !record->label_is_list;
+  for (size_t i = 0; record->label_is_list && i < record->label_length; i++)
+    count += record->label[i] == 0;
+  return count;
+}
+
 static int add_record(brim_encoder *encoder, block *b, const brim_record *record, brim_error *err) {
   size_t why = record->damage ? strlen(record->damage) + 1 : 0;
-  size_t needed = b->byte_count + record->text_length + record->pair_length + record->label_length + why;
+  size_t forms = record->label && record->label_forms ? form_count(record) : 0;
+  size_t needed = b->byte_count + record->text_length + record->pair_length + record->label_length + forms + why;
   BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->rows, &b->row_capacity, b->row_count + 1, sizeof *b->rows, err));
   BRIM_TRY(
       brim_grow(encoder->runtime, (void **)&b->bytes, &b->byte_capacity, needed < BLOCK_BYTES ? BLOCK_BYTES : needed, 1, err));
@@ -123,7 +132,6 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   *row = (brim_coded_row){.text_length = record->text_length,
                           .pair_length = record->pair_length,
                           .label_length = record->label_length,
-                          .label_is_string = record->label_is_string,
                           .label_is_list = record->label_is_list,
                           .row = record->row,
                           .file_row = record->file_row,
@@ -134,6 +142,7 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->text = append(b, record->text, record->text_length);
   row->pair = append(b, record->pair, record->pair_length);
   row->label = append(b, record->label, record->label_length);
+  row->forms = append(b, forms ? record->label_forms : NULL, forms);
   row->damage = append(b, record->damage, why);
   b->alone &= !record->pair && !record->label && !record->damage;
   return BRIM_OK;
@@ -151,6 +160,7 @@ static int add_run(brim_encoder *encoder, block *b, const brim_run *run, brim_er
                                                .text_length = length - (length > 0 && line[length - 1] == '\r'),
                                                .pair = NONE,
                                                .label = NONE,
+                                               .forms = NONE,
                                                .damage = NONE,
                                                .row = run->row + lines,
                                                .file_row = run->file_row + lines,
@@ -371,7 +381,7 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
                         .pair = row->pair != NONE,
                         .label = row->label == NONE ? NULL : b->bytes + row->label,
                         .label_length = row->label_length,
-                        .label_is_string = row->label_is_string,
+                        .label_forms = row->forms == NONE ? NULL : b->bytes + row->forms,
                         .label_is_list = row->label_is_list,
                         .damage = row->damage == NONE ? NULL : b->bytes + row->damage};
   return BRIM_OK;

@@ -5,8 +5,8 @@
 
 /* Rows that follow each other in memory, with ids alone: nothing is there to be asked of each. */
 typedef struct brim_coded_row {
-  size_t text, text_length, pair, pair_length, label, label_length, damage; /* the encoder's */
-  bool label_is_string, label_is_list;
+  size_t text, text_length, pair, pair_length, label, label_length, forms, damage; /* the encoder's */
+  bool label_is_list;
   uint64_t row, file_row;
   int64_t line, byte, file_number;
   const char *file;

@@ -6,6 +6,10 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "data/select.h"
+#include "text/unicode.h"
 
 /* ---- mappings --------------------------------------------------------------------------------------------- */
 
@@ -80,16 +84,46 @@ int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labe
   return brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err);
 }
 
-/* The name without spaces around it, in small letters. */
-static void plain_name(brim_text *out, const char *name) {
-  size_t length = strlen(name);
+static void add_decomposed(brim_text *out, uint32_t code) {
+  uint32_t parts[BRIM_DECOMPOSITION_MAX];
+  char bytes[4];
+  const int count = brim_char_decompose(code, false, parts);
+  for (int i = 0; i < count; i++)
+    brim_text_append(out, bytes, (size_t)brim_utf8_encode(parts[i], bytes));
+}
+
+/* An integer without sign + and leading zeros; what the text is otherwise. */
+static void strip_number(brim_text *out) {
+  const brim_label_text label = brim_label_read(out->data, out->length, BRIM_FORM_TEXT);
+  if (label.kind != BRIM_LABEL_INTEGER || !label.fits)
+    return;
   brim_text_clear(out);
-  while (length > 0 && strchr(" \t\r\n", name[length - 1]))
-    length--;
-  for (size_t at = length > 0 ? strspn(name, " \t\r\n") : 0; at < length; at++) {
-    const char c = name[at] >= 'A' && name[at] <= 'Z' ? (char)(name[at] - 'A' + 'a') : name[at];
-    brim_text_append(out, &c, 1);
+  brim_text_printf(out, "%lld", (long long)label.integer);
+}
+
+/* What a reader sees of the name: without spaces around it and characters that are not shown, in small letters, which are taken
+ * apart into letters and accents; a number as numbers are written. */
+static void plain_name(brim_text *out, const char *name) {
+  size_t length = strlen(name), last = 0;
+  brim_text_clear(out);
+  for (size_t at = 0, size; at < length; at += size) {
+    uint32_t code;
+    size = (size_t)brim_utf8_decode(name + at, length - at, &code);
+    size = size ? size : 1;
+    const bool space = brim_space_length(name + at, length - at) > 0;
+    if (brim_char_category(code) == BRIM_CF || (space && out->length == 0))
+      continue;
+    const uint32_t *lower = brim_char_lower(code);
+    for (uint32_t i = 0; lower && i < lower[0]; i++)
+      add_decomposed(out, lower[1 + i]);
+    if (!lower)
+      add_decomposed(out, code);
+    last = space ? last : out->length;
   }
+  if (out->length > last)
+    out->data[out->length = last] = 0;
+  if (out->length)
+    strip_number(out);
 }
 
 int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other, brim_error *err) {
@@ -117,27 +151,7 @@ int32_t brim_labels_width(const brim_labels *labels) {
   return brim_task_has_outcomes(labels->task) ? 1 : labels->count;
 }
 
-/* ---- what a label is -------------------------------------------------------------------------------------- */
-
-brim_label_text brim_label_read(const char *text, size_t length) {
-  const char *trimmed = text;
-  size_t left = length;
-  for (; left && (*trimmed == ' ' || *trimmed == '\t'); left--)
-    trimmed++;
-  while (left && (trimmed[left - 1] == ' ' || trimmed[left - 1] == '\t'))
-    left--;
-  brim_label_text label = {.kind = BRIM_LABEL_INTEGER, .text = trimmed, .length = left};
-  if (brim_number_integer(trimmed, left, &label.integer)) {
-    label.real = (double)label.integer;
-    return label;
-  }
-  bool pointed = memchr(trimmed, '.', left) || memchr(trimmed, 'e', left) || memchr(trimmed, 'E', left);
-  if (pointed && brim_number_real(trimmed, left, &label.real)) {
-    label.kind = BRIM_LABEL_DECIMAL;
-    return label;
-  }
-  return (brim_label_text){.kind = BRIM_LABEL_STRING, .text = text, .length = length};
-}
+/* ---- the class of a label --------------------------------------------------------------------------------- */
 
 static int32_t find_name(const brim_labels *labels, const char *name, size_t length) {
   for (int32_t i = 0; i < labels->count; i++)
@@ -146,17 +160,35 @@ static int32_t find_name(const brim_labels *labels, const char *name, size_t len
   return -1;
 }
 
-int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length) {
+/* The class of that value, where all names are plain numbers. */
+static int32_t find_value(const brim_labels *labels, const brim_label_text *label) {
+  int32_t found = -1;
+  for (int32_t i = 0; i < labels->count; i++) {
+    const brim_label_text name = brim_label_read(labels->names[i], strlen(labels->names[i]), BRIM_FORM_TEXT);
+    if (!name.plain)
+      return -1;
+    if (brim_label_equal(&name, label))
+      found = i;
+  }
+  return found;
+}
+
+int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length, char form) {
   if (!labels->names)
     return -1;
   int32_t id = find_name(labels, text, length);
-  brim_label_text label = brim_label_read(text, length);
-  if (id >= 0 || label.kind != BRIM_LABEL_INTEGER)
+  const brim_label_text label = brim_label_read(text, length, form);
+  if (id >= 0 || !label.plain)
     return id;
-  char digits[32];
-  int size = brim_number_format(digits, sizeof digits, "%lld", (long long)label.integer);
-  id = find_name(labels, digits, (size_t)size);
-  if (id < 0 && label.integer >= 0 && label.integer < labels->count && all_numbered(labels, "LABEL_"))
+  id = find_value(labels, &label);
+  if (id < 0 && label.fits && label.integer >= 0 && label.integer < labels->count && all_numbered(labels, "LABEL_"))
     id = (int32_t)label.integer;
   return id;
+}
+
+int brim_labels_none(const brim_labels *labels) {
+  if (!brim_task_has_classes(labels->task))
+    return 0;
+  return (brim_labels_find(labels, "-1", 2, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_1 : 0) |
+         (brim_labels_find(labels, "-100", 4, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_100 : 0);
 }

@@ -36,7 +36,6 @@ static int next_txt(brim_reader *reader, brim_error *err) {
   BRIM_TRY(next_line(reader, &text->bytes, &text->length, err));
   for (int i = 0; i < reader->slot_count; i++)
     reader->slots[i].present = i == BRIM_SLOT_TEXT;
-  text->is_string = true;
   text->is_list = false;
   return brim_reader_check_text(reader, text->bytes, text->bytes, text->length, err);
 }
@@ -102,35 +101,60 @@ static bool is_blank(const char *line, size_t length) {
   return true;
 }
 
-static bool is_scalar(const brim_json_token *token) {
-  return token->kind == BRIM_JSON_STRING || token->kind == BRIM_JSON_INT || token->kind == BRIM_JSON_REAL ||
-         token->kind == BRIM_JSON_BOOL;
+/* A brim_label_form, or 0 for what is no label. */
+static char form_of(brim_json_kind kind) {
+  switch (kind) {
+  case BRIM_JSON_STRING:
+    return BRIM_FORM_NAME;
+  case BRIM_JSON_INT:
+  case BRIM_JSON_REAL:
+    return BRIM_FORM_NUMBER;
+  case BRIM_JSON_BOOL:
+    return BRIM_FORM_BOOLEAN;
+  case BRIM_JSON_NULL:
+    return BRIM_FORM_NONE;
+  default:
+    return 0;
+  }
+}
+
+/* What messages call the slot's column: the name by which the present record has it. */
+static const char *slot_name(const brim_slot *slot) {
+  return slot->found ? slot->others[slot->found - 1] : slot->name;
 }
 
 /* The items of an array of labels or words, a NUL after each. */
 static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim_error *err) {
+  const bool labels = slot == &reader->slots[BRIM_SLOT_LABEL];
   brim_json_token item;
   brim_text_clear(list);
+  if (labels)
+    brim_text_clear(&reader->forms);
   for (;;) {
     BRIM_TRY(brim_json_next(&reader->json, &item, err));
     if (item.kind == BRIM_JSON_ARRAY_END)
       break;
-    if (!is_scalar(&item))
+    const char form = form_of(item.kind);
+    if (!form || (form == BRIM_FORM_NONE && !labels))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT,
-                                    "\"%s\" holds %s where a string, a number or a boolean is expected", slot->name,
+                                    "\"%s\" holds %s where a string, a number or a boolean is expected", slot_name(slot),
                                     brim_json_kind_name(item.kind));
-    if (item.kind == BRIM_JSON_BOOL)
+    if (form == BRIM_FORM_BOOLEAN)
       brim_text_string(list, item.integer ? "true" : "false");
-    else if (memchr(item.text, 0, item.length))
+    else if (form != BRIM_FORM_NONE && memchr(item.text, 0, item.length))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the %s holds a NUL byte: remove it",
-                                    slot == &reader->slots[BRIM_SLOT_LABEL] ? "label" : "word");
-    else
+                                    labels ? "label" : "word");
+    else if (form != BRIM_FORM_NONE)
       brim_text_append(list, item.text, item.length);
     brim_text_append(list, "", 1);
+    if (labels)
+      brim_text_append(&reader->forms, &form, 1);
   }
   slot->bytes = list->data ? list->data : "";
   slot->length = list->length;
   slot->is_list = true;
+  slot->forms = labels ? reader->forms.data : NULL;
+  BRIM_TRY(brim_text_status(&reader->forms, err));
   return brim_text_status(list, err);
 }
 
@@ -139,24 +163,26 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
 /* Sets the slots of a column to the value that the token begins. */
 static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_token *token, brim_error *err) {
   bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR];
-  bool number = token->kind == BRIM_JSON_INT || token->kind == BRIM_JSON_REAL;
+  static const char forms[] = {BRIM_FORM_NAME, BRIM_FORM_NUMBER, BRIM_FORM_BOOLEAN, BRIM_FORM_NONE, 0};
+  const char *form = strchr(forms, form_of(token->kind));
+  const bool number = *form == BRIM_FORM_NUMBER, string = *form == BRIM_FORM_NAME;
   slot->present = token->kind != BRIM_JSON_NULL;
-  slot->is_string = token->kind == BRIM_JSON_STRING;
+  slot->forms = *form ? form : NULL;
   slot->is_list = false;
   if (token->kind == BRIM_JSON_ARRAY && slot == &reader->slots[BRIM_SLOT_LABEL])
     return take_list(reader, slot, &reader->list, err);
   if (token->kind == BRIM_JSON_ARRAY && reader->words && slot == &reader->slots[BRIM_SLOT_TEXT])
     return take_list(reader, slot, &reader->word_list, err);
-  if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
+  if (slot->present && !string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
     return brim_json_reader_error(
-        &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot->name,
+        &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot_name(slot),
         brim_json_kind_name(token->kind),
         is_text && reader->words                  ? "a list of words, or a string,"
         : is_text                                 ? "a string"
         : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
                                                   : "a string, a number or a boolean",
         is_text && !reader->words && (token->kind == BRIM_JSON_ARRAY || token->kind == BRIM_JSON_OBJECT) ? BY_COLUMN : "");
-  if (slot->is_string || number) {
+  if (string || number) {
     slot->bytes = token->text;
     slot->length = token->length;
   } else {
@@ -170,8 +196,9 @@ static bool is_key(const brim_json_token *key, const char *name) {
   return strlen(name) == key->length && memcmp(name, key->text, key->length) == 0;
 }
 
-/* Whether the slot wants the key's value: one of its names, of which the record has had no better one. */
-static bool wants(brim_slot *slot, const brim_json_token *key) {
+/* Whether the slot wants the key's value: one of its names, of which the record has had no better one. *twice: it had this one.
+ */
+static bool wants(brim_slot *slot, const brim_json_token *key, bool *twice) {
   int which = 0;
   if (!slot->name)
     return false;
@@ -183,17 +210,22 @@ static bool wants(brim_slot *slot, const brim_json_token *key) {
   }
   if (slot->bytes && which > slot->found)
     return false;
+  *twice = slot->bytes && which == slot->found;
   slot->found = which;
   return true;
 }
 
-/* After a key: takes its value into the slots that want it. A key that comes twice counts the second time, as in Python. */
+/* After a key: takes its value into the slots that want it. */
 static int take_member(brim_reader *reader, const brim_json_token *key, brim_error *err) {
   brim_json_token value = {.kind = BRIM_JSON_END};
   for (int i = 0; i < reader->slot_count; i++) {
     brim_slot *slot = &reader->slots[i];
-    if (!wants(slot, key))
+    bool twice = false;
+    if (!wants(slot, key, &twice))
       continue;
+    if (twice)
+      return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
+                                    "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));
     if (value.kind == BRIM_JSON_END)
       BRIM_TRY(brim_json_next(&reader->json, &value, err));
     BRIM_TRY(take_value(reader, slot, &value, err));
@@ -216,12 +248,16 @@ static int read_object(brim_reader *reader, brim_error *err) {
   return brim_json_next(&reader->json, &token, err); /* END, or what follows the object */
 }
 
-/* After a KEY: whether its value is an array. */
+/* After a KEY: whether its value is an array of objects. */
 static bool next_is_array(const brim_json_reader *json) {
-  size_t at = json->at;
-  while (at < json->length && strchr(" \t:", json->bytes[at]))
-    at++;
-  return at < json->length && json->bytes[at] == '[';
+  static const char opening[] = "[{";
+  size_t at = json->at, found = 0;
+  for (; at < json->length && found < 2; at++)
+    if (json->bytes[at] == opening[found])
+      found++;
+    else if (!strchr(" \t\r\n:", json->bytes[at]))
+      return false;
+  return found == 2;
 }
 
 /* The keys of the present line, for a message. *rows: the first whose value is an array, NULL if there is none; to be released.
@@ -246,10 +282,23 @@ static int list_keys(brim_reader *reader, brim_text *out, char **rows, brim_erro
   }
 }
 
+/* Where the first row has other columns that may be meant. */
+static const char *column_hint(const brim_reader *reader, const brim_slot *slot, const brim_text *keys) {
+  if (!keys->length || slot->given || reader->row > reader->first_row)
+    return "";
+  if (slot == &reader->slots[BRIM_SLOT_TEXT])
+    return "; say which has the texts: --text-column NAME";
+  return slot == &reader->slots[BRIM_SLOT_LABEL] && strstr(keys->data, ", ") ? "; say which has the labels: --label-column NAME"
+                                                                             : "";
+}
+
 static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   if (slot->bytes)
-    return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is null or empty: fill it in%s", slot->name,
-                             slot == &reader->slots[BRIM_SLOT_LABEL] ? ", or leave such rows out (missing_label skip)" : "");
+    return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is %s: fill it in%s", slot_name(slot),
+                             slot == &reader->slots[BRIM_SLOT_LABEL] ? "null or empty" : "null",
+                             slot == &reader->slots[BRIM_SLOT_LABEL]  ? ", or leave such rows out (missing_label skip)"
+                             : slot == &reader->slots[BRIM_SLOT_TEXT] ? ", or leave such rows out (min_chars 1)"
+                                                                      : "");
   brim_text keys;
   char *rows = NULL;
   brim_text_init(&keys, reader->runtime);
@@ -263,7 +312,8 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   else if (status == BRIM_OK)
     status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s%s", slot->name,
                                reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing",
-                               words && !reader->words ? ": words with a label each are of the task tokens (--task tokens)" : "");
+                               words && !reader->words ? ": words with a label each are of the task tokens (--task tokens)"
+                                                       : column_hint(reader, slot, &keys));
   brim_text_free(&keys);
   brim_release(reader->runtime, rows);
   return status;
@@ -278,9 +328,6 @@ int brim_reader_take_object(brim_reader *reader, brim_error *err) {
   int status = read_object(reader, err);
   if (status == BRIM_E_FORMAT) /* the message about UTF-8 that says what to do */
     BRIM_TRY(brim_reader_check_text(reader, reader->line, reader->line, reader->line_length, err));
-  for (int i = BRIM_SLOT_WHERE; i < reader->slot_count && status == BRIM_OK; i++)
-    if (!reader->slots[i].bytes)
-      status = no_such_value(reader, &reader->slots[i], err);
   return status;
 }
 

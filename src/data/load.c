@@ -7,7 +7,7 @@
 #include "data/cache.h"
 #include "data/dataset.h"
 #include "data/encoder.h"
-#include "data/labels.h"
+#include "data/none_rows.h"
 
 #define EVENT_SECONDS 0.1
 
@@ -17,6 +17,7 @@ typedef struct loader {
   brim_dataset *dataset;
   brim_encoder *encoder;
   brim_label_taker taker;
+  brim_none_rows none;
   double started, reported; /* seconds */
   uint64_t consumed;        /* when it was last looked at */
 } loader;
@@ -57,7 +58,7 @@ static int progress(loader *l, bool finished, brim_error *err) {
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
 static int add_words(loader *l, const brim_encoded *row, brim_sample *sample, brim_error *err) {
-  const brim_label_source tags = {row->label, row->label_length, row->label_is_list, row->file, row->line};
+  const brim_label_source tags = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   sample->words = row->words;
   sample->word_text = row->text, sample->word_text_length = row->text_length;
   if (l->options->source.need_label)
@@ -72,12 +73,12 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
   brim_sample sample = {.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = row->row};
   if (row->words)
     return add_words(l, row, &sample, err);
+  const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
+  if (l->options->source.need_label)
+    BRIM_TRY(brim_none_rows_note(&l->none, l->dataset, &l->taker, &label, row->row, row->lost, err));
   BRIM_TRY(brim_dataset_add(l->dataset, &sample, row->lost, false, err));
   l->dataset->pairs |= row->pair;
-  if (!l->options->source.need_label)
-    return BRIM_OK;
-  return brim_label_taker_add(&l->taker,
-                              &(brim_label_source){row->label, row->label_length, row->label_is_list, row->file, row->line}, err);
+  return l->options->source.need_label ? brim_label_taker_add(&l->taker, &label, err) : BRIM_OK;
 }
 
 static int no_rows(const loader *l, const char *path, brim_error *err) {
@@ -106,6 +107,8 @@ static int finish(loader *l, brim_error *err) {
     if (l->taker.rank)
       brim_dataset_renumber(dataset, l->taker.rank);
     dataset->label_width = brim_labels_width(&dataset->labels);
+    dataset->unlabelled_words = l->taker.unlabelled;
+    BRIM_TRY(brim_none_rows_drop(&l->none, dataset, &l->taker, err));
   }
   return brim_dataset_seal(dataset, err);
 }
@@ -115,11 +118,14 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   brim_source_options source = l->options->source;
   source.empty_label |= brim_task_has_lists(l->taker.task);
   source.words |= brim_task_has_tokens(l->taker.task);
+  source.none_labels |= l->taker.known ? brim_labels_none(l->taker.known) : 0;
   BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &source, &reader, err));
   BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));
   l->dataset = brim_dataset_new(l->runtime, err);
   if (!l->dataset)
     return BRIM_E_MEMORY;
+  l->dataset->texts = true;
+  BRIM_TRY(brim_tokenizer_content(tokenizer, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
   brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);
   if (l->dataset->rows == 0)
@@ -135,6 +141,7 @@ int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int pat
   int status = load(&l, paths, path_count, tokenizer, err);
   brim_encoder_close(l.encoder);
   brim_label_taker_free(&l.taker);
+  brim_none_rows_free(runtime, &l.none);
   if (status != BRIM_OK) {
     brim_dataset_free(l.dataset);
     return status;

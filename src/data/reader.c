@@ -7,6 +7,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "data/label_text.h"
 #include "data/place.h"
 
 #define DEFAULT_MAX_RECORD ((int64_t)1 << 30)
@@ -76,6 +77,7 @@ static int name_word_slots(brim_reader *reader, const brim_source_options *optio
 }
 
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
+  static const char *const plural[] = {"labels", NULL};
   bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
   reader->slots = brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count,
                                         sizeof(brim_slot));
@@ -88,6 +90,8 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
     BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
     BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err));
     BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
+    if (others && !options->label_column)
+      reader->slots[BRIM_SLOT_LABEL].others = plural;
   }
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));
@@ -104,6 +108,7 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
   reader->skip_unlabelled = options->need_label && options->skip_unlabelled;
+  reader->none_labels = options->need_label ? options->none_labels : 0;
   reader->words = options->words;
   reader->empty_label = options->empty_label || options->words;
   reader->skip_damaged = options->skip_damaged;
@@ -126,6 +131,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   brim_text_init(&reader->header, runtime);
   brim_text_init(&reader->list, runtime);
   brim_text_init(&reader->word_list, runtime);
+  brim_text_init(&reader->forms, runtime);
   pthread_mutex_init(&reader->lock, NULL);
   brim_json_reader_init(&reader->json, runtime, NULL);
   int status = open_reader(reader, paths, path_count, options, err);
@@ -165,6 +171,7 @@ void brim_reader_close(brim_reader *reader) {
   brim_text_free(&reader->header);
   brim_text_free(&reader->list);
   brim_text_free(&reader->word_list);
+  brim_text_free(&reader->forms);
   brim_split_free(&reader->split);
   brim_json_reader_free(&reader->json);
   brim_selection_free(&reader->selection);
@@ -174,6 +181,15 @@ void brim_reader_close(brim_reader *reader) {
 }
 
 /* ---- records ---------------------------------------------------------------------------------------------- */
+
+/* A label that says that there is none: -1 or -100, where the options say so. */
+static bool says_none(const brim_reader *reader) {
+  const brim_slot *slot = &reader->slots[BRIM_SLOT_LABEL];
+  if (!reader->none_labels || !slot->present || slot->is_list)
+    return false;
+  const brim_label_text label = brim_label_read(slot->bytes, slot->length, slot->forms ? *slot->forms : BRIM_FORM_TEXT);
+  return brim_label_none(&label) & reader->none_labels;
+}
 
 /* An empty label is none, unless it is one of many labels. */
 static bool is_labelled(const brim_reader *reader) {
@@ -190,17 +206,15 @@ static int reason_to_exclude(const brim_reader *reader) {
       return 1 + i;
   }
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
-  if (text->present && !brim_selection_long_enough(selection, text->bytes, text->length))
+  const bool null = !text->present && text->bytes; /* of JSON: it has no character */
+  if (text->present ? !brim_selection_long_enough(selection, text->bytes, text->length) : null && selection->min_chars > 0)
     return 0;
-  return reader->skip_unlabelled && !is_labelled(reader) ? 1 + selection->where_count : -1;
+  if (reader->skip_unlabelled && !is_labelled(reader))
+    return 1 + selection->where_count;
+  return says_none(reader) ? 2 + selection->where_count : -1;
 }
 
-/* As isspace in the locale C. */
-static bool is_white(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* A string becomes the list of what stands between its white space. */
+/* A string becomes the list of what stands between its white space, as Python's str.split() has it. */
 static int split_words(brim_slot *slot, brim_text *list, brim_error *err) {
   const char *at = slot->bytes, *end = at + slot->length;
   if (!slot->present || slot->is_list)
@@ -208,17 +222,19 @@ static int split_words(brim_slot *slot, brim_text *list, brim_error *err) {
   brim_text_clear(list);
   while (at < end) {
     const char *from = at;
-    while (at < end && !is_white(*at))
+    size_t space = 0;
+    while (at < end && !(space = brim_space_length(at, (size_t)(end - at))))
       at++;
     if (at > from) {
       brim_text_append(list, from, (size_t)(at - from));
       brim_text_append(list, "", 1);
     }
-    at += at < end;
+    at += space;
   }
   slot->bytes = list->data ? list->data : "";
   slot->length = list->length;
   slot->is_list = true;
+  slot->forms = NULL;
   return brim_text_status(list, err);
 }
 
@@ -235,6 +251,11 @@ static int make_words(brim_reader *reader, brim_error *err) {
   if (text->present && !text->is_list && memchr(text->bytes, 0, text->length))
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
                          "the text holds a NUL byte: remove it");
+  if (label->present && !label->is_list && brim_label_is_printed_list(label->bytes, label->length))
+    return brim_error_at(
+        err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+        "the tags are a list as Python or JSON writes it, in one field: write words and tags with spaces between "
+        "them, or give JSON lines with lists");
   BRIM_TRY(split_words(text, &reader->word_list, err));
   BRIM_TRY(split_words(label, &reader->list, err));
   const size_t words = list_count(text), tags = list_count(label);
@@ -264,7 +285,7 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
                           .pair_length = pair->present ? pair->length : 0,
                           .label = labelled ? label->bytes : NULL,
                           .label_length = labelled ? label->length : 0,
-                          .label_is_string = labelled && label->is_string,
+                          .label_forms = labelled ? label->forms : NULL,
                           .label_is_list = labelled && label->is_list};
   return BRIM_OK;
 }

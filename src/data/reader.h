@@ -25,8 +25,9 @@ typedef struct brim_slot {
   int64_t column;            /* csv, tsv: its number in the present file, -1 if the file lacks it */
   const char *bytes;
   size_t length;
-  bool present;            /* the record has a value here (null is none) */
-  bool is_string, is_list; /* is_list: items, each with a NUL after it */
+  bool present;      /* the record has a value here (null is none) */
+  bool is_list;      /* items, each with a NUL after it */
+  const char *forms; /* a brim_label_form for the value, or for each item; NULL: BRIM_FORM_TEXT */
 } brim_slot;
 
 enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE /* and on: one for each condition */ };
@@ -79,7 +80,9 @@ struct brim_reader {
   brim_slot *slots;
   int slot_count;
   bool no_header, need_label, skip_unlabelled, empty_label, words;
+  int none_labels;
   brim_text list, word_list; /* the items of a label and of a text that are lists, a NUL after each */
+  brim_text forms;           /* of the items of a label */
   bool raw;                  /* brim_reader_open_raw */
   size_t max_record;
   bool skip_damaged;

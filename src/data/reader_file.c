@@ -39,15 +39,44 @@ static const brim_format_ops *format_ops(brim_format format) {
   return ops[format];
 }
 
-/* Passes over a byte order mark; refuses UTF-16 and files without a byte. */
+/* What iconv calls the encoding of a text that is not UTF-8, by its byte order mark or, without one, by where its first
+ * characters have zeros; NULL: it may be UTF-8. */
+static const char *wide_encoding(const char *bytes, size_t length) {
+  static const struct {
+    const char *name;
+    int marks[4], zeros; /* zeros: bit i is set where byte i is one */
+  } known[] = {{"utf-32", {0xFF, 0xFE, 0, 0}, 0},
+               {"utf-32", {0, 0, 0xFE, 0xFF}, 0},
+               {"utf-16", {0xFF, 0xFE, -1, -1}, 0},
+               {"utf-16", {0xFE, 0xFF, -1, -1}, 0},
+               {"utf-32le", {0}, 14},
+               {"utf-32be", {0}, 7},
+               {"utf-16le", {0}, 10},
+               {"utf-16be", {0}, 5}};
+  int zeros = 0;
+  for (size_t i = 0; i < 4 && i < length; i++)
+    zeros |= !bytes[i] << i;
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    bool fits = known[k].zeros ? length >= 4 && zeros == known[k].zeros : length >= 2;
+    for (size_t i = 0; !known[k].zeros && i < 4 && fits; i++)
+      fits = known[k].marks[i] < 0 || (i < length && (unsigned char)bytes[i] == known[k].marks[i]);
+    if (fits)
+      return known[k].name;
+  }
+  return NULL;
+}
+
+/* Passes over a byte order mark; refuses UTF-16, UTF-32 and files without a byte. */
 static int check_beginning(brim_reader *reader, brim_error *err) {
   const char *bytes, *name = brim_reader_file_name(reader);
   size_t length;
   BRIM_TRY(brim_stream_peek(reader->stream, 1, &bytes, &length, err));
   if (length > 0 && length < 3 && memchr("\xEF\xFE\xFF", bytes[0], 3)) /* else a line as short as "a" is not waited on */
     BRIM_TRY(brim_stream_peek(reader->stream, 3, &bytes, &length, err));
-  if (length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
-    return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-16: convert it first with iconv -f utf-16 -t utf-8");
+  const char *wide = wide_encoding(bytes, length);
+  if (wide)
+    return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-%.2s: convert it first with iconv -f %s -t utf-8",
+                         wide + 4, wide);
   if (length >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
     return brim_error_at(
         err, BRIM_E_UNSUPPORTED, name, 0, -1,

@@ -102,6 +102,8 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
     BRIM_TRY(brim_labels_copy(out->runtime, &from->labels, &out->labels, err));
   out->mapped = from->mapped;
   out->pairs = from->pairs;
+  out->texts = from->texts;
+  out->tokenizer = from->tokenizer;
   return brim_dataset_seal(out, err);
 }
 

@@ -46,20 +46,24 @@ static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim
   return BRIM_OK;
 }
 
-/* In the order of the finished mapping, which the taker's classes have then. */
-static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t rows, brim_labels *labels, brim_error *err) {
+/* By the ranks of the finished mapping. *rows: those of a label that is none are no longer counted. */
+static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t *rows, brim_labels *labels, brim_error *err) {
   const bool words = brim_task_has_tokens(labels->task);
-  uint64_t all = words ? 0 : rows;
+  uint64_t all = 0;
   if (brim_task_has_values(labels->task))
     return BRIM_OK;
-  labels->rows = brim_alloc_array(t->runtime, (size_t)labels->count + 1, sizeof *labels->rows);
+  labels->rows = brim_alloc_array_zero(t->runtime, (size_t)labels->count + 1, sizeof *labels->rows);
   if (!labels->rows)
     return BRIM_NOMEM(err);
-  for (int32_t i = 0; i < labels->count; i++) {
-    labels->rows[i] = t->rows[taker->classes[i].first];
-    all += words ? labels->rows[i] : 0;
+  for (size_t i = 0; i < t->count; i++) {
+    const int32_t rank = taker->rank[i];
+    if (rank >= 0)
+      labels->rows[rank] += t->rows[i];
+    else
+      *rows -= t->rows[i];
+    all += rank >= 0 ? t->rows[i] : 0;
   }
-  labels->rows[labels->count] = all;
+  labels->rows[labels->count] = words ? all : *rows;
   return BRIM_OK;
 }
 
@@ -68,7 +72,8 @@ static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, uint64_t
   brim_record record;
   int status;
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
-    const brim_label_source label = {record.label, record.label_length, record.label_is_list, record.file, record.line};
+    const brim_label_source label = {record.label, record.label_length, record.label_is_list,
+                                     record.file,  record.line,         record.label_forms};
     BRIM_TRY((brim_task_has_tokens(taker->task) ? brim_label_taker_tags : brim_label_taker_add)(taker, &label, err));
     BRIM_TRY(tally_row(t, taker, ++*rows, err));
     brim_label_taker_forget(taker); /* the mapping is wanted, not the rows' numbers */
@@ -102,7 +107,7 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, out, &values, err);
   if (status == BRIM_OK)
-    status = tally_finish(&t, &taker, count, out, err);
+    status = tally_finish(&t, &taker, &count, out, err);
   if (status != BRIM_OK)
     brim_labels_free(out);
   brim_release(runtime, t.rows);

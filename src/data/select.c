@@ -1,5 +1,6 @@
 #include "data/select.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,6 +13,14 @@
 static bool is_space(uint32_t c) {
   return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+size_t brim_space_length(const char *text, size_t length) {
+  uint32_t c = (unsigned char)*text;
+  if (c < 0x80)
+    return is_space(c);
+  const int size = brim_utf8_decode(text, length, &c);
+  return size && is_space(c) ? (size_t)size : 0;
 }
 
 /* Stops at `enough` characters that surely stay; INT64_MAX counts them all. */
@@ -93,6 +102,21 @@ int brim_exclusions_add_damaged(brim_exclusions *list, const char *why, uint64_t
   return add_item(list, (brim_exclusion){.row = row, .line = line, .file = file, .reason = copy, .damaged = true}, err);
 }
 
+int brim_exclusions_add_none(brim_exclusions *list, uint64_t row, int64_t line, const char *file, brim_error *err) {
+  return add_item(list, (brim_exclusion){.row = row, .line = line, .file = file, .reason = list->reasons[list->reason_count - 1]},
+                  err);
+}
+
+static int by_row(const void *a, const void *b) {
+  const uint64_t x = ((const brim_exclusion *)a)->row, y = ((const brim_exclusion *)b)->row;
+  return (x > y) - (x < y);
+}
+
+void brim_exclusions_sort(brim_exclusions *list) {
+  if (list->count > 1)
+    qsort(list->items, list->count, sizeof *list->items, by_row);
+}
+
 void brim_selection_restart(brim_selection *selection) {
   selection->excluded.count = 0;
 }
@@ -110,7 +134,7 @@ static int add_reason(brim_exclusions *list, brim_text *words, brim_error *err) 
 
 static int init_reasons(brim_selection *selection, const brim_source_options *options, brim_text *words, brim_error *err) {
   brim_exclusions *list = &selection->excluded;
-  list->reasons = brim_alloc_array_zero(list->runtime, (size_t)options->where_count + 2, sizeof *list->reasons);
+  list->reasons = brim_alloc_array_zero(list->runtime, (size_t)options->where_count + 3, sizeof *list->reasons);
   selection->values = brim_alloc_array_zero(list->runtime, (size_t)options->where_count + 1, sizeof *selection->values);
   if (!list->reasons || !selection->values)
     return BRIM_NOMEM(err);
@@ -130,6 +154,9 @@ static int init_reasons(brim_selection *selection, const brim_source_options *op
   }
   brim_text_clear(words);
   brim_text_string(words, "there is no label");
+  BRIM_TRY(add_reason(list, words, err));
+  brim_text_clear(words);
+  brim_text_string(words, BRIM_NONE_REASON);
   return add_reason(list, words, err);
 }
 

@@ -23,7 +23,8 @@ typedef struct brim_selection {
   char **values; /* [where_count] what each condition asks for */
   int where_count;
   bool forget;              /* keep no list */
-  brim_exclusions excluded; /* its reasons: 0 too few characters, 1 + i condition i does not hold, then no label */
+  brim_exclusions excluded; /* its reasons: 0 too few characters, 1 + i condition i does not hold, then no label, a label that is
+                               none */
 } brim_selection;
 
 int brim_selection_init(brim_selection *selection, brim_runtime *runtime, const brim_source_options *options,
@@ -37,9 +38,15 @@ int brim_selection_exclude(brim_selection *selection, int reason, uint64_t row, 
 /* A damaged row; copies `why`. */
 int brim_exclusions_add_damaged(brim_exclusions *list, const char *why, uint64_t row, int64_t line, const char *file,
                                 brim_error *err) BRIM_CHECK;
+/* A row whose label says that there is none. */
+int brim_exclusions_add_none(brim_exclusions *list, uint64_t row, int64_t line, const char *file, brim_error *err) BRIM_CHECK;
+/* By row. */
+void brim_exclusions_sort(brim_exclusions *list);
 /* Forgets the exclusions so far. */
 void brim_selection_restart(brim_selection *selection);
 
+/* Bytes of the white space character (as Python's str.isspace has it) that begins here; 0: there is none. */
+size_t brim_space_length(const char *text, size_t length);
 /* Characters that are left when white space (as in Python's str.strip) is taken off both ends. The text is UTF-8. */
 int64_t brim_count_chars(const char *text, size_t length);
 

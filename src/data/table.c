@@ -117,6 +117,17 @@ static const char *separator_hint(const brim_reader *reader) {
   return "";
 }
 
+/* What to say of names in quotes, in a file whose quotes are text. */
+static const char *quote_hint(const brim_reader *reader) {
+  for (size_t i = 0; i < reader->split.count; i++) {
+    const brim_field_span *name = &reader->split.spans[i];
+    const char *bytes = reader->decoded + name->start;
+    if (name->length > 1 && bytes[0] == '"' && bytes[name->length - 1] == '"')
+      return "; the names stand in quotes, which are text here: --quote csv reads them as csv does";
+  }
+  return "";
+}
+
 /* What to say of a column that has its default's name and is not there: another spelling, or no head line at all. */
 static const char *name_hint(const brim_reader *reader, const char *name) {
   const brim_split *split = &reader->split;
@@ -131,7 +142,16 @@ static const char *name_hint(const brim_reader *reader, const char *name) {
     if (span->length > 0 && brim_number_real(reader->decoded + span->start, span->length, &number))
       return "; it looks as if there were no head line: --no-header (header=False in Python) calls the columns 0, 1, ..";
   }
-  return "";
+  if (split->count < 2)
+    return "";
+  return strcmp(name, "text") == 0 ? "; say which has the texts: --text-column NAME"
+                                   : "; say which has the labels: --label-column NAME";
+}
+
+/* The first hint that there is. */
+static const char *hint_of(const brim_reader *reader, const char *name) {
+  const char *separator = separator_hint(reader), *quotes = quote_hint(reader);
+  return *separator ? separator : *quotes ? quotes : name_hint(reader, name);
 }
 
 static int no_such_column(const brim_reader *reader, const char *name, brim_error *err) {
@@ -145,8 +165,8 @@ static int no_such_column(const brim_reader *reader, const char *name, brim_erro
   list_columns(reader, &columns);
   int status = brim_text_status(&columns, err);
   if (status == BRIM_OK)
-    status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s%s%s", name,
-                           columns.data, separator_hint(reader), name_hint(reader, name));
+    status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s%s", name, columns.data,
+                           hint_of(reader, name));
   brim_text_free(&columns);
   return status;
 }
@@ -245,12 +265,16 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
     return brim_reader_fault(
         reader, err, record, 0, "%zu column%s where the %s has %lld%s", reader->split.count, reader->split.count == 1 ? "" : "s",
         reader->no_header ? "first row" : "header", (long long)reader->columns,
-        reader->source.files[reader->file].quoted ? ": a delimiter inside a text needs quotes around the text" : "");
+        reader->source.files[reader->file].quoted ? ": a delimiter inside a text needs quotes around the text"
+        : memchr(record, '"', reader->split.used)
+            ? ": quotes are text in this file; where they stand around fields, as pandas writes "
+              "them, --quote csv reads them"
+            : "");
   BRIM_TRY(reserve_decoded(reader, err));
   size_t used = 0;
   for (int i = 0; i < reader->slot_count; i++) {
     brim_slot *slot = &reader->slots[i];
-    slot->present = slot->is_string = slot->column >= 0;
+    slot->present = slot->column >= 0;
     slot->is_list = false;
     if (!slot->present)
       continue;

@@ -8,13 +8,14 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "data/dataset.h"
-#include "data/labels.h"
+#include "data/none_rows.h"
 #include "text/encode.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 #define BLOCK_ROWS  4096
 
-enum { TOO_SHORT = -1, UNLABELLED = -2 }; /* excluded */
+/* Excluded: places of the selection's reasons, of which there are no conditions. */
+enum { TOO_SHORT = -1, UNLABELLED = -2, SAYS_NONE = -3 };
 
 typedef struct row_range {
   int32_t length; /* or why it is excluded */
@@ -49,6 +50,8 @@ typedef struct texts {
   int worker_count;
   brim_selection selection;
   brim_label_taker taker;
+  brim_none_rows none;
+  int none_labels; /* BRIM_NONE_.. of the known mapping */
   brim_dataset *dataset;
 } texts;
 
@@ -135,15 +138,30 @@ static int encode_words(const texts *t, worker *w, block *b, const brim_text_row
   return BRIM_OK;
 }
 
+/* A label that says that there is none. */
+static bool says_none(const texts *t, const brim_text_row *row) {
+  if (!t->none_labels || !row->label || row->label_is_list)
+    return false;
+  const brim_label_text label = brim_label_read(row->label, row->label_length,
+                                                row->label_forms ? *row->label_forms : BRIM_FORM_TEXT);
+  return brim_label_none(&label) & t->none_labels;
+}
+
 static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err) {
   brim_text_row row;
   BRIM_TRY(get_row(t, b->first + (uint64_t)index, &row, err));
   row_range *range = &b->rows[index];
+  if (!row.text && t->selection.min_chars == 0)
+    return brim_error_set(err, BRIM_E_FORMAT, "there is no text: fill it in, or leave such rows out (min_chars 1)");
   if (!row.label && t->options->source.need_label && t->options->source.skip_unlabelled) {
     range->length = UNLABELLED;
     return BRIM_OK;
   }
-  if (!brim_selection_long_enough(&t->selection, row.text, row.text_length)) {
+  if (says_none(t, &row)) {
+    range->length = SAYS_NONE;
+    return BRIM_OK;
+  }
+  if (!row.text || !brim_selection_long_enough(&t->selection, row.text, row.text_length)) {
     range->length = TOO_SHORT;
     return BRIM_OK;
   }
@@ -179,9 +197,13 @@ static int encode_range(void *context, void *data, int number, brim_error *err) 
 
 /* ---- into the dataset ------------------------------------------------------------------------------------- */
 
+static brim_label_source label_of(const brim_text_row *row, uint64_t number) {
+  return (brim_label_source){row->label, row->label_length, row->label_is_list, "texts", (int64_t)number + 1, row->label_forms};
+}
+
 static int add_words(texts *t, const brim_text_row *row, brim_sample *sample, size_t lost, brim_error *err) {
   const uint64_t number = sample->row;
-  const brim_label_source tags = {row->label, row->label_length, row->label_is_list, "texts", (int64_t)number + 1};
+  const brim_label_source tags = label_of(row, number);
   brim_error failure = {0};
   sample->word_text = row->text, sample->word_text_length = row->text_length;
   if (t->options->source.need_label && !row->label)
@@ -196,7 +218,7 @@ static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_e
     return BRIM_OK;
   if (!row->label)
     return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", (unsigned long long)number);
-  const brim_label_source label = {row->label, row->label_length, row->label_is_list, "texts", (int64_t)number + 1};
+  const brim_label_source label = label_of(row, number);
   int status = brim_label_taker_add(&t->taker, &label, &failure);
   return status == BRIM_OK ? BRIM_OK : row_failed(number, status, &failure, err);
 }
@@ -206,7 +228,7 @@ static int add_block(texts *t, const block *b, brim_error *err) {
     const row_range *range = &b->rows[i];
     const uint64_t number = b->first + (uint64_t)i;
     if (range->length < 0) {
-      BRIM_TRY(brim_selection_exclude(&t->selection, range->length == UNLABELLED ? 1 : 0, number, 0, "texts", err));
+      BRIM_TRY(brim_selection_exclude(&t->selection, -1 - range->length, number, 0, "texts", err));
       continue;
     }
     brim_sample sample = {
@@ -217,6 +239,10 @@ static int add_block(texts *t, const block *b, brim_error *err) {
       sample.words = b->words + range->from;
       BRIM_TRY(add_words(t, &row, &sample, range->lost, err));
       continue;
+    }
+    if (t->options->source.need_label && row.label) {
+      const brim_label_source label = label_of(&row, number);
+      BRIM_TRY(brim_none_rows_note(&t->none, t->dataset, &t->taker, &label, number, range->lost, err));
     }
     BRIM_TRY(brim_dataset_add(t->dataset, &sample, range->lost, false, err));
     t->dataset->pairs |= row.pair != NULL;
@@ -251,6 +277,8 @@ static int make(texts *t, brim_error *err) {
   t->dataset = brim_dataset_new(t->runtime, err);
   if (!t->dataset)
     return BRIM_E_MEMORY;
+  t->dataset->texts = true;
+  BRIM_TRY(brim_tokenizer_content(t->tokenizer, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)
     return BRIM_NOMEM(err);
@@ -267,6 +295,8 @@ static int make(texts *t, brim_error *err) {
     if (t->taker.rank)
       brim_dataset_renumber(t->dataset, t->taker.rank);
     t->dataset->label_width = brim_labels_width(&t->dataset->labels);
+    t->dataset->unlabelled_words = t->taker.unlabelled;
+    BRIM_TRY(brim_none_rows_drop(&t->none, t->dataset, &t->taker, err));
   }
   return brim_dataset_seal(t->dataset, err);
 }
@@ -282,6 +312,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
   texts t = {.runtime = runtime, .tokenizer = tokenizer, .options = options, .rows = rows, .context = context, .count = count};
   t.selection.excluded.runtime = runtime;
   brim_label_taker_init(&t.taker, runtime, options->task, options->labels);
+  t.none_labels = options->source.need_label && options->labels ? brim_labels_none(options->labels) : 0;
   t.words = options->source.words || brim_task_has_tokens(t.taker.task);
   int status = make(&t, err);
   for (int i = 0; i < t.worker_count; i++) {
@@ -292,6 +323,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
   brim_release(runtime, t.workers);
   brim_selection_free(&t.selection);
   brim_label_taker_free(&t.taker);
+  brim_none_rows_free(runtime, &t.none);
   if (status != BRIM_OK) {
     brim_dataset_free(t.dataset);
     return status;

@@ -170,6 +170,7 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
   if (feed->options.window == 0)
     feed->options.window = DEFAULT_WINDOW;
   feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
+  feed->options.source.none_labels |= options->labels ? brim_labels_none(options->labels) : 0;
   int status = open_feed(feed, paths, path_count, tokenizer, err);
   if (status != BRIM_OK) {
     brim_feed_close(feed);

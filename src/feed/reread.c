@@ -58,6 +58,7 @@ static int encode_row(rereading *r, const brim_record *record, uint64_t name, br
                             .file = record->file,
                             .label = record->label,
                             .label_length = record->label_length,
+                            .label_forms = record->label_forms,
                             .label_is_list = record->label_is_list};
   brim_sample sample;
   BRIM_TRY(brim_producer_sample(p, &row, name, &sample, err));

@@ -58,7 +58,7 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
   *out = (brim_sample){.ids = row->ids, .type_ids = types, .length = (int32_t)row->length, .row = name, .label = NAN};
   if (!p->options->source.need_label)
     return BRIM_OK;
-  const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line};
+  const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   if (row->words) { /* with their labels they have done their part */
     out->words = row->words;
     BRIM_TRY(brim_label_taker_words(&p->taker, &label, out, err));

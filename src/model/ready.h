@@ -13,10 +13,4 @@ typedef struct brim_ready_hook {
 /* Every backward from now on tells, but for those whose operations a device takes at once; NULL: none does. Borrowed. Where the
  * device's memory is not the host's, what completes the gradient is queued then, and not done. */
 void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready);
-
-/* The gradient but for its tables, from its end to its beginning, as backward completes it, in pieces of about 2 MB, of which the
- * last are smaller: call it with *range 0, until it is false; *range is its own to count with. */
-bool brim_gradient_next_dense(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
-/* Likewise the tables of a packed gradient (partial.h). */
-bool brim_gradient_next_table(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 #endif

@@ -1,10 +1,12 @@
-#include "reduce/devices.h"
-
+/* devices.c: the ranks' devices add up gradients themselves, while backward is under way: from the end to the beginning, in
+ * pieces of the same sizes on all ranks, each queued as soon as the operations that complete it are. A rank without rows, and one
+ * whose device takes a backward at once, queues all of them afterwards. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/ready.h"
 #include "model/run/flat.h"
-#include "reduce/sum.h"
+#include "reduce/way.h"
 
 /* Values of a piece, at most, and about how many pieces a smaller gradient has. A small sum takes as long as its messages are
  * under way, so the smallest gradients are one piece. */
@@ -48,9 +50,17 @@ static int join(const brim_group *group, brim_runtime *runtime, brim_model *mode
   return status;
 }
 
-/* ---- a step's sum */
+/* ---- a step's sum ----------------------------------------------------------------------------------------- */
 
-static void sum_from(brim_device_ranks *d, int64_t from) {
+typedef struct devices {
+  brim_model *model;
+  bool joined;
+  brim_ready_hook ready;
+  int64_t size, piece; /* values of the gradient, and of each piece of it but the last */
+  int64_t from;        /* this step's sum is queued from here on */
+} devices;
+
+static void sum_from(devices *d, int64_t from) {
   for (int64_t next; d->from > from; d->from = next) {
     next = d->from > d->piece ? d->from - d->piece : 0;
     if (next < from)
@@ -59,59 +69,80 @@ static void sum_from(brim_device_ranks *d, int64_t from) {
   }
 }
 
-static void on_complete(void *context, int64_t from) {
+static void on_ready(void *context, int64_t from) {
   sum_from(context, from);
 }
 
-int brim_device_ranks_open(brim_device_ranks *d, const brim_group *group, brim_runtime *runtime, brim_model *model,
-                           brim_error *err) {
-  const int64_t size = brim_model_flat_size(model) - brim_model_trained_offset(model),
-                even = size / PIECES / ALIGNED * ALIGNED + ALIGNED;
-  *d = (brim_device_ranks){.group = group,
-                           .runtime = runtime,
-                           .model = model,
-                           .ready = {on_complete, d},
-                           .size = size,
-                           .piece = even < MOST ? even : MOST,
-                           .from = size};
-  if (group->world_size <= 1 || !brim_flat_has_ranks(model))
+/* Where one rank has no such device or library, or two share a device, none joins. Slices have no tree on a device. */
+static int devices_open(brim_reduce *r, brim_error *err) {
+  const int64_t size = brim_gradient_size(r->how.model), even = size / PIECES / ALIGNED * ALIGNED + ALIGNED;
+  bool joined;
+  if (r->tree || !brim_flat_has_ranks(r->how.model))
     return BRIM_OK;
-  return join(group, runtime, model, &d->joined, err);
+  BRIM_TRY(join(r->how.group, r->how.runtime, r->how.model, &joined, err));
+  if (!joined)
+    return BRIM_OK;
+  devices *d = r->state = brim_alloc_zero(r->how.runtime, sizeof *d);
+  r->way = &brim_reduce_devices;
+  if (d)
+    *d = (devices){.model = r->how.model,
+                   .joined = true,
+                   .ready = {on_ready, d},
+                   .size = size,
+                   .piece = even < MOST ? even : MOST,
+                   .from = size};
+  else
+    brim_flat_ranks_leave(r->how.model, true);
+  return brim_group_agree(r->how.group, d ? BRIM_OK : BRIM_NOMEM(err), err);
 }
 
-static void leave(brim_device_ranks *d, bool broken) {
-  if (d->joined)
+static void leave(devices *d, bool broken) {
+  if (d && d->joined) {
     brim_flat_ranks_leave(d->model, broken);
-  d->joined = false;
+    d->joined = false;
+  }
 }
 
-void brim_device_ranks_close(brim_device_ranks *d) {
-  leave(d, false);
+/* Waits for all ranks, but for those that have given up, as all do then. */
+static void devices_close(brim_reduce *r) {
+  leave(r->state, false);
+  brim_release(r->how.runtime, r->state);
 }
 
-void brim_device_ranks_begin(brim_device_ranks *d) {
-  if (d->joined)
-    brim_model_on_ready(d->model, &d->ready);
+/* What is complete is queued during this rank's last part, and the rest after it. */
+static void devices_last(brim_reduce *r) {
+  devices *d = r->state;
+  brim_model_on_ready(d->model, &d->ready);
 }
 
-void brim_device_ranks_end(brim_device_ranks *d) {
-  if (!d->joined)
-    return;
-  brim_model_on_ready(d->model, NULL);
-  sum_from(d, 0);
+static void devices_over(brim_reduce *r) {
+  brim_model_on_ready(r->how.model, NULL);
+  sum_from(r->state, 0);
 }
 
-int brim_device_ranks_wait(brim_device_ranks *d, brim_error *err) {
+/* What is queued from now on has the gradient of all ranks. No rank has failed so far. */
+static int devices_sum(brim_reduce *r, brim_error *err) {
+  devices *d = r->state;
   d->from = d->size;
-  BRIM_TRY(brim_sum_join_rows(d->group, d->runtime, d->model, NULL, 0, err));
+  BRIM_TRY(brim_reduce_join_rows(r, err));
   brim_flat_ranks_wait(d->model);
   return BRIM_OK;
 }
 
-void brim_device_ranks_undo(brim_device_ranks *d) {
-  if (!d->joined)
+/* Sums for which nothing waits yet come to nothing, there are no others, and no rank is waited for, as one may be lost. */
+static void devices_abandon(brim_reduce *r) {
+  devices *d = r->state;
+  if (!d || !d->joined)
     return;
   brim_model_on_ready(d->model, NULL);
   leave(d, true);
-  d->given_up = true;
+  r->broken = true;
 }
+
+const brim_reduce_way brim_reduce_devices = {.name = "devices",
+                                             .open = devices_open,
+                                             .close = devices_close,
+                                             .last = devices_last,
+                                             .over = devices_over,
+                                             .sum = devices_sum,
+                                             .abandon = devices_abandon};

@@ -28,12 +28,13 @@ typedef struct brim_reduce_how {
 uint64_t brim_reduce_memory(const brim_reduce_how *how, bool cut);
 /* Every rank calls it; the way is the same on all. The model is prepared for training, and has no gradient. */
 int brim_reduce_open(const brim_reduce_how *how, brim_reduce **out, brim_error *err) BRIM_CHECK;
-/* "alone", "messages", "messages after backward", "shared memory" or "devices". */
-const char *brim_reduce_way(const brim_reduce *reduce);
+/* "alone", "messages", "shared memory" or "devices". */
+const char *brim_reduce_way_name(const brim_reduce *reduce);
 /* NULL: nothing happens. Devices wait for all ranks here, unless brim_reduce_abandon was called. */
 void brim_reduce_close(brim_reduce *reduce);
 
-/* A step begins, on all ranks after the last one is over on all. */
+/* A step begins. All ranks have met since the last one was over (brim_group_agree): others read memory of this rank until then.
+ */
 void brim_reduce_begin(brim_reduce *reduce);
 /* What a step must know before its first forward, such as the divisor of its loss: each of `values` [count] becomes its sum over
  * the ranks. A step may do without it, on all ranks. All meet here, whatever their status is, and get one decision, as in

@@ -9,6 +9,7 @@
 #include "report/scale.h"
 
 enum {
+  FEW = 24,           /* so many points of a line are marked one by one */
   LINE_COLUMNS = 300, /* about the width of the plot: one for each unit */
   DOT = 2,            /* points are told apart when they are so far from each other */
   DOTS_ACROSS = (PLOT_RIGHT - PLOT_LEFT) / DOT + 1,
@@ -63,8 +64,7 @@ static void put_line(brim_text *out, const brim_scale *x, const brim_scale *y, c
       brim_text_printf(out, "%s%.1f %.1f", begun ? " " : "M", brim_scale_place(x, px[kept[i]]), brim_scale_place(y, py[kept[i]]));
       begun = true;
     }
-  /* One point would be no line. */
-  brim_text_string(out, used == 1 && begun ? "h3\"/>\n" : "\"/>\n");
+  brim_text_string(out, "\"/>\n");
 }
 
 static void put_dots(brim_text *out, const brim_scale *x, const brim_scale *y, const brim_series *series, int color) {
@@ -84,6 +84,18 @@ static void put_dots(brim_text *out, const brim_scale *x, const brim_scale *y, c
   brim_text_string(out, "\"/>\n");
 }
 
+/* An axis within what its values can be: rounding its ends may not lead out of it. */
+static brim_scale bounded(const brim_axis *axis, const range *r, bool round_ends, int wanted, double from, double to) {
+  const double none = (double)NAN;
+  range in = *r;
+  if (in.any && axis->least < axis->most && in.low == in.high) /* one value: the whole axis says how much it is */
+    in.low = axis->least, in.high = axis->most;
+  brim_scale scale = brim_scale_make(in.any ? in.low : none, in.any ? in.high : none, axis->log, round_ends, wanted, from, to);
+  if (axis->least < axis->most)
+    brim_scale_bound(&scale, axis->least, axis->most);
+  return scale;
+}
+
 /* Lines of all series, the smooth ones over what they smooth. False: no memory. */
 static bool put_lines(brim_page *page, const brim_chart *chart, const brim_scale *x, const brim_scale *y) {
   size_t longest = 1;
@@ -97,6 +109,8 @@ static bool put_lines(brim_page *page, const brim_chart *chart, const brim_scale
     const bool smooth = chart->smooth && series->count >= LEAST_SMOOTHED;
     const int color = brim_picture_color(s);
     put_line(&page->out, x, y, series->x, series->y, series->count, kept, smooth ? " faint" : "", color);
+    if (series->count <= FEW)
+      put_dots(&page->out, x, y, series, color);
     if (smooth) {
       brim_running_mean(series->y, series->count, (double)series->count / 50, mean);
       put_line(&page->out, x, y, series->x, mean, series->count, kept, "", color);
@@ -152,11 +166,8 @@ void brim_page_chart(brim_page *page, brim_caption caption, const brim_chart *ch
   range rx = {0}, ry = {0};
   const char *names[NUMBER_ROWS];
   find_ranges(chart, &rx, &ry);
-  const double none = (double)NAN;
-  const brim_scale x = brim_scale_make(rx.any ? rx.low : none, rx.any ? rx.high : none, chart->x.log, chart->diagonal, 4,
-                                       PLOT_LEFT, PLOT_RIGHT);
-  const brim_scale y = brim_scale_make(ry.any ? ry.low : none, ry.any ? ry.high : none, chart->y.log, true, 5, PLOT_BOTTOM,
-                                       PLOT_TOP);
+  const brim_scale x = bounded(&chart->x, &rx, chart->diagonal, 4, PLOT_LEFT, PLOT_RIGHT);
+  const brim_scale y = bounded(&chart->y, &ry, true, 5, PLOT_BOTTOM, PLOT_TOP);
   brim_picture_open(page, caption, PLOT_HEIGHT);
   brim_axes_draw(&page->out, &x, &y, chart->x.title, chart->y.title);
   if (chart->diagonal)

@@ -55,6 +55,16 @@ brim_scale brim_scale_make(double low, double high, bool log, bool round_ends, i
   return scale;
 }
 
+void brim_scale_bound(brim_scale *scale, double least, double most) {
+  int kept = 0;
+  scale->low = fmax(scale->low, least);
+  scale->high = fmin(scale->high, most);
+  for (int i = 0; i < scale->tick_count; i++)
+    if (scale->ticks[i] >= scale->low - 1e-9 && scale->ticks[i] <= scale->high + 1e-9)
+      scale->ticks[kept++] = scale->ticks[i];
+  scale->tick_count = kept;
+}
+
 double brim_scale_place(const brim_scale *scale, double value) {
   const double low = scale->log ? log10(scale->low) : scale->low, high = scale->log ? log10(scale->high) : scale->high;
   const double at = scale->log ? log10(value) : value;

@@ -20,6 +20,8 @@ typedef struct brim_scale {
 /* A scale for values from `low` to `high` (any order and equality is fine), with about `wanted` ticks. With round ends, low and
  * high go out to the next ticks. */
 brim_scale brim_scale_make(double low, double high, bool log, bool round_ends, int wanted, double from, double to);
+/* Ends within `least` and `most`, without the ticks that are then outside. */
+void brim_scale_bound(brim_scale *scale, double least, double most);
 double brim_scale_place(const brim_scale *scale, double value);
 /* Whether the value can be drawn at all. */
 bool brim_scale_holds(const brim_scale *scale, double value);

@@ -13,6 +13,7 @@
 #include "study/rounds.h"
 #include "train/evaluate.h"
 #include "train/fields.h"
+#include "train/fit.h"
 #include "train/schedule.h"
 #include "train/turn.h"
 
@@ -27,6 +28,7 @@ typedef struct compare_job {
   brim_runtime *runtime;
   brim_model *model;
   const brim_dataset *train, *eval;
+  brim_dataset *mapped[2]; /* the two as the model numbers their labels; NULL: they were so */
   const brim_train_options *options;
   const brim_mode *modes;
   int count;
@@ -221,9 +223,14 @@ static int compare_turn(const compare_job *job, int index, int round, brim_error
 }
 
 static int compare_check(compare_job *job, brim_error *err) {
-  BRIM_TRY(brim_dataset_fits(job->model, job->train, job->options->plan.max_length, true, "training data", err));
-  if (job->eval)
-    BRIM_TRY(brim_dataset_fits(job->model, job->eval, job->options->plan.max_length, true, "evaluation data", err));
+  const int32_t cut = job->options->plan.max_length;
+  BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->train, cut, true, "training data", &job->mapped[0], err));
+  job->train = job->mapped[0] ? job->mapped[0] : job->train;
+  if (job->eval) {
+    BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->eval, cut, true, "evaluation data", &job->mapped[1], err));
+    job->eval = job->mapped[1] ? job->mapped[1] : job->eval;
+    BRIM_TRY(brim_pairs_fit(job->eval, "evaluation data", job->train, err));
+  }
   BRIM_TRY(compare_survey(job, err));
   return compare_plan(job, err);
 }
@@ -270,6 +277,8 @@ int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *t
   for (int i = 0; i < mode_count && job.runs; i++)
     if (job.runs[i].turns.runtime)
       brim_turns_free(&job.runs[i].turns);
+  brim_dataset_free(job.mapped[0]);
+  brim_dataset_free(job.mapped[1]);
   brim_release(runtime, job.runs);
   brim_release(runtime, job.weights);
   return status;

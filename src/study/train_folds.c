@@ -13,6 +13,7 @@
 #include "task/task.h"
 #include "train/evaluate.h"
 #include "train/fields.h"
+#include "train/fit.h"
 #include "train/folder.h"
 #include "train/folds_mark.h"
 
@@ -24,8 +25,9 @@ typedef struct fold_job {
   const brim_tokenizer *tokenizer;
   const brim_dataset *dataset;
   const brim_folds *folds;
-  const brim_named_dataset *evals;
+  brim_named_dataset evals[MOST_EVALS];
   int eval_count;
+  brim_dataset *mapped[MOST_EVALS + 1]; /* these as the model numbers their labels, the dataset last; NULL: they were so */
   const brim_train_options *options;
   brim_folds_result *result;
   brim_run_folder folder;
@@ -294,7 +296,25 @@ static int make_result(fold_job *job, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Every set as the model numbers its labels; those without labels are only predicted. */
+static int fit_sets(fold_job *job, brim_error *err) {
+  const int32_t cut = job->options->plan.max_length;
+  brim_dataset **own = &job->mapped[MOST_EVALS];
+  BRIM_TRY(brim_model_take_tokenizer(job->model, job->tokenizer, err));
+  BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->dataset, cut, true, "training data", own, err));
+  job->dataset = *own ? *own : job->dataset;
+  for (int i = 0; i < job->eval_count; i++) {
+    brim_named_dataset *set = &job->evals[i];
+    const bool labels = brim_dataset_has_labels(set->dataset);
+    BRIM_TRY(brim_dataset_fit(job->runtime, job->model, set->dataset, cut, labels, set->name, &job->mapped[i], err));
+    set->dataset = job->mapped[i] ? job->mapped[i] : set->dataset;
+    BRIM_TRY(brim_pairs_fit(set->dataset, set->name, job->dataset, err));
+  }
+  return BRIM_OK;
+}
+
 static int begin_folds(fold_job *job, brim_error *err) {
+  BRIM_TRY(fit_sets(job, err));
   BRIM_TRY(make_result(job, err));
   BRIM_TRY(open_folder(job, err));
   return note_begin(job, err);
@@ -331,13 +351,13 @@ static int check_names(const fold_job *job, brim_error *err) {
   return BRIM_OK;
 }
 
-static int check_job(const fold_job *job, brim_error *err) {
+static int check_job(const fold_job *job, int eval_count, brim_error *err) {
   if (job->folds->rows != brim_dataset_rows(job->dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds over %llu rows do not fit a data set of %llu rows",
                           (unsigned long long)job->folds->rows, (unsigned long long)brim_dataset_rows(job->dataset));
-  if (job->eval_count > MOST_EVALS)
-    return brim_error_set(err, BRIM_E_USAGE, "%d sets to predict: at most %d", job->eval_count, MOST_EVALS);
-  return check_names(job, err);
+  if (eval_count > MOST_EVALS)
+    return brim_error_set(err, BRIM_E_USAGE, "%d sets to predict: at most %d", eval_count, MOST_EVALS);
+  return BRIM_OK;
 }
 
 int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *dataset,
@@ -348,14 +368,15 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
                   .tokenizer = tokenizer,
                   .dataset = dataset,
                   .folds = folds,
-                  .evals = evals,
-                  .eval_count = eval_count,
                   .options = options,
                   .result = result,
                   .folder = {.log = {.file = -1}},
                   .outputs = (size_t)brim_model_outputs(model)};
   *result = (brim_folds_result){.runtime = runtime};
-  BRIM_TRY(check_job(&job, err));
+  BRIM_TRY(check_job(&job, eval_count, err));
+  for (; job.eval_count < eval_count; job.eval_count++)
+    job.evals[job.eval_count] = evals[job.eval_count];
+  BRIM_TRY(check_names(&job, err));
   if (of_tokens(&job))
     BRIM_TRY(brim_token_firsts(runtime, dataset, &job.firsts, err));
   job.weights = brim_alloc(runtime, model_bytes(model));
@@ -372,6 +393,8 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
     restored = brim_model_write(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, status ? &ignored : err);
   status = status ? status : restored;
   brim_run_folder_close(&job.folder);
+  for (int i = 0; i <= MOST_EVALS; i++)
+    brim_dataset_free(job.mapped[i]);
   brim_release(runtime, job.weights);
   brim_release(runtime, job.firsts);
   return status;

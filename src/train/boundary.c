@@ -105,7 +105,8 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   metrics->seconds = brim_seconds_now() - start;
   t->evaluated = true;
   const float *logits = t->outcomes ? NULL : t->logits;
-  const brim_evaluation evaluation = {set->name, t->state.step, how == OF_AVERAGE, set->dataset, logits, t->outcomes, metrics};
+  const brim_evaluation evaluation = {set->name, t->state.step, how == OF_AVERAGE, set->dataset, logits, t->outcomes, metrics,
+                                      brim_model_labels(t->model)};
   BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
   if (speaks && t->options.evaluated)
@@ -166,7 +167,8 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
 
 static int boundary_end_epoch(brim_trainer *t, bool whole, brim_error *err) {
   BRIM_TRY(brim_trainer_emit_epoch(t, err));
-  t->state.last_loss = t->state.since_epoch.loss / t->state.since_epoch.weight;
+  const brim_tally *since = &t->state.since_epoch;
+  t->state.last_loss = since->weight > 0.0 ? since->loss / since->weight : (double)NAN;
   t->state.since_epoch = (brim_tally){0};
   if (!whole)
     return BRIM_OK;

@@ -73,7 +73,7 @@ static int take_weight(const brim_labels *labels, const char *text, size_t lengt
   size_t name = (size_t)(equals - text), rest = length - name - 1;
   if (!brim_number_real(equals + 1, rest, &value) || !isfinite(value) || value < 0.0)
     return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\": a weight is a number of at least 0", (int)length, text);
-  int32_t class = brim_labels_find(labels, text, name);
+  int32_t class = brim_labels_find(labels, text, name, BRIM_FORM_TEXT);
   if (class < 0)
     return brim_error_set(err, BRIM_E_USAGE, "class_weights: there is no class \"%.*s\" among the %d of the data", (int)name,
                           text, (int)labels->count);

@@ -44,23 +44,6 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 
 /* ---- what fits -------------------------------------------------------------------------------------------- */
 
-int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
-                      brim_error *err) {
-  uint64_t rows = brim_dataset_rows(dataset);
-  if (rows == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
-  for (uint64_t row = 0; row < rows; row++) {
-    brim_sample sample;
-    brim_dataset_sample(dataset, row, &sample);
-    const brim_row_name at = {name, brim_dataset_origin(dataset, row)};
-    BRIM_TRY(brim_row_fits(model, &sample, cut, labels, at, err));
-  }
-  const uint64_t *labelled = labels ? brim_dataset_token_labels(dataset) : NULL;
-  if (labelled && labelled[rows] == 0)
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: no token has a label: rows need a larger max_length, or other labels", name);
-  return BRIM_OK;
-}
-
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name, brim_error *err) {
   if (!brim_task_has_tokens(brim_model_task(model)) || cut <= 0 || brim_dataset_longest(dataset) <= cut)
     return BRIM_OK;
@@ -316,9 +299,11 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
   return status;
 }
 
-static int check_data(const brim_model *model, const brim_dataset *dataset, const brim_eval_options *options, brim_error *err) {
+static int check_data(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset,
+                      const brim_eval_options *options, brim_error *err) {
   const int32_t cut = options ? options->max_length : 0;
-  BRIM_TRY(brim_dataset_fits(model, dataset, cut, false, "data", err));
+  brim_dataset *mapped; /* no labels are looked at */
+  BRIM_TRY(brim_dataset_fit(runtime, model, dataset, cut, false, "data", &mapped, err));
   return brim_refuse_cut(model, dataset, cut, "data", err);
 }
 
@@ -327,7 +312,7 @@ int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *d
   brim_metrics ignored;
   const int32_t outputs = brim_model_outputs(model), *lengths = brim_dataset_lengths(dataset);
   const bool tokens = brim_task_has_tokens(brim_model_task(model));
-  BRIM_TRY(check_data(model, dataset, options, err));
+  BRIM_TRY(check_data(runtime, model, dataset, options, err));
   BRIM_TRY(evaluate_run(runtime, model, dataset, options, &(wanted){.logits = logits}, &ignored, err));
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
     for (int32_t i = 0; i < (tokens ? lengths[row] : 1); i++, logits += outputs)
@@ -355,7 +340,7 @@ int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_datase
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model is not on a GPU: its logits are in the host's memory");
   if (options && options->group.world_size > 1)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of several processes are put together on the host");
-  BRIM_TRY(check_data(model, dataset, options, err));
+  BRIM_TRY(check_data(runtime, model, dataset, options, err));
   BRIM_TRY(brim_gpu_memory_new(runtime, card, NULL, (size_t)logit_count(model, dataset) * sizeof(float), out, err));
   const int status = evaluate_run(runtime, model, dataset, options, &(wanted){.there = brim_gpu_memory_at(*out)}, &ignored, err);
   if (status) {
@@ -406,18 +391,27 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
   return status;
 }
 
+static int evaluate_fitted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                           const brim_eval_options *options, brim_metrics *out, brim_error *err) {
+  brim_metrics counts = {0};
+  const bool classes = brim_task_has_outcomes(brim_model_task(model));
+  BRIM_TRY(brim_refuse_cut(model, dataset, options ? options->max_length : 0, "data", err));
+  BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
+  out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
+  return BRIM_OK;
+}
+
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                   brim_metrics *out, brim_error *err) {
-  brim_metrics counts = {0};
+  brim_dataset *mapped;
   const bool classes = brim_task_has_outcomes(brim_model_task(model));
   if (!classes && options && options->outcomes)
     return brim_error_set(err, BRIM_E_USAGE, "outcomes need a classification with one class per row, or per token");
   if (classes && options && options->logits)
     return brim_error_set(err, BRIM_E_USAGE,
                           "a classification with one class per row or token has outcomes: take its logits from brim_predict");
-  BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
-  BRIM_TRY(brim_refuse_cut(model, dataset, options ? options->max_length : 0, "data", err));
-  BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
-  out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
-  return BRIM_OK;
+  BRIM_TRY(brim_dataset_fit(runtime, model, dataset, options ? options->max_length : 0, true, "data", &mapped, err));
+  const int status = evaluate_fitted(runtime, model, mapped ? mapped : dataset, options, out, err);
+  brim_dataset_free(mapped);
+  return status;
 }

@@ -6,10 +6,6 @@
 /* Widens `limits` to the largest part of any rank in a plan over rows of these lengths: the same on every rank. */
 void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t world_size, const int32_t *lengths);
 
-/* Every row of the data set fits the model: length (rows are cut to `cut`; 0: not), ids and, with `labels`, labels. */
-int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
-                      brim_error *err) BRIM_CHECK;
-
 /* Every token has a result: BRIM_E_USAGE where labels are of tokens and some row would be cut to `cut`. */
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name,
                     brim_error *err) BRIM_CHECK;

@@ -66,7 +66,8 @@ int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_datas
   brim_eval_options_init(&options);
   if (given)
     options = *given;
-  BRIM_TRY(brim_dataset_fits(model, dataset, options.max_length, false, "data", err)); /* before the first row is predicted */
+  brim_dataset *mapped;
+  BRIM_TRY(brim_dataset_fit(runtime, model, dataset, options.max_length, false, "data", &mapped, err)); /* before the first row */
   BRIM_TRY(brim_refuse_cut(model, dataset, options.max_length, "data", err));
   windows w = {.dataset = dataset, .given = &options, .total = brim_dataset_rows(dataset)};
   brim_eval_options own = options;

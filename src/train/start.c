@@ -17,6 +17,7 @@
 #include "train/average.h"
 #include "train/class_weights.h"
 #include "train/evaluate.h"
+#include "train/fit.h"
 #include "train/folds_mark.h"
 #include "train/hashes.h"
 #include "train/trainer.h"
@@ -130,12 +131,17 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   t->evals = brim_alloc_array_zero(t->runtime, (size_t)count, sizeof *t->evals);
   if (!t->evals)
     return BRIM_NOMEM(err);
+  t->eval_room = count;
   brim_model_limits limits = {0};
   uint64_t most = 0;
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
     *set = (brim_eval_set){.name = evals[t->eval_count].name, .dataset = evals[t->eval_count].dataset};
-    BRIM_TRY(brim_dataset_fits(t->model, set->dataset, t->options.plan.max_length, true, set->name, err));
+    BRIM_TRY(
+        brim_dataset_fit(t->runtime, t->model, set->dataset, t->options.plan.max_length, true, set->name, &set->mapped, err));
+    set->dataset = set->mapped ? set->mapped : set->dataset;
+    if (t->supply.dataset)
+      BRIM_TRY(brim_pairs_fit(set->dataset, set->name, t->supply.dataset, err));
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.world_size, brim_dataset_lengths(set->dataset));
@@ -382,6 +388,7 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
   BRIM_TRY(start_metric(t, evals, eval_count, err));
+  BRIM_TRY(brim_model_take_tokenizer(t->model, t->tokenizer, err));
   BRIM_TRY(brim_supply_check(&t->supply, err));
   BRIM_TRY(outlook(t, err));
   BRIM_TRY(start_class_weights(t, err));
@@ -442,8 +449,10 @@ int brim_trainer_open_epoch(brim_trainer *t, brim_error *err) {
 
 void brim_trainer_close(brim_trainer *t) {
   brim_host_loss_free(&t->host_loss);
-  for (int i = 0; i < t->eval_count; i++)
+  for (int i = 0; t->evals && i < t->eval_room; i++) {
     brim_plan_free(t->evals[i].plan);
+    brim_dataset_free(t->evals[i].mapped);
+  }
   brim_release(t->runtime, t->evals);
   if (t->supply.feed && t->class_weights)
     (void)!brim_feed_weigh(t->supply.feed, NULL, NULL);

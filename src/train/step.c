@@ -26,6 +26,7 @@ typedef struct step_sums {
   uint64_t tokens, slots;
   uint32_t rows;         /* of the step, over all ranks */
   double divisor;        /* of the loss: these rows, or the sum of their weights */
+  double weight;         /* the same, but 0 where no row has a label */
   uint64_t named[NAMED]; /* the first rows of this rank, or of its first piece whose loss is not finite */
   uint64_t listed;
   bool bad;                            /* there is such a piece */
@@ -94,11 +95,15 @@ static int step_part(brim_trainer *t, const brim_batch *part, bool last, step_su
 
 /* This rank's next part. The supply counts those of all ranks. */
 static int step_next(brim_trainer *t, const brim_batch **part, bool *last, step_sums *sums, brim_error *err) {
+  const bool first = !t->supply.open;
   brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
-  const int status = brim_supply_next(&t->supply, part, last, err);
+  int status = brim_supply_next(&t->supply, part, last, err);
   brim_profile_end(t->options.profile, 0);
+  if (first)
+    status = brim_supply_sum(&t->supply, t->reduce, status, err);
   sums->rows = t->supply.rows;
   sums->divisor = t->supply.divisor;
+  sums->weight = t->supply.weight;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
   return status;
 }
@@ -273,8 +278,8 @@ static int step_apply(brim_trainer *t, step_sums *sums, double lr, brim_error *e
 }
 
 static void tally_add(brim_tally *tally, const step_sums *sums) {
-  tally->loss += sums->loss * sums->divisor;
-  tally->weight += sums->divisor;
+  tally->loss += sums->loss * sums->weight;
+  tally->weight += sums->weight;
   tally->rows += sums->rows;
   tally->tokens += sums->tokens;
   tally->slots += sums->slots;

@@ -34,16 +34,26 @@ static int check_feed(const brim_supply *s, brim_error *err) {
   if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_outputs(s->model))
     return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
                           (int)how->labels->count, (int)brim_model_outputs(s->model));
+  const brim_labels *own = brim_model_labels(s->model);
+  for (int32_t i = 0; own->names && i < own->count; i++)
+    if (strcmp(own->names[i], how->labels->names[i]) != 0)
+      return brim_error_set(
+          err, BRIM_E_MISMATCH,
+          "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels", (int)i,
+          how->labels->names[i], own->names[i]);
   brim_feed_limits(s->feed, &slots, &rows, &width);
   if (width == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the feed's rows may have any length: give it a max_length");
   return brim_length_fits(s->model, "the feed's rows may have", width, BRIM_E_USAGE, err);
 }
 
-int brim_supply_check(const brim_supply *s, brim_error *err) {
+int brim_supply_check(brim_supply *s, brim_error *err) {
   if (s->feed)
     return check_feed(s, err);
-  return brim_dataset_fits(s->model, s->dataset, s->options->plan.max_length, true, "training data", err);
+  BRIM_TRY(
+      brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, true, "training data", &s->mapped, err));
+  s->dataset = s->mapped ? s->mapped : s->dataset;
+  return BRIM_OK;
 }
 
 int brim_supply_outlook(brim_supply *s, brim_outlook *out, brim_error *err) {
@@ -107,6 +117,7 @@ double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_s
 
 void brim_supply_close(brim_supply *s) {
   brim_class_counter_free(&s->counter);
+  brim_dataset_free(s->mapped);
   brim_plan_free(s->first);
   brim_plan_free(s->plan);
   brim_release(s->runtime, s->places);
@@ -119,7 +130,7 @@ void brim_supply_close(brim_supply *s) {
 static void begin_step(brim_supply *s, uint32_t rows) {
   s->open = true;
   s->rows = rows;
-  s->divisor = rows;
+  s->divisor = s->weight = rows;
   s->tokens = s->slots = 0;
 }
 
@@ -145,8 +156,10 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->counter.weights || brim_task_has_tokens(brim_model_task(s->model)))
+    if (s->counter.weights || brim_task_has_tokens(brim_model_task(s->model))) {
       s->divisor = step_weight(s, mine.step);
+      s->weight = brim_class_counter_sum(&s->counter);
+    }
   }
   for (int32_t rank = 0; rank < group->world_size; rank++) {
     brim_plan_part(s->plan, rank, s->part, &part);
@@ -182,8 +195,9 @@ static int next_of_feed(brim_supply *s, const brim_batch **out, bool *last, brim
   if (!s->open) {
     bool same = before.epoch == after.epoch;
     begin_step(s, (*out)->step_rows);
-    if ((*out)->divisor > 0.0)
-      s->divisor = (*out)->divisor;
+    s->weighed = (*out)->divisor > 0.0;
+    if (s->weighed)
+      s->divisor = (*out)->divisor, s->weight = brim_feed_weight(s->feed);
     s->tokens = after.tokens - (same ? before.tokens : 0);
     s->slots = after.slots - (same ? before.slots : 0);
   }
@@ -207,6 +221,8 @@ int brim_supply_sum(brim_supply *s, brim_reduce *reduce, int status, brim_error 
   BRIM_TRY(brim_reduce_sum(reduce, status, sums, sizeof sums / sizeof *sums, err));
   if (sums[0] > 0.0)
     s->divisor = sums[0];
+  if (s->weighed)
+    s->weight = sums[0];
   s->tokens = (uint64_t)sums[1], s->slots = (uint64_t)sums[2];
   return BRIM_OK;
 }

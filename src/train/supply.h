@@ -10,6 +10,7 @@ typedef struct brim_supply {
   const brim_model *model;
   const brim_train_options *options;
   const brim_dataset *dataset; /* one of the two; borrowed */
+  brim_dataset *mapped;        /* the dataset as the model numbers its labels, which is then `dataset`; NULL: it was so */
   brim_feed *feed;
   brim_class_counter counter; /* of what the loss divides by, where that is not the rows */
 
@@ -25,11 +26,13 @@ typedef struct brim_supply {
   uint64_t step;
   uint32_t rows;
   double divisor; /* of the loss: the rows, or the sum of their weights */
+  bool weighed;   /* the latter */
+  double weight;  /* of the step in a mean of losses: the divisor, or 0 where no row has a label */
   uint64_t tokens, slots;
 } brim_supply;
 
 /* Rows that the model cannot take are refused: all of a dataset here, those of a feed when they come. */
-int brim_supply_check(const brim_supply *supply, brim_error *err) BRIM_CHECK;
+int brim_supply_check(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Steps of the run, and what the largest part takes: of a dataset exactly, of a feed at most. */
 int brim_supply_outlook(brim_supply *supply, brim_outlook *out, brim_error *err) BRIM_CHECK;
 /* What a checkpoint must find again. A feed has its own, finer words for it: rows is 0, and its state is compared. */

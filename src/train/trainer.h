@@ -12,7 +12,8 @@
 typedef struct brim_eval_set {
   const char *name;
   const brim_dataset *dataset;
-  brim_plan *plan; /* made once: the same parts at every evaluation */
+  brim_dataset *mapped; /* as the model numbers its labels, which is then `dataset`; NULL: it was so */
+  brim_plan *plan;      /* made once: the same parts at every evaluation */
 } brim_eval_set;
 
 /* What a run that is resumed has otherwise than before. */
@@ -35,9 +36,9 @@ typedef struct brim_trainer {
   double *class_weights;     /* [outputs] or NULL */
   const brim_metric *metric; /* what decides the best, of evals[metric_set]; NULL: one of options.own_metrics */
   int metric_set;
-  bool small; /* of it less is better */
-  brim_eval_set *evals;
-  int eval_count;
+  bool small;           /* of it less is better */
+  brim_eval_set *evals; /* [eval_room] */
+  int eval_count, eval_room;
   brim_run_folder folder;
   brim_train_identity identity;
 

@@ -253,8 +253,8 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
   return judge_rows(&j, err);
 }
 
-int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
-                       brim_metrics *metrics, brim_judged *out, brim_error *err) {
+static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
+                        brim_metrics *metrics, brim_judged *out, brim_error *err) {
   const bool one = brim_task_has_outcomes(brim_model_task(model));
   const uint64_t *firsts = brim_dataset_token_labels(dataset);
   const size_t rows = (size_t)(firsts ? firsts[brim_dataset_rows(dataset)] : brim_dataset_rows(dataset)) + 1,
@@ -266,7 +266,6 @@ int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_data
     options = *given;
   options.confusion = NULL;
   void *room = NULL;
-  *out = (brim_judged){.runtime = runtime};
   metrics = metrics ? metrics : &unwanted;
   if (one && !options.outcomes)
     room = options.outcomes = brim_alloc_array(runtime, rows, sizeof *options.outcomes);
@@ -285,6 +284,16 @@ int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_data
   if (!status)
     status = brim_judge(runtime, &verdict, out, err);
   brim_release(runtime, room);
+  return status;
+}
+
+int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
+                       brim_metrics *metrics, brim_judged *out, brim_error *err) {
+  brim_dataset *mapped;
+  *out = (brim_judged){.runtime = runtime};
+  BRIM_TRY(brim_dataset_fit(runtime, model, dataset, given ? given->max_length : 0, true, "data", &mapped, err));
+  const int status = judge_fitted(runtime, model, mapped ? mapped : dataset, given, metrics, out, err);
+  brim_dataset_free(mapped);
   return status;
 }
 

@@ -23,13 +23,22 @@ static void put_score(brim_json_writer *json, const char *name, double score) {
   brim_json_put_printf(json, name, "%.9g", score); /* nine digits hold any float */
 }
 
+/* A decimal, also where it is whole: who trains on it again sees values, not classes. */
+static void put_value(brim_json_writer *json, const char *name, double value) {
+  char text[48];
+  const int length = snprintf(text, sizeof text - 3, "%.9g", value);
+  if (!strpbrk(text, ".en"))
+    memcpy(text + length, ".0", 3);
+  brim_json_put_printf(json, name, "%s", text);
+}
+
 /* One value, or a list of several. */
 static void put_values(brim_json_writer *json, const float *logits, int32_t count, double *scores) {
   if (count > 1)
     brim_json_open_array(json, "label");
   for (int32_t i = 0; i < count; i++) {
     scores[i] = (double)logits[i];
-    put_score(json, count > 1 ? NULL : "label", scores[i]);
+    put_value(json, count > 1 ? NULL : "label", scores[i]);
   }
   if (count > 1)
     brim_json_close_array(json);

@@ -53,7 +53,7 @@ static double sum_of(const brim_event_log *log, const char *field) {
 }
 
 static void put_figures(brim_page *page, const brim_event_log *log) {
-  char text[MOST_FIGURES][48];
+  char text[MOST_FIGURES][48], best_name[160];
   const char *names[MOST_FIGURES], *values[MOST_FIGURES];
   const double tokens = sum_of(log, "tokens"), slots = sum_of(log, "slots"), seconds = last_of(log, "step", "seconds");
   const double loss = last_of(log, "epoch", "loss"), best = last_of(log, "end", "best_metric");
@@ -71,7 +71,9 @@ static void put_figures(brim_page *page, const brim_event_log *log) {
   names[count] = isfinite(loss) ? "loss of the last epoch" : "loss of the last step";
   snprintf(text[count++], sizeof text[0], "%.4f", isfinite(loss) ? loss : last_of(log, "step", "loss"));
   if (isfinite(best)) {
-    names[count] = "best evaluation";
+    const char *metric = brim_event_log_text(log, "start", 0, "options.best_metric");
+    snprintf(best_name, sizeof best_name, "best %s, step %.0f", metric ? metric : "evaluation", last_of(log, "end", "best_step"));
+    names[count] = best_name;
     snprintf(text[count++], sizeof text[0], "%.4f", best);
   }
   for (int i = 0; i < count; i++)
@@ -79,80 +81,7 @@ static void put_figures(brim_page *page, const brim_event_log *log) {
   brim_page_figures(page, names, values, count);
 }
 
-/* ---- curves of training ----------------------------------------------------------------------------------- */
-
-/* Numbers of steps that are not in the log as they are. */
-typedef struct derived {
-  double *rate, *padding; /* [steps] real tokens a second since the step before; share of slots without a token */
-} derived;
-
-static bool derive(brim_runtime *runtime, const brim_event_log *log, derived *out) {
-  const size_t count = brim_event_log_count(log, "step");
-  const double *tokens = brim_event_log_numbers(log, "step", "tokens"), *slots = brim_event_log_numbers(log, "step", "slots"),
-               *seconds = brim_event_log_numbers(log, "step", "seconds");
-  out->rate = brim_alloc_array(runtime, count, sizeof *out->rate);
-  out->padding = brim_alloc_array(runtime, count, sizeof *out->padding);
-  for (size_t i = 0; out->rate && out->padding && i < count; i++) {
-    const double passed = seconds ? seconds[i] - (i ? seconds[i - 1] : 0) : 0;
-    out->rate[i] = tokens && passed > 0 ? tokens[i] / passed : (double)NAN;
-    out->padding[i] = tokens && slots && slots[i] > 0 ? 100 * (1 - tokens[i] / slots[i]) : (double)NAN;
-  }
-  return out->rate && out->padding;
-}
-
-typedef enum curve_source { FROM_LOG, FROM_RATE, FROM_PADDING } curve_source;
-
-static const struct curve {
-  const char *title, *description, *x, *field, *y_title;
-  curve_source source;
-  bool smooth, zero;
-} curves[] = {
-    {"Loss", "Mean loss of the rows of each step, and its running mean.", "step", "loss", "loss", FROM_LOG, true, false},
-    {"Loss over time", "The same over the seconds since the run began.", "seconds", "loss", "loss", FROM_LOG, true, false},
-    {"Learning rate", "Learning rate of each step.", "step", "lr", "learning rate", FROM_LOG, false, true},
-    {"Norm of the gradient", "Before clipping, and its running mean.", "step", "grad_norm", "norm", FROM_LOG, true, true},
-    {"Throughput", "Real tokens a second, evaluations and checkpoints included.", "step", "", "tokens/s", FROM_RATE, true, true},
-    {"Padding", "Share of what was computed that carried no text.", "step", "", "percent of slots", FROM_PADDING, true, true},
-    {"Memory", "Largest resident memory of the process so far.", "step", "memory_peak", "bytes", FROM_LOG, false, true},
-};
-
-static void put_curve(brim_page *page, const brim_runs *runs, const derived *computed, const struct curve *curve) {
-  brim_series series[BRIM_MOST_RUNS];
-  int used = 0;
-  for (int i = 0; i < runs->count; i++) {
-    const double *x = brim_event_log_numbers(runs->logs[i], "step", curve->x);
-    const double *y = curve->source == FROM_RATE      ? computed[i].rate
-                      : curve->source == FROM_PADDING ? computed[i].padding
-                                                      : brim_event_log_numbers(runs->logs[i], "step", curve->field);
-    if (x && y)
-      series[used++] = (brim_series){runs->names[i], x, y, brim_event_log_count(runs->logs[i], "step")};
-  }
-  if (!used)
-    return;
-  const brim_chart chart = {.x = {curve->x, false, false},
-                            .y = {curve->y_title, curve->zero, false},
-                            .series = series,
-                            .series_count = used,
-                            .smooth = curve->smooth};
-  brim_page_chart(page, (brim_caption){curve->title, curve->description}, &chart);
-}
-
-static int put_curves(brim_page *page, const brim_runs *runs, brim_error *err) {
-  derived computed[BRIM_MOST_RUNS] = {0};
-  bool room = true;
-  for (int i = 0; i < runs->count && room; i++)
-    room = derive(page->runtime, runs->logs[i], &computed[i]);
-  brim_page_section(page, "Training");
-  for (size_t i = 0; room && i < sizeof curves / sizeof *curves; i++)
-    put_curve(page, runs, computed, &curves[i]);
-  for (int i = 0; i < runs->count; i++) {
-    brim_release(page->runtime, computed[i].rate);
-    brim_release(page->runtime, computed[i].padding);
-  }
-  return room ? BRIM_OK : BRIM_NOMEM(err);
-}
-
-/* ---- evaluations ------------------------------------------------------------------------------------------ */
+/* ---- sets that were evaluated ------------------------------------------------------------------------------ */
 
 enum { MOST_SETS = 32, MOST_METRICS = 16 };
 
@@ -207,11 +136,142 @@ static brim_series eval_series(eval_set *set, const char *field) {
   return (brim_series){set->name, set->x, set->y, count};
 }
 
+/* All sets of all runs, with room for the evaluations of each. */
+typedef struct eval_sets {
+  eval_set *items;
+  int count;
+} eval_sets;
+
+static void close_sets(brim_runtime *runtime, eval_sets *sets) {
+  for (int i = 0; i < sets->count; i++) {
+    brim_release(runtime, sets->items[i].x);
+    brim_release(runtime, sets->items[i].y);
+  }
+  brim_release(runtime, sets->items);
+}
+
+static int open_sets(brim_runtime *runtime, const brim_runs *runs, eval_sets *sets, brim_error *err) {
+  sets->items = brim_alloc_array_zero(runtime, MOST_SETS, sizeof *sets->items);
+  if (!sets->items)
+    return BRIM_NOMEM(err);
+  sets->count = find_sets(runs, sets->items);
+  for (int i = 0; i < sets->count; i++) {
+    eval_set *set = &sets->items[i];
+    const size_t all = brim_event_log_count(set->log, "eval");
+    set->x = brim_alloc_array(runtime, all, sizeof *set->x);
+    set->y = brim_alloc_array(runtime, all, sizeof *set->y);
+    if (!set->x || !set->y)
+      return BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
+}
+
+/* ---- curves of training ----------------------------------------------------------------------------------- */
+
+/* Numbers of steps that are not in the log as they are. */
+typedef struct derived {
+  double *rate, *padding; /* [steps] real tokens a second since the step before; share of slots without a token */
+} derived;
+
+static bool derive(brim_runtime *runtime, const brim_event_log *log, derived *out) {
+  const size_t count = brim_event_log_count(log, "step");
+  const double *tokens = brim_event_log_numbers(log, "step", "tokens"), *slots = brim_event_log_numbers(log, "step", "slots"),
+               *seconds = brim_event_log_numbers(log, "step", "seconds");
+  out->rate = brim_alloc_array(runtime, count, sizeof *out->rate);
+  out->padding = brim_alloc_array(runtime, count, sizeof *out->padding);
+  for (size_t i = 0; out->rate && out->padding && i < count; i++) {
+    const double passed = seconds ? seconds[i] - (i ? seconds[i - 1] : 0) : 0;
+    out->rate[i] = tokens && passed > 0 ? tokens[i] / passed : (double)NAN;
+    out->padding[i] = tokens && slots && slots[i] > 0 ? 100 * (1 - tokens[i] / slots[i]) : (double)NAN;
+  }
+  return out->rate && out->padding;
+}
+
+typedef enum curve_source { FROM_LOG, FROM_RATE, FROM_PADDING } curve_source;
+
+static const struct curve {
+  const char *title, *description, *x, *field, *y_title;
+  curve_source source;
+  bool smooth, zero;
+} curves[] = {
+    {"Loss", "Mean loss of the rows of each step, its running mean, and the loss of each evaluation.", "step", "loss", "loss",
+     FROM_LOG, true, false},
+    {"Loss over time", "That of training over the seconds since the run began.", "seconds", "loss", "loss", FROM_LOG, true,
+     false},
+    {"Learning rate", "Learning rate of each step.", "step", "lr", "learning rate", FROM_LOG, false, true},
+    {"Norm of the gradient", "Before clipping, and its running mean.", "step", "grad_norm", "norm", FROM_LOG, true, true},
+    {"Throughput", "Real tokens a second, evaluations and checkpoints included.", "step", "", "tokens/s", FROM_RATE, true, true},
+    {"Padding", "Share of what was computed that carried no text.", "step", "", "percent of slots", FROM_PADDING, true, true},
+    {"Memory", "Largest resident memory of the process so far.", "step", "memory_peak", "bytes", FROM_LOG, false, true},
+};
+
+static void put_curve(brim_page *page, const brim_runs *runs, const eval_sets *sets, const derived *computed,
+                      const struct curve *curve) {
+  brim_series series[BRIM_MOST_RUNS + MOST_SETS];
+  const bool beside = strcmp(curve->field, "loss") == 0 && strcmp(curve->x, "step") == 0; /* what evaluations have too */
+  int used = 0;
+  for (int i = 0; i < runs->count; i++) {
+    const double *x = brim_event_log_numbers(runs->logs[i], "step", curve->x);
+    const double *y = curve->source == FROM_RATE      ? computed[i].rate
+                      : curve->source == FROM_PADDING ? computed[i].padding
+                                                      : brim_event_log_numbers(runs->logs[i], "step", curve->field);
+    if (x && y)
+      series[used++] = (brim_series){runs->count > 1 ? runs->names[i] : "training", x, y,
+                                     brim_event_log_count(runs->logs[i], "step")};
+  }
+  if (!used)
+    return;
+  for (int i = 0; beside && i < sets->count; i++)
+    series[used++] = eval_series(&sets->items[i], curve->field);
+  const brim_chart chart = {.x = {.title = curve->x},
+                            .y = {.title = curve->y_title, .zero = curve->zero},
+                            .series = series,
+                            .series_count = used,
+                            .smooth = curve->smooth};
+  brim_page_chart(page, (brim_caption){curve->title, curve->description}, &chart);
+}
+
+static int put_curves(brim_page *page, const brim_runs *runs, const eval_sets *sets, brim_error *err) {
+  derived computed[BRIM_MOST_RUNS] = {0};
+  bool room = true;
+  for (int i = 0; i < runs->count && room; i++)
+    room = derive(page->runtime, runs->logs[i], &computed[i]);
+  brim_page_section(page, "Training");
+  for (size_t i = 0; room && i < sizeof curves / sizeof *curves; i++)
+    put_curve(page, runs, sets, computed, &curves[i]);
+  for (int i = 0; i < runs->count; i++) {
+    brim_release(page->runtime, computed[i].rate);
+    brim_release(page->runtime, computed[i].padding);
+  }
+  return room ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+/* ---- evaluations ------------------------------------------------------------------------------------------ */
+
+/* What a metric can be at most: a share, a correlation, or anything. */
+static brim_axis metric_axis(const char *field) {
+  static const char *const shares[] = {"accuracy", "f1", "precision", "recall", "entity_"};
+  static const char *const correlations[] = {"matthews", "pearson", "spearman"};
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+    if (strncmp(field, shares[i], strlen(shares[i])) == 0)
+      return (brim_axis){.title = field, .least = 0, .most = 1};
+  for (size_t i = 0; i < sizeof correlations / sizeof *correlations; i++)
+    if (strcmp(field, correlations[i]) == 0)
+      return (brim_axis){.title = field, .least = -1, .most = 1};
+  return (brim_axis){.title = field};
+}
+
 static void put_metric(brim_page *page, eval_set *sets, int count, const char *field) {
   brim_series series[MOST_SETS];
-  for (int i = 0; i < count; i++)
+  size_t most = 0;
+  for (int i = 0; i < count; i++) {
     series[i] = eval_series(&sets[i], field);
-  const brim_chart chart = {.x = {"step", true, false}, .y = {field, false, false}, .series = series, .series_count = count};
+    most = series[i].count > most ? series[i].count : most;
+  }
+  if (most < 2) /* one evaluation is a number, which the table has */
+    return;
+  const brim_chart chart = {
+      .x = {.title = "step", .zero = true}, .y = metric_axis(field), .series = series, .series_count = count};
   char title[160];
   snprintf(title, sizeof title, "Evaluation: %s", field);
   brim_page_chart(page, (brim_caption){title, "After each evaluation."}, &chart);
@@ -239,40 +299,18 @@ static void put_evaluation_table(brim_page *page, eval_set *sets, int count, con
   brim_page_table(page, "the last evaluation of each set", columns, width, cells, count);
 }
 
-static int put_sets(brim_page *page, const brim_runs *runs, eval_set *sets, brim_error *err) {
+static void put_evaluations(brim_page *page, const eval_sets *sets) {
   const char *fields[MOST_METRICS], *field;
-  const int count = find_sets(runs, sets);
   int used = 0;
-  bool room = true;
-  if (!count)
-    return BRIM_OK;
-  for (size_t i = 0; used < MOST_METRICS && (field = brim_event_log_field(sets[0].log, "eval", i)) != NULL; i++)
-    if (is_metric(sets[0].log, field))
+  if (!sets->count)
+    return;
+  for (size_t i = 0; used < MOST_METRICS && (field = brim_event_log_field(sets->items[0].log, "eval", i)) != NULL; i++)
+    if (is_metric(sets->items[0].log, field))
       fields[used++] = field;
-  for (int i = 0; i < count; i++) {
-    const size_t all = brim_event_log_count(sets[i].log, "eval");
-    sets[i].x = brim_alloc_array(page->runtime, all, sizeof *sets[i].x);
-    sets[i].y = brim_alloc_array(page->runtime, all, sizeof *sets[i].y);
-    room = room && sets[i].x && sets[i].y;
-  }
-  if (room) {
-    brim_page_section(page, "Evaluation");
-    put_evaluation_table(page, sets, count, fields, used);
-    for (int i = 0; i < used; i++)
-      put_metric(page, sets, count, fields[i]);
-  }
-  for (int i = 0; i < count; i++) {
-    brim_release(page->runtime, sets[i].x);
-    brim_release(page->runtime, sets[i].y);
-  }
-  return room ? BRIM_OK : BRIM_NOMEM(err);
-}
-
-static int put_evaluations(brim_page *page, const brim_runs *runs, brim_error *err) {
-  eval_set *sets = brim_alloc_array_zero(page->runtime, MOST_SETS, sizeof *sets);
-  const int status = sets ? put_sets(page, runs, sets, err) : BRIM_NOMEM(err);
-  brim_release(page->runtime, sets);
-  return status;
+  brim_page_section(page, "Evaluation");
+  put_evaluation_table(page, sets->items, sets->count, fields, used);
+  for (int i = 0; i < used; i++)
+    put_metric(page, sets->items, sets->count, fields[i]);
 }
 
 /* ---- options and environment ------------------------------------------------------------------------------ */
@@ -295,17 +333,54 @@ static void option_text(const brim_event_log *log, const char *field, char *text
     snprintf(text, size, "-");
 }
 
+/* Where the fields of all runs' starts are read, each once. */
+typedef struct place {
+  int run;
+  size_t field;
+} place;
+
+static bool has_field(const brim_event_log *log, const char *name) {
+  const char *field;
+  for (size_t i = 0; (field = brim_event_log_field(log, "start", i)) != NULL; i++)
+    if (strcmp(field, name) == 0)
+      return true;
+  return false;
+}
+
+/* The next field that no run before has; NULL at the end. */
+static const char *next_field(const brim_runs *runs, place *at) {
+  for (; at->run < runs->count; at->run++, at->field = 0)
+    for (const char *field; (field = brim_event_log_field(runs->logs[at->run], "start", at->field)) != NULL;) {
+      bool known = false;
+      at->field++;
+      for (int r = 0; r < at->run && !known; r++)
+        known = has_field(runs->logs[r], field);
+      if (!known)
+        return field;
+    }
+  return NULL;
+}
+
+static bool all_alike(const char *const *cells, int count) {
+  for (int i = 1; i < count; i++)
+    if (strcmp(cells[i], cells[0]) != 0)
+      return false;
+  return true;
+}
+
 static int put_settings(brim_page *page, const brim_runs *runs, const char *caption, const char *prefix, brim_error *err) {
-  brim_column columns[BRIM_MOST_RUNS + 1] = {{"name", false}};
-  const int width = runs->count + 1;
+  brim_column columns[BRIM_MOST_RUNS + 2] = {{"name", false}};
+  const bool several = runs->count > 1;
+  const int width = runs->count + 1 + several;
   const char *field, *cells[MOST_OPTIONS * 2];
   int rows = 0;
   for (int r = 0; r < runs->count; r++)
-    columns[r + 1] = (brim_column){runs->count > 1 ? runs->names[r] : "value", false};
+    columns[r + 1] = (brim_column){several ? runs->names[r] : "value", false};
+  columns[runs->count + 1] = (brim_column){"differs", false};
   char (*text)[256] = brim_alloc_array_zero(page->runtime, MOST_OPTIONS * 2, sizeof *text);
   if (!text)
     return BRIM_NOMEM(err);
-  for (size_t i = 0; (rows + 1) * width <= MOST_OPTIONS * 2 && (field = brim_event_log_field(runs->logs[0], "start", i)); i++) {
+  for (place at = {0, 0}; (rows + 1) * width <= MOST_OPTIONS * 2 && (field = next_field(runs, &at));) {
     if (!belongs(field, prefix))
       continue;
     cells[rows * width] = field + strlen(prefix);
@@ -313,6 +388,8 @@ static int put_settings(brim_page *page, const brim_runs *runs, const char *capt
       option_text(runs->logs[r], field, text[rows * width + r + 1], sizeof *text);
       cells[rows * width + r + 1] = text[rows * width + r + 1];
     }
+    if (several)
+      cells[rows * width + width - 1] = all_alike(cells + rows * width + 1, runs->count) ? "" : "differs";
     rows++;
   }
   if (rows)
@@ -332,8 +409,14 @@ int brim_page_runs(brim_page *page, const brim_runs *runs, brim_error *err) {
     if (failure)
       brim_page_advice(page, failure);
   }
-  BRIM_TRY(put_curves(page, runs, err));
-  return put_evaluations(page, runs, err);
+  eval_sets sets = {0};
+  int status = open_sets(page->runtime, runs, &sets, err);
+  if (!status)
+    status = put_curves(page, runs, &sets, err);
+  if (!status)
+    put_evaluations(page, &sets);
+  close_sets(page->runtime, &sets);
+  return status;
 }
 
 int brim_page_settings(brim_page *page, const brim_runs *runs, brim_error *err) {

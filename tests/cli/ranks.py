@@ -392,10 +392,21 @@ class Case:
 
     def killed_and_resumed(self):
         """Killed at random moments, again and again, with the launcher's clean-up and without, and resumed: the bits of a run that nobody killed."""
-        self.killed(int(os.environ.get("BRIM_KILLS", "5")))
-        self.killed(2, "--slices", "24", "--batch-size", "20")
+        self.killed(int(os.environ.get("BRIM_KILLS", "5")), ["shared memory", "messages"])
+        self.killed(2, ["messages"], *self.SLICED)
 
-    def killed(self, times, *more):
+    SLICED = ("--slices", "24", "--batch-size", "20")
+    WAYS = {"shared memory": {}, "messages": {"BRIM_SHARED": "none"}, "messages after backward": {"BRIM_SHARED": "none", "BRIM_OVERLAP": "none"}}
+
+    def killed_every_way(self):
+        """The same thirty times over all ways in which gradients come together, with slices and without, each way by itself and changed in between."""
+        for ways in ([way] for way in self.WAYS):
+            self.killed(4, ways)
+            self.killed(4, ways, *self.SLICED)
+        self.killed(6, list(self.WAYS), *self.SLICED)
+
+    def killed(self, times, ways, *more):
+        """`ways`: those of the runs that are killed, in turn, two of each."""
         words = ("--max-steps", "240", "--save-every", "7", "--log-every", "50", "--keep-checkpoints", "2", *more)
         for run in ("straight", "killed"):
             shutil.rmtree(run, ignore_errors=True)
@@ -403,7 +414,7 @@ class Case:
         ok(straight[0] == 0, f"240 steps that nobody kills {' '.join(more)}", straight[1])
         draw, gone, left = random.Random(5), True, []
         for turn in range(times):
-            job = self.mpi.start(2, self.train("killed", "--resume", *words), lonely=turn % 2 == 1, **({"BRIM_SHARED": "none"} if turn % 4 > 1 or more else {}))
+            job = self.mpi.start(2, self.train("killed", "--resume", *words), lonely=turn % 2 == 1, **self.WAYS[ways[turn // 2 % len(ways)]])
             wait_until(lambda: job.poll() is not None or len(ranks_of(job)) == 2, 60)
             if turn == 0:  # whatever the moments of the others, this one is in training
                 wait_until(lambda: job.poll() is not None or checkpoints("killed"), 60)
@@ -413,7 +424,7 @@ class Case:
                 os.kill(process[1], signal.SIGKILL)
             gone = end(job) and gone
             left.append(max((int(path.name.removeprefix("step-")) for path in checkpoints("killed")), default=0))
-        ok(gone, f"killed {times} times: all ranks were gone each time")
+        ok(gone, f"killed {times} times, {' and '.join(ways)}: all ranks were gone each time")
         ok(0 < left[0] < 240, f"the first time in training; steps of the last checkpoints: {left}")
         code, text = self.mpi.run(2, self.train("killed", "--resume", *words))
         same = code == 0 and pathlib.Path("killed/model.safetensors").read_bytes() == pathlib.Path("straight/model.safetensors").read_bytes()

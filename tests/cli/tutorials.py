@@ -28,7 +28,7 @@ def write_data(folder):
     fixtures.write_model(folder / "MiniLM")
     draw = random.Random(5)
     for name, rows in (("reviews.csv", 40), ("test.csv", 12)):
-        lines = [f"{text},{draw.randint(0, 1)}" for text in texts(rows, 3, 60, rows)]
+        lines = [f"{text},{draw.randint(0, 1)}" for text in texts(rows, 3, 300, rows)]
         (folder / name).write_text("text,label\n" + "\n".join(lines) + "\n", encoding="utf-8")
     for name, rows in (("mnli.tsv", 36), ("mnli_matched.tsv", 9), ("mnli_mismatched.tsv", 9)):
         kinds = ("contradiction", "entailment", "neutral")

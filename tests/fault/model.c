@@ -3,8 +3,6 @@
 #include "base/runtime.h"
 #include "fault.h"
 #include "model/files/safetensors.h"
-#include "model/run/host.h"
-#include "model/run/pending.h"
 #include "model_case.h"
 
 static const char *saved;
@@ -39,25 +37,6 @@ static int load_ordered(brim_runtime *runtime, void *context, brim_error *err) {
   const brim_model_options options = {.kernels = "cpu-plain", .labels = &labels};
   brim_model *model;
   int status = brim_model_load(runtime, context, &options, &model, err);
-  brim_model_free(model);
-  return status;
-}
-
-/* Gradients of slices, beside the model's own. */
-static int make_partials(brim_runtime *runtime, void *context, brim_error *err) {
-  const brim_model_options options = {.kernels = "cpu-plain"};
-  const brim_model_limits training = {.max_slots = 64, .max_sequences = 4, .max_length = 32, .training = true};
-  brim_model *model;
-  brim_pending *partials = NULL;
-  int status = brim_model_load(runtime, context, &options, &model, err);
-  if (!status)
-    status = brim_model_prepare(model, &training, err);
-  if (!status)
-    status = brim_pending_new(model, 3, &partials, err);
-  if (status == BRIM_E_UNSUPPORTED && !brim_model_is_host(model))
-    status = BRIM_OK; /* there are none where memory is a device's */
-  if (!status)
-    brim_pending_free(partials);
   brim_model_free(model);
   return status;
 }
@@ -151,7 +130,6 @@ int main(void) {
       (void *)(uintptr_t)case_variant("bert-pair-3", "ordered", "\"id2label\":{\"0\":\"no\",\"1\":\"so so\",\"2\":\"yes\"}"));
   fault_check("a description", 1, inspect_config, NULL, (void *)(uintptr_t)case_golden("roberta-regression"));
   snprintf(views, sizeof views, "%s/../torch/views.bin", case_golden(""));
-  fault_check("gradients of slices", 1, make_partials, NULL, (void *)(uintptr_t)case_golden("bert-odd-regression"));
   fault_check("weights in two files", 1, read_shards, NULL, (void *)(uintptr_t)make_shards());
   fault_check("PyTorch's tensors", 1, read_store, NULL, views);
   check_cuts("model.safetensors");

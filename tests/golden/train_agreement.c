@@ -1,6 +1,6 @@
 /* Ranks that would not train or evaluate the same: all of them end, say what differs and on which rank, and nothing is written.
  * Ranks are threads; what no two of one program can differ in is answered here in brim's place (tests/meson.build). */
-#include "model/run/gradient_shard.h"
+#include "model/run/extents.h"
 #include "rank_runs.h"
 #include "train/schedule.h"
 #include "train/state.h"
@@ -465,7 +465,7 @@ int main(void) {
   model_folder = folders[0], electra = folders[1], larger = folders[2];
   case_job job = case_open(model_folder, 1);
   const bool plain = strcmp(brim_model_kernels(job.model), "plain") == 0;
-  host = brim_gradient_shard_can(job.model);
+  host = brim_extents_can(job.model);
   case_close(&job);
   every_option();
   no_option_is_missing();

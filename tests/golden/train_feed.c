@@ -11,7 +11,7 @@
 enum { FILES = 3, ROWS = 19, STEPS = 17 };
 
 static const char *model_folder, *shards;
-static const char *const names[] = {"a", "b", "c"};
+static const char *const names[] = {"LABEL_0", "LABEL_1", "LABEL_2"}; /* the classes of the models */
 static brim_labels labels, word_labels;
 
 static void write_shards(void) {
@@ -490,7 +490,7 @@ static void mismatches(const char *output) {
   how = feed_options(0);
   o.resume = true;
   gzFile gz = gzopen(scratch_file("shards/1.csv.gz"), "wb");
-  gzputs(gz, "text,label\nabc,a\n");
+  gzputs(gz, "text,label\nabc,LABEL_0\n");
   gzclose(gz);
   refuse(&how, &o, BRIM_E_MISMATCH, "this file differs from the one");
 }
@@ -519,7 +519,7 @@ int main(void) {
     slices_resume(stop);
   const char *words = write_words();
   readers_of_words(words, NULL);
-  readers_of_words(words, "a=0.5,c=3");
+  readers_of_words(words, "LABEL_0=0.5,LABEL_2=3");
   agreements();
   mismatches(output);
   free(weights);

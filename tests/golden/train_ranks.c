@@ -1,6 +1,6 @@
 /* Ranks as threads: with any number of them every row is taken once an epoch. By messages or through shared memory they have the
  * same bits. */
-#include "model/run/gradient_shard.h"
+#include "model/run/extents.h"
 #include "rank_runs.h"
 
 static const char *model_folder;
@@ -191,7 +191,7 @@ static void shared(void) {
   enum { CHANGES = sizeof changes / sizeof *changes };
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);
-  const bool can = brim_gradient_shard_can(job.model);
+  const bool can = brim_extents_can(job.model);
   case_close(&job);
   for (int32_t world = 2; world <= MOST_RANKS; world++)
     for (int i = 0; i < CHANGES; i++) {
@@ -236,7 +236,7 @@ int main(void) {
     return tap_done();
   }
   case_job job = case_open(model_folder, 1);
-  const bool host = brim_gradient_shard_can(job.model);
+  const bool host = brim_extents_can(job.model);
   case_close(&job);
   worlds();
   gathered(host, NULL);

@@ -172,6 +172,16 @@ class Rows(unittest.TestCase):
         self.assertEqual((caught.exception.file, caught.exception.line), (str(path), 3))
         again = pickle.loads(pickle.dumps(caught.exception))
         self.assertEqual((type(again), str(again), again.line), (type(caught.exception), str(caught.exception), 3))
+        with self.assertRaises(FileNotFoundError) as missing:
+            brim.Dataset.from_csv(HERE / "nowhere.csv", TOKENIZER)
+        self.assertEqual((missing.exception.errno, str(missing.exception)), (2, f"{HERE / 'nowhere.csv'}: cannot open: No such file or directory"))
+        for content, words in (("text;label\na;1\n", "give the delimiter \\(delimiter=';'\\)"), ("good,1\nbad,0\n", "header=False calls the columns"),
+                               ("Text,label\na,1\n", "\\(text_column, label_column\\)")):
+            path.write_text(content)
+            with self.assertRaisesRegex(brim.errors.UsageError, words):
+                brim.Dataset.from_csv(path, TOKENIZER)
+        with self.assertRaisesRegex(brim.errors.UsageError, 'task="tokens"'):
+            brim.Dataset.of([{"tokens": ["a"], "ner_tags": ["O"]}], TOKENIZER)
         with self.assertRaises(IndexError):
             self.rows[len(self.rows)]
         with self.assertRaises(TypeError):

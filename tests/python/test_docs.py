@@ -1,5 +1,5 @@
-"""The Python blocks of docs/users/python.md, one after the other as a reader would run them: files and models of the names that they use,
-and stand-ins for what is not installed or not here (wandb, a GPU)."""
+"""The Python blocks of docs/users/python.md and from-trainer.md, one after the other as a reader would run them, and the notebook: files and
+models of the names that they use, and stand-ins for what is not installed or not here (wandb, a GPU)."""
 import importlib.util
 import io
 import contextlib
@@ -17,7 +17,8 @@ import brim
 import case
 
 HERE = case.folder()
-PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "users" / "python.md"
+USERS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "users"
+PAGE = USERS / "python.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
 
 
@@ -30,8 +31,9 @@ class Page(unittest.TestCase):
     def setUpClass(cls):
         cls.place, cls.before = HERE / "page", os.getcwd()
         cls.place.mkdir()
-        for name in ("MiniLM", "roberta-base"):
-            shutil.copytree(HERE / "model", cls.place / name)
+        with unittest.mock.patch.object(case.fixtures, "POSITIONS", 512):  # as long as texts of the pages may be
+            for name in ("MiniLM", "roberta-base"):
+                case.fixtures.write_model(cls.place / name)
         for name in ("train.csv", "test.csv"):
             shutil.copy(HERE / "data" / name, cls.place)
         os.chdir(cls.place)
@@ -55,7 +57,7 @@ class Page(unittest.TestCase):
         bar = types.ModuleType("tqdm")
         bar.tqdm = lambda: types.SimpleNamespace(update=lambda: True)
         for block in BLOCKS:
-            missing = [m for m in ("datasets", "torch", "transformers") if re.search(rf"\b{m}\b", block) and not importlib.util.find_spec(m)]
+            missing = [m for m in ("datasets", "sklearn", "torch", "transformers") if re.search(rf"\b{m}\b", block) and not importlib.util.find_spec(m)]
             if missing:
                 left.append(missing[0])
                 continue
@@ -84,6 +86,30 @@ class Page(unittest.TestCase):
         """From a datasets.Dataset in memory to predictions, in ten lines."""
         [block] = [b for b in BLOCKS if "datasets.Dataset.from_dict" in b]
         self.assertLessEqual(len(block.strip().splitlines()), 12)  # ten, and the imports
+
+
+    def test_from_trainer(self):
+        """both programs of the page; transformers' where it is installed"""
+        there, here = re.findall(r"```python\n(.*?)```", (USERS / "from-trainer.md").read_text(encoding="utf-8"), re.S)
+        for block, needs in ((there, ("datasets", "transformers", "accelerate")), (here, ())):
+            if all(importlib.util.find_spec(name) for name in needs):
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    exec(compile(block, "from-trainer.md", "exec"), {})
+                self.assertTrue(0 <= float([line for line in out.getvalue().splitlines() if re.fullmatch(r"[\d.]+", line)][0]) <= 1)
+        self.assertTrue((self.place / "here" / "model.safetensors").exists())
+
+    @unittest.skipUnless(importlib.util.find_spec("nbclient") and importlib.util.find_spec("ipykernel"), "nbclient and ipykernel are not installed")
+    def test_notebook(self):
+        """every cell runs, and a result shows its page"""
+        import nbclient
+        import nbformat
+
+        notebook = nbformat.read(USERS / "films.ipynb", as_version=4)
+        self.assertFalse([cell for cell in notebook.cells if cell.cell_type == "code" and cell.outputs])  # outputs are made, not kept
+        nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(self.place)}}).execute()
+        shown = [output.data for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs if "data" in output]
+        self.assertEqual(sum("<iframe" in data.get("text/html", "") for data in shown), 2)
+        self.assertTrue((self.place / "films-model" / "config.json").exists())
 
 
 if __name__ == "__main__":

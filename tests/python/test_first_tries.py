@@ -223,7 +223,7 @@ TRIES = [
      fails(brim.Error, "zip is not read: take the file out of it")),
     ("pandas: columns by name", "learn(pd.DataFrame({'sentence': COLUMNS['text'], 'y': IDS['label']}), text_column='sentence', label_column='y')[0]", 24),
     ("pandas: lists of labels", "brim.train(MODEL, pd.DataFrame({'text': ['a', 'b'], 'label': [['x'], ['x', 'y']]}), max_steps=1).model.task", "multi_label"),
-    ("pandas: a missing text", "brim.train(MODEL, pd.DataFrame({'text': ['a', None], 'label': ['x', 'y']}))", fails(ValueError, "row 1 has no text")),
+    ("pandas: a missing text", "brim.train(MODEL, pd.DataFrame({'text': ['a', None], 'label': ['x', 'y']}))", fails(ValueError, "row 1: there is no text")),
     ("pandas: a missing label", "brim.train(MODEL, pd.DataFrame({'text': ['a', 'b'], 'label': ['x', None]}))", fails(ValueError, "row 1 has no label")),
     ("polars first page: DataFrame", "learn(pl.DataFrame(COLUMNS))", GOOD),
     ("polars: filter", "learn(pl.DataFrame(COLUMNS).filter(pl.col('label') == 'pos'), labels=NAMES)[0]", 12),

@@ -168,7 +168,7 @@ class Fetching(unittest.TestCase):
     def test_not_there(self):
         home = pathlib.Path(tempfile.mkdtemp(dir=HERE))
         done = self.run_python("import brim; brim.Model('owner/none')", home)
-        self.assertIn("brim.errors.FileError: owner/none: there is no such file or folder", done.stderr)
+        self.assertIn("brim.errors.NotFoundError: owner/none: there is no such file or folder", done.stderr)
         self.assertIn("fetching it failed", done.stderr)
         done = self.run_python("import brim; brim.Model('owner/tiny')", home, HF_HUB_OFFLINE="1")
         self.assertIn("HF_HUB_OFFLINE is set", done.stderr)

@@ -120,7 +120,7 @@ class Studies(unittest.TestCase):
         result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5)
         self.assertEqual([step for step, _ in result.losses], [1, 2, 3, 4, 5])
         self.assertRegex(repr(result), r"^Result\(5 steps, 80 rows, loss 0\.\d+, best accuracy 0\.\d+ at step 5")
-        words = ("<svg", "Norm of the gradient", "Evaluation: accuracy", "Confusion", "Most wrong: test", "batch_size")
+        words = ("<svg", "Norm of the gradient", "the last evaluation of each set", "Confusion", "Most wrong: test", "batch_size")
         is_page(self, result, *words)
         kept = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5, output=HERE / "paged")
         self.assertEqual(kept.judged["test"].wrong, result.judged["test"].wrong)

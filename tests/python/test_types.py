@@ -47,6 +47,11 @@ class Options(unittest.TestCase):
         done = subprocess.run([sys.executable, str(ROOT / "tools" / "python_options"), case.PROGRAM, "--check"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_reference(self):
+        """docs/reference is what the docstrings say"""
+        done = subprocess.run([sys.executable, str(ROOT / "tools" / "python_reference"), "--check"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_all_are_there(self):
         """every option that brim.train takes is typed, and help(brim.train) tells of each"""
         typed = set(keywords.TrainOptions.__annotations__)

@@ -45,7 +45,9 @@ static void columns(void) {
         "around the "
         "text\n");
   check("no text column", "review,label,id\na,1,2\n",
-        "!2 a.csv: there is no column \"text\"; the columns are \"review\", \"label\", \"id\"\n");
+        "!2 a.csv: there is no column \"text\"; the columns are \"review\", \"label\", \"id\"; say which has the texts: "
+        "--text-column "
+        "NAME\n");
   check("twice", "text,label,text\na,1,b\n", "!5 a.csv: two columns are named \"text\": give each a name of its own\n");
   check("twice, not wanted", "text,x,x\na,1,b\n", "0 2 9 [a] - -\n");
   check("an empty label is none", "text,label\na,\n", "0 2 11 [a] - -\n");
@@ -56,8 +58,21 @@ static void columns(void) {
   ok_string(data_read_text("a.csv", "q,r,z\n1,2,3\n", &other),
             "!2 a.csv: there is no column \"y\"; the columns are \"q\", \"r\", \"z\"\n", "a chosen column must be there");
   brim_source_options need = {.need_label = true};
-  ok_string(data_read_text("a.csv", "text,labels\na,1\n", &need),
-            "!2 a.csv: there is no column \"label\"; the columns are \"text\", \"labels\"\n", "a needed label column");
+  ok_string(data_read_text("a.csv", "text,lab\na,1\n", &need),
+            "!2 a.csv: there is no column \"label\"; the columns are \"text\", \"lab\"; say which has the labels: --label-column "
+            "NAME\n",
+            "a needed label column");
+  ok_string(data_read_text("a.csv", "text,labels\na,1\n", &need), "0 2 12 [a] - [1]\n", "or the plural");
+  ok_string(data_read_text("a.csv", "labels,text,label\nx,a,1\n", &need), "0 2 18 [a] - [1]\n", "the singular first");
+  ok_string(data_read_text("a.tsv", "\"text\"\t\"label\"\na\tb\n", NULL),
+            "!2 a.tsv: there is no column \"text\"; the columns are \"\"text\"\", \"\"label\"\"; the names stand in quotes, "
+            "which are text "
+            "here: --quote csv reads them as csv does\n",
+            "names in quotes");
+  ok_string(data_read_text("a.tsv", "text\tlabel\n\"two\nlines\"\tb\n", NULL),
+            "!5 a.tsv: line 2, byte 11: 1 column where the header has 2: quotes are text in this file; where they stand around "
+            "fields, as pandas writes them, --quote csv reads them\n",
+            "a field in quotes");
   ok_string(data_read_text("a.csv", "text,label\na,1\nb,\nc,1\n", &need),
             "0 2 11 [a] - [1]\n!5 a.csv: line 3, byte 15: the value of column \"label\" is missing: fill it in, or leave such "
             "rows out (missing_label skip)\n",
@@ -104,6 +119,15 @@ static void bytes(void) {
         "!5 a.csv: line 1, byte 8: byte 0xE9 is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8\n");
   ok_string(data_read_bytes("a.csv", "\xFF\xFEt\0e\0", 6, NULL),
             "!5 a.csv: line 1, byte 0: the text is UTF-16: convert it first with iconv -f utf-16 -t utf-8\n", "UTF-16");
+  ok(strstr(data_read_bytes("a.csv", "t\0e\0x\0t\0\n\0", 10, NULL), "is UTF-16: convert it first with iconv -f utf-16le"),
+     "without a mark");
+  ok(strstr(data_read_bytes("a.csv", "\0t\0e\0x\0t\0\n", 10, NULL), "is UTF-16: convert it first with iconv -f utf-16be"),
+     "the other way");
+  ok(strstr(data_read_bytes("a.csv", "\xFF\xFE\0\0t\0\0\0", 8, NULL), "is UTF-32: convert it first with iconv -f utf-32 "),
+     "UTF-32");
+  ok(strstr(data_read_bytes("a.csv", "\0\0\xFE\xFF\0\0\0t", 8, NULL), "is UTF-32"), "UTF-32 the other way");
+  ok(strstr(data_read_bytes("a.csv", "t\0\0\0e\0\0\0", 8, NULL), "iconv -f utf-32le"), "UTF-32 without a mark");
+  ok(strstr(data_read_bytes("a.csv", "\0\0\0t\0\0\0e", 8, NULL), "iconv -f utf-32be"), "UTF-32 without a mark, the other way");
   ok_string(data_read_bytes("a.csv", "text\na\0b\n", 9, NULL), "0 2 5 [a\\x00b] - -\n", "a NUL byte is text");
   check("an empty file", "", "!5 a.csv: is empty\n");
   check("a byte order mark alone", "\xEF\xBB\xBF", "!5 a.csv: is empty\n");

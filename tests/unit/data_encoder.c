@@ -81,7 +81,8 @@ static void exact_rows(void) {
   ok_int(brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, NULL), BRIM_OK, "encoder");
   ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_OK, "a row");
   ok(row.length == 5 && !memcmp(row.ids, (int32_t[]){2, 5, 32, 7, 3}, 20) && !memcmp(row.type_ids, "\0\0\0\0\0", 5), "its ids");
-  ok(row.label_length == 1 && *row.label == '1' && !row.label_is_string && !row.pair && row.lost == 0, "its label");
+  ok(row.label_length == 1 && *row.label == '1' && *row.label_forms == BRIM_FORM_NUMBER && !row.pair && row.lost == 0,
+     "its label");
   ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_OK, "a pair");
   ok(row.length == 6 && !memcmp(row.ids, (int32_t[]){2, 5, 32, 3, 28, 3}, 24) && !memcmp(row.type_ids, "\0\0\0\0\1\1", 6),
      "its ids");

@@ -4,17 +4,32 @@
 #include "base/memory.h"
 #include "data_case.h"
 
+/* 'x is a string, #1 a number and !true a boolean of JSON, anything else a field. */
+static char form_of(const char **text) {
+  static const char marks[] = "'#!", forms[] = {BRIM_FORM_NAME, BRIM_FORM_NUMBER, BRIM_FORM_BOOLEAN};
+  const char *mark = **text ? strchr(marks, **text) : NULL;
+  *text += mark != NULL;
+  return mark ? forms[mark - marks] : BRIM_FORM_TEXT;
+}
+
 /* With `lists`: "a,b" stands for a list of two, "" for an empty one, and "=a" for a label that is no list. */
 static int add_row(brim_label_taker *taker, const char *text, bool lists, int line, brim_error *err) {
-  char items[256];
-  brim_label_source label = {text, strlen(text), false, "f", line};
-  if (lists && *text == '=') {
-    label.text++, label.length--;
-  } else if (lists) {
-    label = (brim_label_source){items, label.length ? label.length + 1 : 0, true, "f", line};
-    for (size_t i = 0; i < label.length; i++)
-      items[i] = (char)(text[i] == ',' ? 0 : text[i]);
+  char items[256], forms[64] = {0};
+  brim_label_source label = {text, strlen(text), false, "f", line, forms};
+  if (lists && *text != '=') {
+    label = (brim_label_source){items, 0, true, "f", line, forms};
+    for (int i = 0; *text; i++) {
+      forms[i] = form_of(&text);
+      for (; *text && *text != ','; text++)
+        items[label.length++] = *text;
+      items[label.length++] = 0;
+      text += *text == ',';
+    }
+    return brim_label_taker_add(taker, &label, err);
   }
+  label.text += *text == '=' && lists;
+  *forms = form_of(&label.text);
+  label.length = strlen(label.text);
   return brim_label_taker_add(taker, &label, err);
 }
 
@@ -64,14 +79,16 @@ static const char *take(const char *const *labels, int count, brim_task task, co
 #define AUTO     BRIM_TASK_AUTO
 #define CLASSIFY BRIM_TASK_CLASSIFICATION
 #define REGRESS  BRIM_TASK_REGRESSION
+#define MANY     BRIM_TASK_MULTI_LABEL
 
 static void inference(void) {
   ok_string(TAKE(AUTO, NULL, "1", "0", "1"), "classes integers 0 1: 1 0 1", "integers from 0 stay as they are");
   ok_string(TAKE(AUTO, NULL, "0", "10", "9", "8", "7", "6", "5", "4", "3", "2", "1"),
             "classes integers 0 1 2 3 4 5 6 7 8 9 10: 0 10 9 8 7 6 5 4 3 2 1", "by value, not by text");
-  ok_string(TAKE(AUTO, NULL, "1", "-1", "+1", " -1 "), "classes -1 1: 1 0 1 0", "-1 and 1");
+  ok_string(TAKE(AUTO, NULL, "1", "-1", "1"), "classes -1 1: 1 0 1", "-1 and 1");
   ok_string(TAKE(AUTO, NULL, "5", "1", "3"), "classes 1 3 5: 2 0 1", "gaps");
-  ok_string(TAKE(AUTO, NULL, "01", "1", "00"), "classes integers 0 1: 1 1 0", "leading zeros");
+  ok_string(TAKE(AUTO, NULL, "18446744073709551616", "9", "-18446744073709551616"),
+            "classes -18446744073709551616 9 18446744073709551616: 2 1 0", "integers of any size");
   ok_string(TAKE(AUTO, NULL, "9223372036854775807", "-9223372036854775808", "9223372036854775806"),
             "classes -9223372036854775808 9223372036854775806 9223372036854775807: 2 0 1", "large integers");
   ok_string(TAKE(AUTO, NULL, "7", "7"), "classes 7: 0 0", "one class");
@@ -85,9 +102,60 @@ static void inference(void) {
             "what is no number is a string");
 }
 
+/* A name is a name, and a number in plain writing is one only among its like. */
+static void names(void) {
+  ok_string(TAKE(AUTO, NULL, "007", "7", "08", "+7", "-0", "0"), "classes +7 -0 0 007 08 7: 3 5 4 0 1 2",
+            "integers in several writings");
+  ok_string(TAKE(AUTO, NULL, "01", "1", "00"), "classes 00 01 1: 1 2 0", "leading zeros");
+  ok_string(TAKE(AUTO, NULL, "+1", "-1"), "classes +1 -1: 0 1", "signs");
+  ok_string(TAKE(AUTO, NULL, " 1", "1"), "classes  1 1: 0 1", "a space");
+  ok_string(TAKE(AUTO, NULL, "'007", "'7", "'08"), "classes 007 08 7: 0 2 1", "strings");
+  ok_string(TAKE(AUTO, NULL, "'10", "'9"), "classes 10 9: 0 1", "strings are sorted as such");
+  ok_string(TAKE(AUTO, NULL, "'1.10", "'4.5", "'1.1"), "classes 1.1 1.10 4.5: 1 2 0", "strings are no values");
+  ok_string(TAKE(AUTO, NULL, "#10", "#9"), "classes 9 10: 1 0", "numbers");
+  ok_string(TAKE(AUTO, NULL, "#0", "#-0"), "classes integers 0: 0 0", "-0 is the number 0");
+  ok_string(TAKE(AUTO, NULL, "!true", "!false"), "classes false true: 1 0", "booleans");
+  ok_string(TAKE(CLASSIFY, NULL, "'1", "#1", "#9", "#10"), "classes 1 10 9: 0 0 2 1",
+            "the string 1 and the number have one name");
+  ok_string(TAKE(CLASSIFY, NULL, "1.10", "1.1", "1"), "classes 1 1.1 1.10: 2 1 0", "1.10 is a name");
+  ok_string(TAKE(CLASSIFY, NULL, "#1.10", "#1.1"), "classes 1.1: 0 0", "of JSON's numbers it is the number");
+  ok_string(TAKE(CLASSIFY, NULL, "1.0", "1", "0.0", "0"), "classes integers 0 1: 1 1 0 0", "1.0 is 1");
+  ok_string(TAKE(REGRESS, NULL, "'1.5", "2"), "regression: 1.5 2", "a string, where the task says that it is a value");
+  ok(strstr(TAKE(AUTO, NULL, "#1", "'2"), "label \"2\" is not a number, but the first label, \"1\""), "a string among numbers");
+  ok(strstr(TAKE(AUTO, NULL, "!true", "'true"), "label \"true\" is not a number, but the first label, \"true\""),
+     "a string among booleans");
+  ok(strstr(TAKE(AUTO, NULL, "['fun']", "['old', 'fun']"), "every label looks like a list in one text"),
+     "lists that Python printed");
+  ok_string(TAKE(AUTO, NULL, "[POS]", "[NEG]"), "classes [NEG] [POS]: 1 0", "brackets alone are no list");
+}
+
+/* -100, and -1 beside 0, 1, .., say that there is no label. */
+static void none(void) {
+  ok_string(TAKE(AUTO, NULL, "0", "-1", "2", "1"), "classes integers 0 1 2: 0 nan 2 1", "-1 beside 0, 1, 2");
+  ok_string(TAKE(AUTO, NULL, "0", "-1", "1"), "classes integers 0 1: 0 nan 1", "-1 beside 0 and 1");
+  ok_string(TAKE(CLASSIFY, NULL, "0", "-1", "1"), "classes -1 0 1: 1 0 2", "the same where the task is given");
+  ok_string(TAKE(CLASSIFY, NULL, "0", "-1", "2", "1"), "classes integers 0 1 2: 0 nan 2 1", "with more classes none");
+  ok_string(TAKE(CLASSIFY, NULL, "0.0", "-1.0", "2.0", "1.0"), "classes 0.0 1.0 2.0: 0 nan 2 1", "as decimals");
+  ok_string(TAKE(AUTO, NULL, "-1", "1"), "classes -1 1: 0 1", "without 0 it is a class");
+  ok_string(TAKE(AUTO, NULL, "-1", "3", "1"), "classes -1 1 3: 0 2 1", "with gaps as well");
+  ok_string(TAKE(AUTO, NULL, "1", "-100", "2"), "classes 1 2: 0 nan 1", "-100 in any case");
+  ok_string(TAKE(AUTO, NULL, "'0", "'-1", "'1", "'-100"), "classes -1 -100 0 1: 2 0 3 1", "strings are names");
+  ok_string(TAKE(REGRESS, NULL, "-1", "-100"), "regression: -1 -100", "values are values");
+  ok(strstr(TAKE(AUTO, NULL, "-100", "-100"), "no row has a label"), "nothing else");
+  brim_labels signs, words;
+  const char *const numbers[] = {"-1", "0", "1"}, *const named[] = {"a", "b"};
+  if (brim_labels_make(data_runtime, CLASSIFY, numbers, 3, &signs, NULL) ||
+      brim_labels_make(data_runtime, CLASSIFY, named, 2, &words, NULL))
+    abort();
+  ok_int(brim_labels_none(&signs), BRIM_NONE_100, "a mapping with a class -1");
+  ok_int(brim_labels_none(&words), BRIM_NONE_1 | BRIM_NONE_100, "a mapping of names");
+  brim_labels_free(&signs);
+  brim_labels_free(&words);
+}
+
 static void tasks(void) {
   ok_string(TAKE(REGRESS, NULL, "1", "0", "3.5", " -2 "), "regression: 1 0 3.5 -2", "integers as values");
-  ok_string(TAKE(CLASSIFY, NULL, "1.0", "0.5", "1"), "classes 0.5 1 1.0: 2 0 1", "decimals as classes");
+  ok_string(TAKE(CLASSIFY, NULL, "1.0", "0.5", "1"), "classes 0.5 1: 1 0 1", "decimals as classes");
   ok_string(TAKE(CLASSIFY, NULL, "10.5", "9.5", "-2.5"), "classes -2.5 9.5 10.5: 2 1 0", "decimals as classes, by value");
   ok_string(TAKE(CLASSIFY, NULL, "1", "many", "0.5"), "classes 0.5 1 many: 1 2 0", "a mixture as classes");
 }
@@ -126,7 +194,7 @@ static void refused(void) {
      "a long label is cut between characters");
   brim_label_taker taker;
   brim_label_taker_init(&taker, data_runtime, AUTO, NULL);
-  ok_int(brim_label_taker_add(&taker, &(brim_label_source){"a\0b", 3, false, "f", 1}, NULL), BRIM_E_FORMAT,
+  ok_int(brim_label_taker_add(&taker, &(brim_label_source){"a\0b", 3, false, "f", 1, NULL}, NULL), BRIM_E_FORMAT,
          "a NUL byte in a label");
   brim_label_taker_free(&taker);
 }
@@ -146,10 +214,13 @@ static void known(void) {
             "!7 f: line 2: label \"bad\" is not among the 3 known labels: neg, neutral, pos", "an unknown name");
   ok_string(TAKE(AUTO, &words, "1"), "!7 f: line 1: label \"1\" is not among the 3 known labels: neg, neutral, pos",
             "an integer is no name");
-  ok_string(TAKE(AUTO, &signs, "+1", "-1", " 1"), "classes -1 1: 1 0 1", "known numbers");
+  ok_string(TAKE(AUTO, &signs, "1", "-1", "1.0", "#1", "'1"), "classes -1 1: 1 0 1 1 1", "known numbers");
+  ok(strstr(TAKE(AUTO, &signs, "+1"), "label \"+1\" is not among"), "another writing is another name");
+  ok(strstr(TAKE(AUTO, &signs, "'1.0"), "label \"1.0\" is not among"), "a string is no number");
   ok_string(TAKE(AUTO, &signs, "0"), "!7 f: line 1: label \"0\" is not among the 2 known labels: -1, 1", "an unknown number");
   ok_string(TAKE(AUTO, &placeholders, "2", "LABEL_1", "0"), "classes LABEL_0 LABEL_1 LABEL_2: 2 1 0",
             "class numbers of placeholders");
+  ok(strstr(TAKE(AUTO, &placeholders, "#2", "'2"), "label \"2\" is not among"), "a string is no class's number");
   ok_string(TAKE(AUTO, &placeholders, "3"),
             "!7 f: line 1: label \"3\" is not among the 3 known labels: LABEL_0, LABEL_1, LABEL_2", "too large a number");
   ok_string(TAKE(AUTO, &odd, "0"), "!7 f: line 1: label \"0\" is not among the 2 known labels: LABEL_0, 1",
@@ -165,9 +236,9 @@ static void known(void) {
   ok_int(brim_labels_make(data_runtime, CLASSIFY, twice, 3, &copy, NULL), BRIM_E_FORMAT, "equal names");
   ok_int(brim_labels_make(data_runtime, CLASSIFY, twice, 0, &copy, NULL), BRIM_E_FORMAT, "no class");
   ok_int(brim_labels_make(data_runtime, AUTO, twice, 2, &copy, NULL), BRIM_E_USAGE, "no task");
-  ok_int(brim_labels_find(&words, "neutral", 7), 1, "find");
-  ok_int(brim_labels_find(&words, "neutrals", 8), -1, "find nothing");
-  ok_int(brim_labels_find(&value, "1", 1), -1, "find in a regression");
+  ok_int(brim_labels_find(&words, "neutral", 7, BRIM_FORM_TEXT), 1, "find");
+  ok_int(brim_labels_find(&words, "neutrals", 8, BRIM_FORM_TEXT), -1, "find nothing");
+  ok_int(brim_labels_find(&value, "1", 1, BRIM_FORM_TEXT), -1, "find in a regression");
   brim_labels_free(&words);
   brim_labels_free(&signs);
   brim_labels_free(&placeholders);
@@ -175,8 +246,6 @@ static void known(void) {
   brim_labels_free(&value);
   brim_labels_free(NULL);
 }
-
-#define MANY BRIM_TASK_MULTI_LABEL
 
 static void lists(void) {
   ok_string(LISTS(AUTO, NULL, "b,a", "", "c", "a"), "many a b c: 1|1|0 0|0|0 0|0|1 1|0|0", "lists of strings");
@@ -208,7 +277,7 @@ static void lists(void) {
   if (brim_labels_make(data_runtime, MANY, names, 3, &known, NULL) ||
       brim_labels_make(data_runtime, REGRESS, NULL, 2, &two, NULL))
     abort();
-  ok_string(TAKE(AUTO, &known, "y", "x|01|y", ""), "many x y 1: 0|1|0 1|1|1 0|0|0", "a known mapping");
+  ok_string(TAKE(AUTO, &known, "y", "x|1|y", ""), "many x y 1: 0|1|0 1|1|1 0|0|0", "a known mapping");
   ok_string(LISTS(AUTO, &known, "y,x", "=1"), "many x y 1: 1|1|0 0|0|1", "lists for it, and a bare label");
   ok_string(TAKE(AUTO, &known, "x|z"), "!7 f: line 1: label \"z\" is not among the 3 known labels: x, y, 1", "an unknown label");
   ok_string(LISTS(AUTO, &two, "1,2", "3.5,4"), "regression: 1|2 3.5|4", "known values");
@@ -242,7 +311,10 @@ static const char *scan(const char *name, const char *bytes, brim_task task) {
 
 static void scanned(void) {
   ok_string(scan("words.csv", "text,label\nx,b\ny,a\nz,b\nw,c\nv,b\n", AUTO), "a 1, b 3, c 1, of 5", "rows of each class");
-  ok_string(scan("digits.csv", "text,label\nx,10\ny,9\nz,010\n", AUTO), "9 1, 10 2, of 3", "in the order of the mapping");
+  ok_string(scan("digits.csv", "text,label\nx,10\ny,9\nz,10\n", AUTO), "9 1, 10 2, of 3", "in the order of the mapping");
+  ok_string(scan("equal.csv", "text,label\nx,1.0\ny,0\nz,1\n", CLASSIFY), "0 1, 1 2, of 3", "of equal numbers together");
+  ok_string(scan("none.csv", "text,label\nx,1\ny,-1\nz,0\nv,2\nw,-100\n", AUTO), "0 1, 1 1, 2 1, of 3",
+            "rows without a label are not counted");
   ok_string(scan("many.csv", "text,label\nx,b|a\ny,\nz,b|c\n", MANY), "a 1, b 2, c 1, of 3", "of labels");
   ok_string(scan("values.csv", "text,label\nx,1.5\ny,2\n", REGRESS), "not counted", "values are not counted");
   ok_string(scan("mixed.csv", "text,label\nx,1\ny,b\n", AUTO), "!5, empty", "nothing is left of what cannot be a mapping");
@@ -266,6 +338,26 @@ static void multi_hot(void) {
   ok_string(LISTS(AUTO, NULL, "1.0,0.0", "1.0,0.0,0.0"),
             "!5 f: line 2: the list has 3 values of 0.0 and 1.0, and there are 2 labels: every row has one for each",
             "one too many");
+  ok_string(LISTS(AUTO, NULL, "!true,!false", "!false,!false"), "many integers 0 1: 1|0 0|0", "booleans");
+  ok_string(LISTS(AUTO, NULL, "!false,!true", "1.0,0"), "many integers 0 1: 0|1 1|0", "booleans and numbers");
+  ok(strstr(LISTS(AUTO, NULL, "a,!true"), "a boolean names no label"), "a boolean among names");
+  ok(strstr(LISTS(AUTO, NULL, "'a", "!true"), "a boolean names no label"), "a boolean in a later row");
+  ok(strstr(LISTS(AUTO, NULL, "#1,#0", "#0,#1"), "!5 f: line 1: every row's list is of 0 and 1"),
+     "integers for each of two labels");
+  ok(strstr(LISTS(AUTO, NULL, "1,0"), "every row's list is of 0 and 1"), "one row of them");
+  ok(strstr(TAKE(MANY, NULL, "1|0", "0|1"), "every row's list is of 0 and 1"), "of csv");
+  ok_string(LISTS(AUTO, NULL, "#1,#0", "#0"), "many integers 0 1: 1|1 1|0", "another row has one: they are names");
+  ok_string(LISTS(AUTO, NULL, "'1,'0", "'0,'1"), "many integers 0 1: 1|1 1|1", "strings are names");
+  ok_string(LISTS(AUTO, NULL, "#0,#1", "#2,#1"), "many integers 0 1 2: 1|1|0 0|1|1", "names of three");
+  ok_string(LISTS(AUTO, NULL, "'007,'7", "'7"), "many 007 7: 1|1 0|1", "strings in lists");
+  ok(strstr(TAKE(MANY, NULL, "['fun', 'old']"), "is a list as Python or JSON writes it"), "a printed list");
+  ok(strstr(TAKE(MANY, NULL, "a", "[]"), "is a list as Python or JSON writes it"), "an empty one");
+  const char *const two[] = {"0", "1"};
+  brim_labels pair;
+  ok_int(brim_labels_make(data_runtime, MANY, two, 2, &pair, NULL), BRIM_OK, "two labels of a model");
+  ok(strstr(LISTS(AUTO, &pair, "#1,#0", "#0,#1"), "every row's list is of 0 and 1"), "of a known mapping");
+  ok_string(LISTS(AUTO, &pair, "#1,#0", "#0"), "many integers 0 1: 1|1 1|0", "names of it");
+  brim_labels_free(&pair);
   const char *const names[] = {"a", "b", "c"};
   brim_labels known;
   ok_int(brim_labels_make(data_runtime, BRIM_TASK_MULTI_LABEL, names, 3, &known, NULL), BRIM_OK, "labels of a model");
@@ -293,6 +385,14 @@ static void alike(void) {
   alike_are("pos\t", "neg", " POS ", true);
   alike_are("a b", "b", "ab", false);
   alike_are("1", "0", "-1", false);
+  alike_are("pos", "neg", "pos\xC2\xA0", true);
+  alike_are("pos", "neg", "p\xE2\x80\x8Bos", true);
+  alike_are("caf\xC3\xA9", "neg", "cafe\xCC\x81", true);
+  alike_are("\xC3\xA9t\xC3\xA9", "neg", "\xC3\x89T\xC3\x89", true);
+  alike_are("007", "8", "7", true);
+  alike_are("+1", "0", "1", true);
+  alike_are("1.10", "0", "1.1", false);
+  alike_are("cafe", "neg", "caf\xC3\xA9", false);
   alike_are("", "x", "  ", true);
   brim_labels values = {.task = BRIM_TASK_REGRESSION, .count = 2};
   int32_t a, b;
@@ -306,6 +406,8 @@ int main(void) {
   scanned();
   lists();
   inference();
+  names();
+  none();
   tasks();
   refused();
   known();

@@ -65,8 +65,19 @@ static void jsonl_values(void) {
       "jsonl: labels as written, null and \"\" are none");
   ok_string(data_read_text("a.jsonl", "{\"x\":{\"text\":\"no\",\"a\":[1,{\"text\":2}]},\"text\":\"yes\",\"y\":[[]]}\n", NULL),
             "0 1 0 [yes] - -\n", "jsonl: nested values are passed over");
-  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"text\":\"b\"}\n", NULL), "0 1 0 [b] - -\n",
-            "jsonl: the last of equal keys");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"text\":\"b\"}\n", NULL),
+            "!5 a.jsonl: line 1, byte 12: \"text\" comes twice in this object: keep the one that is meant\n",
+            "jsonl: a key twice");
+  ok_string(data_read_text("a.jsonl", "{\"x\":1,\"text\":\"a\",\"x\":2}\n", NULL), "0 1 0 [a] - -\n",
+            "jsonl: a key twice that nobody asked for");
+  char deep[1200] = "{\"x\":";
+  memset(deep + 5, '[', 300);
+  strcpy(deep + 305, "{\"a\":\"]\\\"}\"}");
+  memset(deep + strlen(deep), ']', 300);
+  strcat(deep, ",\"y\":1e999,\"text\":\"yes\"}\n");
+  ok_string(data_read_text("a.jsonl", deep, NULL), "0 1 0 [yes] - -\n", "jsonl: depth and large numbers that nobody asked for");
+  ok(strstr(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":1e999}\n", NULL), "a number that is too large"),
+     "jsonl: a large number that was asked for");
   brim_source_options other = {.text_column = "t\"x", .label_column = "t\"x"};
   ok_string(data_read_text("a.jsonl", "{\"t\\\"x\":\"a\"}\n", &other), "0 1 0 [a] - [a]\n",
             "jsonl: an escaped key, wanted twice");
@@ -81,11 +92,28 @@ static void jsonl_errors(void) {
             "!5 a.jsonl: line 1, byte 0: \"label\" is null or empty: fill it in, or leave such rows out (missing_label skip)\n",
             "jsonl: a null label");
   ok_string(data_read_text("a.jsonl", "{\"txt\":\"a\",\"id\":3}\n", NULL),
-            "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"txt\", \"id\"\n", "jsonl: no text");
+            "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"txt\", \"id\"; say which has the texts: "
+            "--text-column NAME\n",
+            "jsonl: no text");
+  ok_string(
+      data_read_text("a.jsonl", "{\"sentence\":\"a\",\"label\":[\"a\",\"b\"]}\n", NULL),
+      "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"sentence\", \"label\"; say which has the texts: "
+      "--text-column NAME\n",
+      "jsonl: a list of labels is no list of rows");
+  ok(strstr(data_read_text("a.jsonl", "{\"version\":1,\"data\": [ {\"text\":\"a\"}]}\n", NULL), "jq -c '.\"data\"[]'"),
+     "jsonl: a list of objects is");
   ok_string(data_read_text("a.jsonl", "{}\n", NULL),
             "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has nothing\n", "jsonl: nothing");
   ok_string(data_read_text("a.jsonl", "{\"text\":null}\n", NULL),
-            "!5 a.jsonl: line 1, byte 0: \"text\" is null or empty: fill it in\n", "jsonl: a null text");
+            "!5 a.jsonl: line 1, byte 0: \"text\" is null: fill it in, or leave such rows out (min_chars 1)\n",
+            "jsonl: a null text");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\"}\n{\"text\":null}\n{\"text\":\"\"}\n{\"text\":\"b\"}\n",
+                           &(brim_source_options){.min_chars = 1}),
+            "0 1 0 [a] - -\n3 4 39 [b] - -\n", "jsonl: is left out where short texts are");
+  const brim_where english = {"lang", "en"};
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"lang\":\"en\"}\n{\"text\":\"b\"}\n{\"text\":\"c\",\"lang\":null}\n",
+                           &(brim_source_options){.where = &english, .where_count = 1}),
+            "0 1 0 [a] - -\n", "jsonl: a condition does not hold where the value is missing");
   ok_string(data_read_text("a.jsonl", "{\"text\":5}\n", NULL),
             "!5 a.jsonl: line 1, byte 8: \"text\" is an integer where a string is expected\n", "jsonl: a number as text");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[1]}\n", NULL), "0 1 0 [a] - [1\\x00]\n",
@@ -161,7 +189,9 @@ static void json_array(void) {
       {"[", "!5 a.json: line 1, byte 1: the array is never closed: the file was cut\n"},
       {"[\n{\"text\":\"a\",\n\"x\":[1,2}", "!5 a.json: line 2, byte 2: the object that begins here is never closed\n"},
       {"[{\"text\":\n\"caf\xE9\"}]", "!5 a.json: line 2, byte 14: byte 0xE9 " NOT_UTF8},
-      {"[{\"txt\":\"a\"}]", "!5 a.json: line 1, byte 1: there is no \"text\" in this object; it has \"txt\"\n"},
+      {"[{\"txt\":\"a\"}]",
+       "!5 a.json: line 1, byte 1: there is no \"text\" in this object; it has \"txt\"; say which has the texts: "
+       "--text-column NAME\n"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     ok_string(data_read_text("a.json", bad[i].file, NULL), bad[i].want, bad[i].file);

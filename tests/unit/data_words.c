@@ -26,6 +26,14 @@ static void json(void) {
             "an array of rows");
   ok_string(data_read_text("a.jsonl", "{\"tokens\":[\"a\",\"b\"]}\n", &unlabelled), "0 1 0 [a\\x00b\\x00] - -\n",
             "without labels");
+  ok_string(data_read_text("a.jsonl", "{\"tokens\":[\"a\",\"b\"],\"labels\":[null,\"O\"]}\n", &words),
+            "0 1 0 [a\\x00b\\x00] - [\\x00O\\x00]\n", "null is no label");
+  ok_string(data_read_text("a.jsonl",
+                           "{\"text\":\"a\xC2\xA0"
+                           "b\xE2\x80\x83\xE3\x80\x80"
+                           "c\xE2\x80\x8B\"}\n",
+                           &unlabelled),
+            "0 1 0 [a\\x00b\\x00c\xE2\x80\x8B\\x00] - -\n", "white space of any kind, not what has no width");
 }
 
 static void json_refused(void) {
@@ -35,14 +43,15 @@ static void json_refused(void) {
       {"{\"tokens\":[\"a\"],\"tags\":[1]}\n{\"tokens\":[\"a\"]}\n",
        "0 1 0 [a\\x00] - [1\\x00]\n!5 a.jsonl: line 2, byte 28: there is no \"ner_tags\" in this line; it has \"tokens\"\n"},
       {"{\"tokens\":[\"a\"],\"tags\":null}\n",
-       "!5 a.jsonl: line 1, byte 0: \"ner_tags\" is null or empty: fill it in, or leave such rows out (missing_label skip)\n"},
+       "!5 a.jsonl: line 1, byte 0: \"tags\" is null or empty: fill it in, or leave such rows out (missing_label skip)\n"},
       {"{\"tokens\":[\"a\",[\"b\"]],\"tags\":[1,1]}\n",
        "!5 a.jsonl: line 1, byte 15: \"tokens\" holds an array where a string, a number or a boolean is expected\n"},
       {"{\"tokens\":{\"a\":1},\"tags\":[1]}\n",
        "!5 a.jsonl: line 1, byte 10: \"tokens\" is an object where a list of words, or a string, is expected\n"},
       {"{\"tokens\":[\"a\\u0000b\"],\"tags\":[1]}\n", "!5 a.jsonl: line 1, byte 11: the word holds a NUL byte: remove it\n"},
       {"{\"sentence\":\"a\",\"tags\":[1]}\n",
-       "!5 a.jsonl: line 1, byte 0: there is no \"tokens\" in this line; it has \"sentence\", \"tags\"\n"},
+       "!5 a.jsonl: line 1, byte 0: there is no \"tokens\" in this line; it has \"sentence\", \"tags\"; say which has the "
+       "texts: --text-column NAME\n"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     ok_string(data_read_text("a.jsonl", wrong[i][0], &words), wrong[i][1], "refused");
@@ -60,6 +69,9 @@ static void tables_and_text(void) {
             "0 2 13 [a,\\x00b\\x00] - [O\\x00O\\x00]\n1 3 26 [] - []\n", "a column of words, one of as many tags");
   ok_string(data_read_text("a.csv", "tokens,tags\na b,O\n", &words),
             "!5 a.csv: line 2, byte 12: the row has 2 words and 1 tag: each word has one\n", "not as many");
+  ok(strstr(data_read_text("a.csv", "tokens,tags\n\"['a', 'b']\",\"['O', 'O']\"\n", &words),
+            "the tags are a list as Python or JSON writes it"),
+     "lists that pandas wrote");
   ok_string(data_read_text("a.txt", "a  b\n\n c\n", &unlabelled), "0 1 0 [a\\x00b\\x00] - -\n1 2 5 [] - -\n2 3 6 [c\\x00] - -\n",
             "a text a line");
 }
@@ -77,6 +89,12 @@ static void conll(void) {
   ok_string(data_read_text("a.conll", "1 a N B-X\n2 b V O\n",
                            &(brim_source_options){.words = true, .need_label = true, .text_column = "1", .label_column = "2"}),
             "0 1 0 [a\\x00b\\x00] - [N\\x00V\\x00]\n", "columns by number");
+  ok(strstr(data_read_text("a.conll", "1\ta\tN\tB-X\n2\tb\tV\tO\n", &words),
+            "the first column counts the words (1, 2, ..), as in CoNLL-U"),
+     "a column of numbers is no column of words");
+  ok_string(data_read_text("a.conll", "1\ta\tN\tB-X\n2\tb\tV\tO\n",
+                           &(brim_source_options){.words = true, .need_label = true, .text_column = "0"}),
+            "0 1 0 [1\\x002\\x00] - [B-X\\x00O\\x00]\n", "unless it is named");
   ok_string(data_read_text("a.conll", "a\nb\n\nc\n", &unlabelled), "0 1 0 [a\\x00b\\x00] - -\n1 4 5 [c\\x00] - -\n",
             "words alone");
   static const char *const wrong[][2] = {

@@ -277,6 +277,11 @@ static void check_labels(void) {
   ok(c.labels.count == 3 && strcmp(c.labels.names[0], "a") == 0 && strcmp(c.labels.names[1], "b\303\251") == 0,
      "names by their ids");
   brim_config_free(&c);
+  if (load("{\"model_type\":\"bert\",\"id2label\":{\"0\":10,\"1\":0.5,\"2\":true}}", NULL, &c, &err))
+    return;
+  ok(!strcmp(c.labels.names[0], "10") && !strcmp(c.labels.names[1], "0.5") && !strcmp(c.labels.names[2], "true"),
+     "names that are numbers or booleans are read as texts");
+  brim_config_free(&c);
   if (load("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"LABEL_0\"}}", NULL, &c, &err))
     case_stop("regression", &err);
   ok(c.labels.task == BRIM_TASK_REGRESSION && c.labels.count == 1 && !c.labels.names, "one label is regression");
@@ -379,7 +384,7 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"bert\",\"id2label\":{}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"2\":\"b\"}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"00\":\"b\"}}", BRIM_E_FORMAT, "id2label");
-  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":2}}", BRIM_E_FORMAT, "id2label");
+  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":null}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":\"a\"}}", BRIM_E_FORMAT, "two classes are named \"a\"");
   check_place("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":\"a\"}}", 32);
 }

@@ -341,38 +341,6 @@ static void check_weights_first(const char *golden, brim_precision precision) {
   brim_model_free(model);
 }
 
-/* ---- the pieces in which it is sent */
-
-/* From the end to the beginning, all of it but the tables, once; the last pieces, for which nothing is computed meanwhile, are
- * small. */
-static void check_pieces(const char *golden) {
-  brim_dataset *rows = case_rows(golden);
-  brim_batch batch = {0};
-  case_fill(&batch, rows, 0, 4, 0);
-  const brim_model_limits limits = case_limits(&batch, true);
-  brim_model *model = prepared(case_golden(golden), &limits, "");
-  int64_t at = model->program.flat_size - model->trained, dense = 0, sent = 0, offset, count, last = 0;
-  int32_t range = 0, pieces = 0;
-  bool falling = true;
-  for (int32_t i = 0; i < model->range_count; i++)
-    dense += model->ranges[i].row_size <= 0 ? model->ranges[i].count : 0;
-  while (brim_gradient_next_dense(model, &range, &offset, &count)) {
-    falling = falling && count > 0 && offset + count <= at;
-    for (int32_t i = 0; i < model->range_count; i++) {
-      const brim_update_range *r = &model->ranges[i];
-      const bool inside = r->offset >= offset && r->offset + r->count <= offset + count;
-      falling = falling && (inside ? r->row_size <= 0 : r->offset >= offset + count || r->offset + r->count <= offset);
-      sent += inside ? r->count : 0;
-    }
-    at = offset, last = count, pieces++;
-  }
-  ok(falling && sent == dense && pieces > 2 && last < dense / 2, "%s: %d pieces of the gradient, the last of %lld of %lld values",
-     golden, (int)pieces, (long long)last, (long long)dense);
-  brim_model_free(model);
-  brim_batch_free(&batch);
-  brim_dataset_free(rows);
-}
-
 /* ---- the list of operations, for readers */
 
 static const char *list_of(const char *folder, const brim_model_limits *limits, brim_text *text) {
@@ -471,7 +439,6 @@ int main(void) {
     check_told(goldens[i], "layers:1");
   }
   check_weights("albert-regression");
-  check_pieces(goldens[0]);
   check_told("albert-regression", ""); /* whose layers share their weights */
   check_weights_first("bert-pair-3", BRIM_PRECISION_FP32);
   check_weights_first("bert-pair-3", BRIM_PRECISION_BF16);

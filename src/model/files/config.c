@@ -226,6 +226,24 @@ static int placeholder_labels(const reading *r, brim_task task, int32_t count, b
   return status;
 }
 
+/* A class's name; of a number or a boolean, which others write too, its text, in `number`. NULL: it is none of these. */
+static const char *name_of(const brim_json_value *name, char *number, size_t size) {
+  switch ((brim_json_kind)name->kind) {
+  case BRIM_JSON_STRING:
+    return name->as.text;
+  case BRIM_JSON_INT:
+    brim_number_format(number, size, "%lld", (long long)name->as.integer);
+    return number;
+  case BRIM_JSON_REAL:
+    brim_number_format(number, size, "%.9g", name->as.real);
+    return number;
+  case BRIM_JSON_BOOL:
+    return name->as.integer ? strcpy(number, "true") : strcpy(number, "false");
+  default:
+    return NULL;
+  }
+}
+
 /* names[id] of every member {"id": "name"}, each id once; copies in the arena. */
 static int collect_names(const reading *r, const brim_json_value *map, brim_arena *arena, const char **names, brim_error *err) {
   for (const brim_json_value *key = brim_json_first(map); key; key = brim_json_after(map, key)) {
@@ -234,10 +252,13 @@ static int collect_names(const reading *r, const brim_json_value *map, brim_aren
     if (!brim_number_integer(key->as.text, key->length, &id) || id < 0 || id >= map->length || names[id])
       return brim_json_error(r->document, key, err, BRIM_E_FORMAT, "the keys of id2label must be \"0\" to \"%u\", each once",
                              map->length - 1);
-    if (name->kind != BRIM_JSON_STRING || memchr(name->as.text, 0, name->length))
+    char number[32];
+    const char *text = name_of(name, number, sizeof number);
+    const size_t length = text == number ? strlen(number) : name->length;
+    if (!text || memchr(text, 0, length))
       return brim_json_error(r->document, name, err, BRIM_E_FORMAT, "a name in id2label must be a text without NUL, this is %s",
                              brim_json_kind_name((brim_json_kind)name->kind));
-    names[id] = brim_arena_copy_string(arena, name->as.text, name->length);
+    names[id] = brim_arena_copy_string(arena, text, length);
     if (!names[id])
       return BRIM_NOMEM(err);
   }

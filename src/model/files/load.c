@@ -180,6 +180,14 @@ int32_t brim_model_vocab_size(const brim_model *model) {
 int32_t brim_model_hidden_size(const brim_model *model) {
   return model->program.values[model->program.hidden].width;
 }
+void brim_model_set_tokenizer(brim_model *model, uint64_t content) {
+  model->tokenizer = content;
+}
+
+uint64_t brim_model_tokenizer(const brim_model *model) {
+  return model->tokenizer;
+}
+
 const char *brim_model_type(const brim_model *model) {
   return model->config.family->type;
 }

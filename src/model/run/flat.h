@@ -11,7 +11,7 @@ int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *er
 void brim_flat_unmap(brim_model *model, real *mapped);
 /* What is in `mapped` now is what the buffer has from now on, and the model knows of it. */
 int brim_flat_unmap_written(brim_model *model, brim_flat which, real *mapped, brim_error *err) BRIM_CHECK;
-/* `mapped` is now the gradient of all ranks, which has the rows that brim_gradient_rows says. */
+/* `mapped` is now the gradient of all ranks, which has the rows that brim_gradient_view says. */
 int brim_flat_unmap_summed(brim_model *model, real *mapped, brim_error *err) BRIM_CHECK;
 /* Zeros everywhere, without a look at which of them are. */
 void brim_flat_clear(brim_model *model, brim_flat which);

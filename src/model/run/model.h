@@ -60,6 +60,7 @@ struct brim_model {
   brim_program program;
   const char **unused, **initialized;
   int32_t unused_count, initialized_count;
+  uint64_t tokenizer;          /* brim_model_set_tokenizer */
   const char **former_classes; /* [labels]; NULL: the classifier's names are the file's, or the file has none */
 
   const brim_ops *ops;

@@ -7,7 +7,7 @@ with open("odd.csv", "w", encoding="utf-8") as out:
         print('"' + text.replace('"', '""') + '",' + ("a<b", 'c"d')[i % 2], file=out)
 END
 $BRIM train --model $MODEL --train odd.csv --eval odd.csv --output run --epochs 2 --batch-size 4 --quiet >/dev/null
-$BRIM train --model $MODEL --train odd.csv --output other --epochs 1 --padding longest --quiet >/dev/null
+$BRIM train --model $MODEL --train odd.csv --eval odd.csv --output other --epochs 1 --padding longest --quiet >/dev/null
 $BRIM report run --data odd.csv -o page.html
 $BRIM report run other -o both.html --csv steps.csv --quiet
 head -n 1 steps.csv
@@ -45,3 +45,17 @@ $BRIM report run other --data odd.csv -o x.html || echo "exit $?"
 $BRIM report nowhere || echo "exit $?"
 $BRIM report run --csv - | wc -l
 ls
+# Training's loss and the evaluations' stand in one picture, shares end at 1, what was given is what was given, and what differs is said.
+python3 - <<'END'
+import re
+def cells(page, caption):
+    table = re.search(rf"<caption>{caption}</caption>(.*?)</table>", page, re.S)[1]
+    return [re.findall(r"<bdi>(.*?)</bdi>", row) for row in re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.S)]
+run, other, both = (open(name, encoding="utf-8").read() for name in ("run/report.html", "other/report.html", "both.html"))
+loss, accuracy = (run.split(f"<figcaption><bdi>{title}</bdi>")[1].split("</figure>")[0] for title in ("Loss", "Evaluation: accuracy"))
+print("pictures of loss:", re.findall(r"<bdi>(\w+)</bdi></li>", loss))
+print("axis of accuracy:", max(float(n) for n in re.findall(r'end" x="41"[^>]*>([\d.]+)<', accuracy)) <= 1)
+print("one evaluation is a number:", "Evaluation: accuracy" not in other and "best accuracy, step" in other)
+print("given:", [name for name, _ in cells(run, "what was given")])
+print("differ:", [row[0] for row in cells(both, "what was given") if row[-1] == "differs"])
+END

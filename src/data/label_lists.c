@@ -1,0 +1,202 @@
+/* label_lists.c: rows with several labels: lists of names, of values, or of a 0 or 1 for every label there is. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "data/labels.h"
+
+bool brim_label_item_next(const brim_label_source *source, size_t *at, brim_label_item *item) {
+  if (*at > source->length || (source->list && *at == source->length))
+    return false;
+  const char *from = source->text + *at, *end = memchr(from, source->list ? 0 : '|', source->length - *at);
+  item->number = *at ? item->number + 1 : 0;
+  item->form = source->list && source->forms ? source->forms[item->number] : BRIM_FORM_TEXT;
+  item->text = from;
+  item->length = end ? (size_t)(end - from) : source->length - *at;
+  *at += item->length + 1;
+  while (!source->list && item->length > 0 && (*item->text == ' ' || *item->text == '\t'))
+    item->text++, item->length--;
+  while (!source->list && item->length > 0 && (item->text[item->length - 1] == ' ' || item->text[item->length - 1] == '\t'))
+    item->length--;
+  return true;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+#define MULTI_HOT "if it says 1 or 0 for every label (multi-hot), name those that are 1 instead"
+
+/* Nearly always a list of 0 and 1 for each label there is. */
+static int refuse_twice(const brim_label_text *label, const brim_label_source *source, brim_error *err) {
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       "\"%.*s\" is twice in this list of labels, which names each label that the row has, once, such as "
+                       "[\"a\",\"c\"]; " MULTI_HOT,
+                       brim_label_shown(label->text, label->length, 60), label->text);
+}
+
+static int check_item(const brim_label_item *item, const brim_label_source *source, brim_error *err) {
+  if (item->form == BRIM_FORM_NONE)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                         "the list of labels holds null: leave it out, it names the labels that the row has");
+  if (item->form == BRIM_FORM_BOOLEAN)
+    return brim_error_at(
+        err, BRIM_E_FORMAT, source->file, source->line, -1,
+        "the list of labels holds %.*s, and a boolean names no label: write names, or in every row true or false "
+        "for every label there is",
+        (int)item->length, item->text);
+  if (item->length == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                         "a label in the list is empty: write a|b for two labels, not a||b");
+  return BRIM_OK;
+}
+
+static int take_item(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, size_t row,
+                     brim_error *err) {
+  const brim_label_text label = brim_label_read(item->text, item->length, item->form);
+  BRIM_TRY(check_item(item, source, err));
+  if (taker->known && brim_task_has_lists(taker->known->task)) {
+    int32_t id = 0;
+    BRIM_TRY(brim_label_taker_known(taker, &label, source, &id, err));
+    if (taker->values[row + (size_t)id] > 0)
+      return refuse_twice(&label, source, err);
+    taker->values[row + (size_t)id] = 1.0f;
+    return BRIM_OK;
+  }
+  BRIM_TRY(brim_label_taker_kind(taker, &label, source, err));
+  if (brim_task_has_values(taker->task))
+    return brim_label_taker_number(taker, &label, source, err);
+  BRIM_TRY(brim_label_taker_class(taker, &label, source, err));
+  brim_label_class *class = &taker->classes[(size_t)taker->values[taker->count - 1]];
+  if (class->listed == taker->rows + 1)
+    return refuse_twice(&label, source, err);
+  class->listed = taker->rows + 1;
+  return BRIM_OK;
+}
+
+/* Whether the list is of the integers 0 and 1, in any order. */
+static bool has_both(const brim_label_source *source) {
+  brim_label_item item = {0};
+  size_t at = 0, count = 0;
+  bool seen[2] = {false, false};
+  for (; source->length > 0 && brim_label_item_next(source, &at, &item); count++) {
+    const brim_label_text label = brim_label_read(item.text, item.length, item.form);
+    if (!label.plain || label.kind != BRIM_LABEL_INTEGER || (label.integer != 0 && label.integer != 1) || count == 2)
+      return false;
+    seen[label.integer] = true;
+  }
+  return seen[0] && seen[1];
+}
+
+static int take_names(brim_label_taker *taker, const brim_label_source *source, size_t row, brim_error *err) {
+  brim_label_item item = {0};
+  if (!source->list && brim_label_is_printed_list(source->text, source->length))
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                         "the label \"%.*s\" is a list as Python or JSON writes it, in one field: write a|b for two labels, and "
+                         "nothing for none, or give JSON lines with lists",
+                         brim_label_shown(source->text, source->length, 60), source->text);
+  taker->both = has_both(source) && (taker->both || taker->rows == 0);
+  for (size_t at = 0; source->length > 0 && brim_label_item_next(source, &at, &item);)
+    BRIM_TRY(take_item(taker, &item, source, row, err));
+  return BRIM_OK;
+}
+
+/* ---- a 0 or 1 for every label there is (multi-hot) -------------------------------------------------------- */
+
+/* 0 or 1; -1: it is neither. */
+static int hot_value(const brim_label_item *item) {
+  const brim_label_text label = brim_label_read(item->text, item->length, item->form);
+  if (label.kind == BRIM_LABEL_BOOLEAN)
+    return *label.text == 't';
+  const bool number = label.kind == BRIM_LABEL_INTEGER || label.kind == BRIM_LABEL_DECIMAL;
+  return number && label.real == 0 ? 0 : number && label.real == 1 ? 1 : -1;
+}
+
+/* Does the first row's list hold nothing else, and no integers? A mapping that has such names has lists of names. */
+static bool is_hot(const brim_label_taker *taker, const brim_label_source *source) {
+  brim_label_item item = {0};
+  size_t at = 0, count = 0;
+  for (; source->list && brim_label_item_next(source, &at, &item); count++) {
+    const brim_label_text label = brim_label_read(item.text, item.length, item.form);
+    const bool named = taker->known && label.kind == BRIM_LABEL_DECIMAL &&
+                       brim_labels_find(taker->known, item.text, item.length, BRIM_FORM_NAME) >= 0;
+    if (label.kind == BRIM_LABEL_INTEGER || hot_value(&item) < 0 || named)
+      return false;
+  }
+  return count > 0;
+}
+
+/* The label of that number: the first row makes the mapping, of the names 0, 1, .. */
+static int take_hot_item(brim_label_taker *taker, size_t index, bool on, const brim_label_source *source, size_t row,
+                         brim_error *err) {
+  char digits[32];
+  if (taker->known) {
+    taker->values[row + index] = on;
+    return BRIM_OK;
+  }
+  if (taker->rows > 0)
+    return on ? brim_label_taker_value(taker, (float)index, err) : BRIM_OK;
+  const int length = brim_number_format(digits, sizeof digits, "%zu", index);
+  const brim_label_text label = brim_label_read(digits, (size_t)length, BRIM_FORM_TEXT);
+  BRIM_TRY(brim_label_taker_class(taker, &label, source, err));
+  taker->count -= !on;
+  return BRIM_OK;
+}
+
+static int take_hot(brim_label_taker *taker, const brim_label_source *source, size_t row, brim_error *err) {
+  brim_label_item item = {0};
+  size_t at = 0, count = 0;
+  if (taker->known)
+    taker->width = (size_t)taker->known->count;
+  for (; source->length > 0 && brim_label_item_next(source, &at, &item); count++) {
+    const int value = hot_value(&item);
+    if (value < 0)
+      return brim_error_at(
+          err, BRIM_E_FORMAT, source->file, source->line, -1,
+          "\"%.*s\" is neither 1.0 nor 0.0, but the first row's list says one of them for every label: if these are "
+          "values, choose the task regression",
+          brim_label_shown(item.text, item.length, 60), item.text);
+    if (taker->width == 0 || count < taker->width)
+      BRIM_TRY(take_hot_item(taker, count, value == 1, source, row, err));
+  }
+  if (taker->width == 0)
+    taker->width = count;
+  if (count == taker->width)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       "the list has %zu values of 0.0 and 1.0, and there are %zu labels: every row has one for each", count,
+                       taker->width);
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------ */
+
+/* Every row of a regression has as many values as the first, or as the known mapping has. */
+static int check_width(brim_label_taker *taker, size_t found, const brim_label_source *source, brim_error *err) {
+  if (taker->width == 0)
+    taker->width = found;
+  if (found == taker->width && found > 0)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       "the label has %zu values, %zu were expected: every row of a regression has as many", found, taker->width);
+}
+
+int brim_label_taker_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
+  const size_t row = taker->count;
+  const bool known = taker->known && brim_task_has_lists(taker->known->task);
+  for (int32_t i = 0; known && i < taker->known->count; i++)
+    BRIM_TRY(brim_label_taker_value(taker, 0, err));
+  if (taker->rows == 0 && !brim_task_has_values(taker->task)) {
+    taker->hot = is_hot(taker, source);
+    if (taker->hot)
+      taker->task = brim_task_of_label(false, true);
+  }
+  if (taker->rows == 0)
+    brim_label_taker_place(taker, &(brim_label_text){.text = source->text, .length = 0}, source);
+  BRIM_TRY((taker->hot ? take_hot : take_names)(taker, source, row, err));
+  if (brim_task_has_values(taker->task))
+    return check_width(taker, taker->count - row, source, err);
+  if (known)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->ends, &taker->ends_capacity, taker->kept + 1, sizeof *taker->ends, err));
+  taker->ends[taker->kept++] = taker->count;
+  return BRIM_OK;
+}

@@ -1,0 +1,367 @@
+/* modules.c: reads the modules of a folder, and applies them. Sums are in double. */
+#include "model/files/modules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/status.h"
+#include "model/files/safetensors.h"
+
+enum { LIMIT = 1 << 20 };
+
+/* ---- activations -------------------------------------------------------------------------------------------- */
+
+static double same(double x) {
+  return x;
+}
+static double relu(double x) {
+  return fmax(x, 0);
+}
+static double gelu(double x) {
+  return x / 2 * (1 + erf(x / sqrt(2.0)));
+}
+static double silu(double x) {
+  return x / (1 + exp(-x));
+}
+static double sigmoid(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+/* Classes of torch.nn; what a path says before the last point is where they live. */
+static const struct {
+  const char *class;
+  double (*of)(double x);
+} activations[] = {{"Identity", same}, {"Tanh", tanh}, {"ReLU", relu}, {"GELU", gelu}, {"SiLU", silu}, {"Sigmoid", sigmoid}};
+enum { ACTIVATIONS = sizeof activations / sizeof *activations };
+
+static int32_t activation_of(const char *path, size_t length) {
+  size_t from = length;
+  while (from > 0 && path[from - 1] != '.')
+    from--;
+  for (int32_t i = 0; i < ACTIVATIONS; i++)
+    if (strlen(activations[i].class) == length - from && memcmp(activations[i].class, path + from, length - from) == 0)
+      return i;
+  return -1;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------- */
+
+/* FOLDER/PATH/NAME as JSON; NULL where there is no such file. */
+static int load_json(brim_runtime *runtime, const char *folder, const char *path, const char *name, brim_json_document **out,
+                     brim_error *err) {
+  char *inner = brim_path_join(runtime, folder, path),
+       *file = inner ? brim_path_join(runtime, *path ? inner : folder, name) : NULL;
+  int status = file ? BRIM_OK : BRIM_NOMEM(err);
+  *out = NULL;
+  if (!status && brim_path_exists(file))
+    status = brim_json_load(runtime, file, LIMIT, out, err);
+  brim_release(runtime, inner);
+  brim_release(runtime, file);
+  return status;
+}
+
+/* The last word of a module's class: "Pooling" of "sentence_transformers.models.Pooling". */
+static bool is_class(const brim_json_value *type, const char *name) {
+  const size_t length = strlen(name);
+  return type && type->kind == BRIM_JSON_STRING && type->length >= length &&
+         memcmp(type->as.text + type->length - length, name, length) == 0 &&
+         (type->length == length || type->as.text[type->length - length - 1] == '.');
+}
+
+/* ---- pooling ------------------------------------------------------------------------------------------------- */
+
+/* As files call them, in the order in which the older form joins them. */
+static const struct {
+  const char *flag, *name;
+} modes[BRIM_POOL_MODES] = {
+    [BRIM_POOL_CLS] = {"pooling_mode_cls_token", "cls"},
+    [BRIM_POOL_MAX] = {"pooling_mode_max_tokens", "max"},
+    [BRIM_POOL_MEAN] = {"pooling_mode_mean_tokens", "mean"},
+    [BRIM_POOL_MEAN_SQRT] = {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
+    [BRIM_POOL_WEIGHTED_MEAN] = {"pooling_mode_weightedmean_tokens", "weightedmean"},
+    [BRIM_POOL_LAST] = {"pooling_mode_lasttoken", "lasttoken"},
+};
+
+static int add_mode(brim_modules *m, const brim_json_document *d, const brim_json_value *name, brim_error *err) {
+  for (int i = 0; i < BRIM_POOL_MODES && m->mode_count < BRIM_POOL_MODES; i++)
+    if (brim_json_is_string(name, modes[i].name)) {
+      m->modes[m->mode_count++] = (brim_pool_mode)i;
+      return BRIM_OK;
+    }
+  return brim_json_error(d, name, err, BRIM_E_UNSUPPORTED,
+                         "brim pools by cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken, each once");
+}
+
+/* {"pooling_mode": "mean"}, or a list of them; or the older {"pooling_mode_mean_tokens": true, ..}, where none is the mean. */
+static int read_modes(brim_modules *m, const brim_json_document *d, brim_error *err) {
+  const brim_json_value *root = brim_json_root(d), *named = brim_json_get(root, "pooling_mode");
+  if (named && named->kind == BRIM_JSON_STRING)
+    return add_mode(m, d, named, err);
+  for (const brim_json_value *v = named ? brim_json_first(named) : NULL; v; v = brim_json_after(named, v))
+    BRIM_TRY(add_mode(m, d, v, err));
+  for (int i = 0; i < BRIM_POOL_MODES && !named; i++) {
+    bool is_on = false;
+    BRIM_TRY(brim_json_read_bool(d, root, modes[i].flag, &is_on, err));
+    if (is_on)
+      m->modes[m->mode_count++] = (brim_pool_mode)i;
+  }
+  return BRIM_OK;
+}
+
+static int read_pooling(brim_modules *m, const char *folder, const char *path, brim_error *err) {
+  brim_json_document *d;
+  bool with_prompt = true;
+  BRIM_TRY(load_json(m->runtime, folder, path, "config.json", &d, err));
+  int status = d ? read_modes(m, d, err) : BRIM_OK;
+  if (!status && d)
+    status = brim_json_read_bool(d, brim_json_root(d), "include_prompt", &with_prompt, err);
+  m->without_prompt = !with_prompt;
+  brim_json_free(d);
+  return status;
+}
+
+/* ---- dense --------------------------------------------------------------------------------------------------- */
+
+/* A tensor of this shape, as floats in the arena. */
+static int read_tensor(brim_modules *m, const brim_store *store, const char *where, const char *name, int64_t rows,
+                       int64_t columns, const float **out, brim_error *err) {
+  const brim_stored *t = brim_store_find(store, name, strlen(name));
+  const int64_t count = rows * (columns ? columns : 1);
+  if (!t || t->shape[0] != rows || t->rank != 1 + (columns > 0) || (columns && t->shape[1] != columns))
+    return brim_error_at(err, BRIM_E_MISMATCH, where, 0, -1, "there is no tensor %s of the shape that config.json asks for",
+                         name);
+  real *numbers = brim_alloc_array(m->runtime, (size_t)count, sizeof *numbers);
+  float *copy = brim_arena_alloc_array(&m->arena, (size_t)count, sizeof *copy);
+  int status = numbers && copy ? brim_store_read(store, t, numbers, err) : BRIM_NOMEM(err);
+  for (int64_t i = 0; i < count && !status; i++)
+    copy[i] = (float)numbers[i];
+  brim_release(m->runtime, numbers);
+  *out = copy;
+  return status;
+}
+
+static int read_dense_weights(brim_modules *m, const char *folder, const char *path, bool biased, brim_module_step *step,
+                              brim_error *err) {
+  brim_store *store = NULL;
+  char *inner = brim_path_join(m->runtime, folder, path);
+  int status = inner ? brim_store_open_folder(m->runtime, inner, &store, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = read_tensor(m, store, inner, "linear.weight", step->out, step->in, &step->weight, err);
+  if (!status && biased)
+    status = read_tensor(m, store, inner, "linear.bias", step->out, 0, &step->bias, err);
+  brim_store_close(store);
+  brim_release(m->runtime, inner);
+  return status;
+}
+
+static int read_dense_config(const brim_json_document *d, brim_module_step *step, bool *biased, brim_error *err) {
+  const brim_json_value *root = brim_json_root(d);
+  int64_t in = 0, out = 0;
+  bool residual = false;
+  const char *name = "torch.nn.modules.activation.Tanh";
+  size_t length = strlen(name);
+  *biased = true;
+  BRIM_TRY(brim_json_read_int(d, root, "in_features", 1, 1 << 20, &in, err));
+  BRIM_TRY(brim_json_read_int(d, root, "out_features", 1, 1 << 20, &out, err));
+  BRIM_TRY(brim_json_read_bool(d, root, "bias", biased, err));
+  BRIM_TRY(brim_json_read_bool(d, root, "use_residual", &residual, err));
+  BRIM_TRY(brim_json_read_string(d, root, "activation_function", &name, &length, err));
+  *step = (brim_module_step){.in = (int32_t)in, .out = (int32_t)out, .activation = activation_of(name, length)};
+  if (residual || step->activation < 0)
+    return brim_json_error(d, brim_json_get(root, residual ? "use_residual" : "activation_function"), err, BRIM_E_UNSUPPORTED,
+                           "brim's dense modules have no residual, and Identity, Tanh, ReLU, GELU, SiLU or Sigmoid");
+  return in && out ? BRIM_OK : brim_json_error(d, root, err, BRIM_E_FORMAT, "in_features and out_features are needed");
+}
+
+static int read_dense(brim_modules *m, const char *folder, const char *path, brim_module_step *step, brim_error *err) {
+  brim_json_document *d;
+  bool biased;
+  BRIM_TRY(load_json(m->runtime, folder, path, "config.json", &d, err));
+  if (!d)
+    return brim_error_at(err, BRIM_E_IO, folder, 0, -1, "%s has no config.json", path);
+  int status = read_dense_config(d, step, &biased, err);
+  brim_json_free(d);
+  return status ? status : read_dense_weights(m, folder, path, biased, step, err);
+}
+
+/* ---- all modules --------------------------------------------------------------------------------------------- */
+
+/* `width`: of what comes in. */
+static int read_step(brim_modules *m, const char *folder, const brim_json_value *type, const char *path, int32_t width,
+                     brim_error *err) {
+  brim_module_step *step = &m->steps[m->step_count];
+  if (m->step_count == BRIM_MOST_STEPS)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1, "modules.json lists more than %d modules", BRIM_MOST_STEPS);
+  *step = (brim_module_step){.in = width, .out = width};
+  if (is_class(type, "Dense"))
+    BRIM_TRY(read_dense(m, folder, path, step, err));
+  if (step->in != width)
+    return brim_error_at(err, BRIM_E_MISMATCH, folder, 0, -1, "%s takes %d numbers, but gets %d", path, step->in, width);
+  m->step_count++;
+  return BRIM_OK;
+}
+
+static int32_t width_of(const brim_modules *m) {
+  return m->step_count > 0 ? m->steps[m->step_count - 1].out : m->hidden * m->mode_count;
+}
+
+static int read_module(brim_modules *m, const char *folder, const brim_json_document *d, const brim_json_value *module,
+                       brim_error *err) {
+  const brim_json_value *type = brim_json_get(module, "type"), *at = brim_json_get(module, "path");
+  const char *path = at && at->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, at->as.text, at->length) : "";
+  if (!path)
+    return BRIM_NOMEM(err);
+  if (is_class(type, "Transformer"))
+    return BRIM_OK;
+  if (is_class(type, "Pooling"))
+    return read_pooling(m, folder, path, err);
+  if (is_class(type, "Dense") || is_class(type, "Normalize"))
+    return read_step(m, folder, type, path, width_of(m), err);
+  return brim_json_error(d, type ? type : module, err, BRIM_E_UNSUPPORTED,
+                         "brim has the modules Transformer, Pooling, Dense and Normalize, and not this one");
+}
+
+static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
+  brim_json_document *d;
+  BRIM_TRY(load_json(m->runtime, folder, "", "modules.json", &d, err));
+  const brim_json_value *root = d ? brim_json_root(d) : NULL;
+  int status = BRIM_OK;
+  m->mode_count = 0;
+  for (const brim_json_value *v = root ? brim_json_first(root) : NULL; v && !status; v = brim_json_after(root, v))
+    status = read_module(m, folder, d, v, err);
+  brim_json_free(d);
+  if (m->mode_count == 0)
+    m->modes[m->mode_count++] = BRIM_POOL_MEAN;
+  return status;
+}
+
+static int read_length(brim_modules *m, const char *folder, brim_error *err) {
+  brim_json_document *d;
+  int64_t length = 0;
+  bool lower = false;
+  BRIM_TRY(load_json(m->runtime, folder, "", "sentence_bert_config.json", &d, err));
+  if (!d)
+    return BRIM_OK;
+  int status = brim_json_read_int(d, brim_json_root(d), "max_seq_length", 1, 1 << 30, &length, err);
+  if (!status)
+    status = brim_json_read_bool(d, brim_json_root(d), "do_lower_case", &lower, err);
+  if (!status && lower)
+    status = brim_json_error(d, brim_json_get(brim_json_root(d), "do_lower_case"), err, BRIM_E_UNSUPPORTED,
+                             "texts are put into lower case by their tokenizer alone: leave do_lower_case out");
+  m->max_length = (int32_t)length;
+  brim_json_free(d);
+  return status;
+}
+
+/* The first module's path, which is empty in new folders and 0_Transformer in old ones. */
+static const char *encoder_path(brim_modules *m, const brim_json_document *d) {
+  const brim_json_value *root = d ? brim_json_root(d) : NULL, *first = root ? brim_json_first(root) : NULL;
+  const brim_json_value *path = first ? brim_json_get(first, "path") : NULL;
+  return path && path->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, path->as.text, path->length) : "";
+}
+
+int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *m, brim_error *err) {
+  brim_json_document *d;
+  *m = (brim_modules){.runtime = runtime};
+  brim_arena_init(&m->arena, runtime, 0);
+  BRIM_TRY(load_json(runtime, folder, "", "modules.json", &d, err));
+  m->listed = d != NULL;
+  const char *path = encoder_path(m, d);
+  char *inner = path && *path ? brim_path_join(runtime, folder, path) : NULL;
+  const char *at = inner ? inner : folder;
+  m->encoder = path && (inner || !*path) ? brim_arena_copy_string(&m->arena, at, strlen(at)) : NULL;
+  brim_release(runtime, inner);
+  brim_json_free(d);
+  return m->encoder ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+int brim_modules_load(brim_modules *m, const char *folder, int32_t hidden, brim_error *err) {
+  m->hidden = hidden;
+  BRIM_TRY(read_modules(m, folder, err));
+  BRIM_TRY(read_length(m, folder, err));
+  m->width = width_of(m);
+  m->widest = m->hidden * m->mode_count;
+  for (int32_t i = 0; i < m->step_count; i++)
+    m->widest = m->steps[i].out > m->widest ? m->steps[i].out : m->widest;
+  return load_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err);
+}
+
+void brim_modules_free(brim_modules *m) {
+  brim_json_free(m->settings);
+  brim_arena_free(&m->arena);
+}
+
+const char *brim_modules_prompt(brim_modules *m, const char *name) {
+  const brim_json_value *root = m->settings ? brim_json_root(m->settings) : NULL;
+  const brim_json_value *prompts = brim_json_get(root, "prompts"), *own = brim_json_get(root, "default_prompt_name");
+  const char *wanted = name;
+  if (!name && own && own->kind == BRIM_JSON_STRING)
+    wanted = brim_arena_copy_string(&m->arena, own->as.text, own->length);
+  const brim_json_value *text = wanted ? brim_json_get(prompts, wanted) : NULL;
+  return text && text->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, text->as.text, text->length) : NULL;
+}
+
+/* ---- vectors ------------------------------------------------------------------------------------------------- */
+
+/* The weight of the token at position p, of those from `first` to `count` - 1. */
+static double token_weight(brim_pool_mode mode, int32_t p, int32_t first, int32_t count) {
+  const double n = count - first, sum = ((double)count * (count + 1) - (double)first * (first + 1)) / 2;
+  switch (mode) {
+  case BRIM_POOL_CLS:
+    return p == first;
+  case BRIM_POOL_LAST:
+    return p == count - 1;
+  case BRIM_POOL_MEAN:
+    return 1 / n;
+  case BRIM_POOL_MEAN_SQRT:
+    return 1 / sqrt(n);
+  case BRIM_POOL_WEIGHTED_MEAN:
+    return (p + 1) / sum;
+  default:
+    return 0;
+  }
+}
+
+static void pool(brim_pool_mode mode, const float *tokens, int32_t hidden, int32_t first, int32_t count, double *out) {
+  for (int32_t k = 0; k < hidden; k++)
+    out[k] = mode == BRIM_POOL_MAX ? -INFINITY : 0;
+  for (int32_t p = first; p < count; p++) {
+    const double weight = token_weight(mode, p, first, count);
+    const float *x = tokens + (int64_t)p * hidden;
+    for (int32_t k = 0; k < hidden && mode == BRIM_POOL_MAX; k++)
+      out[k] = fmax(out[k], (double)x[k]);
+    for (int32_t k = 0; k < hidden && weight != 0; k++)
+      out[k] += weight * (double)x[k];
+  }
+}
+
+static void apply_step(const brim_module_step *s, const double *x, double *y) {
+  double square = 0;
+  for (int32_t k = 0; k < s->in && !s->weight; k++)
+    square += x[k] * x[k];
+  const double length = fmax(sqrt(square), 1e-12);
+  for (int32_t k = 0; k < s->out; k++) {
+    double sum = s->bias ? (double)s->bias[k] : 0;
+    for (int32_t i = 0; i < s->in && s->weight; i++)
+      sum += x[i] * (double)s->weight[(int64_t)k * s->in + i];
+    y[k] = s->weight ? activations[s->activation].of(sum) : x[k] / length;
+  }
+}
+
+void brim_modules_apply(const brim_modules *m, const float *tokens, int32_t count, int32_t skipped, double *work, float *vector) {
+  double *x = work, *y = work + m->widest;
+  const int32_t first = m->without_prompt && skipped < count ? skipped : 0;
+  for (int32_t i = 0; i < m->mode_count; i++)
+    pool(m->modes[i], tokens, m->hidden, first, count, x + (int64_t)i * m->hidden);
+  for (int32_t i = 0; i < m->step_count; i++) {
+    double *swap = x;
+    apply_step(&m->steps[i], x, y);
+    x = y;
+    y = swap;
+  }
+  for (int32_t k = 0; k < m->width; k++)
+    vector[k] = (float)x[k];
+}

@@ -1,0 +1,56 @@
+/* modules.h: what sentence-transformers' folders put after an encoder: pooling, dense layers, a norm; and the prompts that they
+ * name. Formats: sentence-transformers 2 to 6 (modules.json, N_Pooling, N_Dense, N_Normalize, sentence_bert_config.json,
+ * config_sentence_transformers.json). A folder without modules.json is an encoder whose tokens are averaged, as there. */
+#ifndef BRIM_MODEL_MODULES_H
+#define BRIM_MODEL_MODULES_H
+#include "base/arena.h"
+#include "base/json.h"
+#include "brim/model.h"
+
+/* What is made of a text's vectors h_1 .. h_n; several are joined in the order that the file lists. */
+typedef enum brim_pool_mode {
+  BRIM_POOL_CLS = 0,       /* h_1 */
+  BRIM_POOL_MAX,           /* the largest of each column */
+  BRIM_POOL_MEAN,          /* sum h / n */
+  BRIM_POOL_MEAN_SQRT,     /* sum h / sqrt(n) */
+  BRIM_POOL_WEIGHTED_MEAN, /* sum p h_p / sum p, p from 1 */
+  BRIM_POOL_LAST,          /* h_n */
+  BRIM_POOL_MODES
+} brim_pool_mode;
+
+enum { BRIM_MOST_STEPS = 8 };
+/* After pooling: a dense layer, or a norm that brings vectors to length 1. */
+typedef struct brim_module_step {
+  int32_t in, out;     /* a norm has the same */
+  const float *weight; /* [out, in]; NULL: a norm */
+  const float *bias;   /* [out], or NULL */
+  int32_t activation;  /* index in modules.c's table */
+} brim_module_step;
+
+typedef struct brim_modules {
+  brim_runtime *runtime;
+  brim_arena arena;
+  const char *encoder; /* the folder of its config.json */
+  bool listed;         /* there is a modules.json */
+  brim_pool_mode modes[BRIM_POOL_MODES];
+  int32_t mode_count;
+  bool without_prompt; /* tokens of the prompt, and special ones before it, are not pooled */
+  brim_module_step steps[BRIM_MOST_STEPS];
+  int32_t step_count;
+  int32_t hidden, width, widest; /* of tokens; of the vectors; of any step */
+  int32_t max_length;            /* that the folder gives; 0: none */
+  brim_json_document *settings;  /* config_sentence_transformers.json, or NULL */
+} brim_modules;
+
+/* `hidden`: of the encoder's tokens. BRIM_E_UNSUPPORTED names a module or an option that brim lacks. */
+int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *out, brim_error *err) BRIM_CHECK;
+int brim_modules_load(brim_modules *modules, const char *folder, int32_t hidden, brim_error *err) BRIM_CHECK;
+void brim_modules_free(brim_modules *modules);
+
+/* The text of a prompt; of NULL the folder's default. NULL: there is none of that name. */
+const char *brim_modules_prompt(brim_modules *modules, const char *name);
+/* A text's vector from those of its tokens [count, hidden], the first `skipped` of which are not pooled. work: [widest, 2]. */
+void brim_modules_apply(const brim_modules *modules, const float *tokens, int32_t count, int32_t skipped, double *work,
+                        float *vector);
+
+#endif

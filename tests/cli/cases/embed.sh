@@ -1,0 +1,24 @@
+# Vectors of texts: those of sentence-transformers for its folders; the same alone and together; JSON lines and numpy's arrays.
+FOLDERS="$CASES/../../golden/tasks/folders"
+texts() { python3 -c 'import json, sys; [print(json.dumps({"text": t})) for t in json.load(open(sys.argv[1]))["texts"]]' "$1/texts.json" > texts.jsonl; }
+check() { "$BRIM" embed -m "$FOLDERS/$1" texts.jsonl $3 > out.jsonl && python3 "$CASES/../embedded.py" "$FOLDERS/$1" "$2" out.jsonl; }
+texts "$FOLDERS/st-old-form" && check st-old-form embeddings
+texts "$FOLDERS/st-max" && check st-max embeddings
+texts "$FOLDERS/st-prompts" && check st-prompts embeddings && check st-prompts queries "--prompt query"
+check st-prompts documents "--prompt document" && check st-prompts no_prompt "--prompt none"
+cp out.jsonl together.jsonl
+"$BRIM" embed -m "$FOLDERS/st-prompts" texts.jsonl --prompt none --batch-size 1 -j 3 > alone.jsonl
+cmp alone.jsonl together.jsonl && echo "alone as together"
+"$BRIM" embed -m "$FOLDERS/st-prompts" texts.jsonl --dimensions 4 --normalize -o four.npy
+python3 -c '
+import struct
+data = open("four.npy", "rb").read()
+print(data[:6], data[10:128].decode().split(", }")[0], len(data))
+print([round(sum(x * x for x in struct.unpack("<4f", data[128 + 16 * i:144 + 16 * i])), 5) for i in range(3)])'
+"$BRIM" embed -m "$FOLDERS/st-prompts" texts.jsonl --prompt poem
+"$BRIM" embed -m "$FOLDERS/st-prompts" texts.jsonl --dimensions 17
+"$BRIM" embed -m "$MODEL" texts.jsonl --max-length 8 > mean.jsonl
+cp -r "$FOLDERS/st-old-form" other && sed -i 's/models.Dense/models.LSTM/' other/modules.json
+"$BRIM" embed -m other texts.jsonl
+: > none.txt
+"$BRIM" embed -m "$FOLDERS/st-prompts" none.txt
