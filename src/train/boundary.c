@@ -105,8 +105,8 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   metrics->seconds = brim_seconds_now() - start;
   t->evaluated = true;
   const float *logits = t->outcomes ? NULL : t->logits;
-  const brim_evaluation evaluation = {set->name, t->state.step, how == OF_AVERAGE, set->dataset, logits, t->outcomes, metrics,
-                                      brim_model_labels(t->model)};
+  const brim_evaluation evaluation = {set->name, t->state.step, how == OF_AVERAGE, set->dataset,
+                                      logits,    t->outcomes,   metrics,           brim_model_labels(t->model)};
   BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
   if (speaks && t->options.evaluated)

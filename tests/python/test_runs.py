@@ -227,8 +227,8 @@ class Rows(unittest.TestCase):
         self.assertEqual((found.fold.tolist(), found.averages[0]["name"], len(found.averages[0]["logits"])), ([i % 2 for i in range(12)], "unseen", 2))
         table = [{"text": f"a film {i}", "label": i % 2, "fold": i % 3} for i in range(12)]
         self.assertEqual(brim.train(MODEL, table, fold_column="fold", max_steps=1).fold.tolist(), [i % 3 for i in range(12)])
-        with self.assertRaisesRegex(brim.Error, "^test: row 0 has no label"):
-            brim.train(MODEL, table, eval={"test": [{"text": "a", "label": None}]}, max_steps=1)
+        with self.assertRaisesRegex(brim.Error, "^test: row 1 has no label"):
+            brim.train(MODEL, table, eval={"test": [{"text": "a", "label": 1}, {"text": "b", "label": None}]}, max_steps=1)
 
 
 class End(unittest.TestCase):
