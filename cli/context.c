@@ -70,7 +70,7 @@ int cli_progress(void *context, const brim_event *event) {
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
 /* COLUMN=VALUE, split at the first =; later calls find them split. */
-static int split_where(cli_call *cli) {
+static int cut_where(cli_call *cli) {
   const cli_list *list = &cli->values->where;
   cli_arguments *arguments = &cli->arguments;
   for (; cli->where_count < list->count; cli->where_count++) {
@@ -101,7 +101,7 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
   *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_has_tokens(cli_task(cli))};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
-    status = split_where(cli);
+    status = cut_where(cli);
   out->where = cli->where, out->where_count = cli->where_count;
   return status;
 }

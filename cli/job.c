@@ -23,7 +23,7 @@ static int check_machine(cli_call *cli) {
 
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
-const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
+const char *cli_cut_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
   const char *equals = strchr(item, '=');
   if (equals && equals > item && (size_t)(equals - item) < size && access(item, F_OK) != 0) {
     snprintf(name, size, "%.*s", (int)(equals - item), item);
@@ -175,7 +175,7 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
   for (int i = 0; !status && i < v->eval.count; i++) {
     brim_dataset *dataset = NULL;
     double share;
-    const char *path = cli_split_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
+    const char *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
     request.paths = &path, request.path_count = 1, request.labels = labels_of(job);
     status = cli_is_share(path, &share) ? hold_out(cli, job, share, &dataset) : cli_load_dataset(cli, &request, &dataset);
     if (!status)

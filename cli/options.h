@@ -11,7 +11,7 @@
 typedef enum cli_kind {
   CLI_END = 0, /* closes a table */
   CLI_GROUP,   /* a heading in the help; `name` is its text */
-  CLI_TABLE,   /* the rows of `table` stand here */
+  CLI_ROWS,    /* the rows of `table` stand here */
   CLI_FLAG,    /* bool, no value */
   CLI_INTEGER, /* int64_t */
   CLI_REAL,    /* double */
@@ -81,7 +81,7 @@ typedef struct cli_option {
   cli_target to[CLI_TARGETS];
   bool (*parse)(const char *text, void *field); /* for targets that are CLI_PARSED; false: not a value */
   const char *expected;                         /* what the message says that `parse` wanted; NULL: it knows every word */
-  const struct cli_option *table;               /* TABLE */
+  const struct cli_option *list;                /* TABLE */
   const char *help;
 } cli_option;
 
@@ -177,7 +177,7 @@ typedef struct cli_arguments {
 } cli_arguments;
 
 /* Copies a table, and the tables that it names, into one that is closed by {0}. */
-void cli_join(const cli_option *table, cli_option out[CLI_OPTION_LIMIT]);
+void cli_join(const cli_option *list, cli_option out[CLI_OPTION_LIMIT]);
 
 /* Fills *arguments from argv[0..count) (the words after the command's name): the command line first, then --config for what it
  * left open, then defaults; then ranges, required options, options that need or exclude others and the number of operands are

@@ -349,7 +349,7 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
 static void note_precision(const cli_call *cli, const brim_model *model) {
   enum { WIDE = 256, LENGTH = 64 };
   if (cli_given(&cli->arguments, "precision") || cli->values->resume || strcmp(cli->values->device, "cpu") != 0 ||
-      brim_model_hidden_size(model) < WIDE || brim_model_narrow_share(model, LENGTH) < 0.5)
+      brim_model_hidden_size(model) < WIDE || brim_model_half_share(model, LENGTH) < 0.5)
     return;
   if (brim_device_describe(cli->runtime).bf16_fast)
     cli_note(cli, "--precision bf16 would be faster here: this processor multiplies 16-bit values; --precision fp32 keeps this "

@@ -160,7 +160,7 @@ typedef enum brim_precision {
 } brim_precision;
 BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16", "int8"; "unknown" */
 /* Whether layers multiply 16-bit values. */
-static inline bool brim_precision_is_narrow(brim_precision precision) {
+static inline bool brim_precision_is_half(brim_precision precision) {
   return precision == BRIM_PRECISION_BF16 || precision == BRIM_PRECISION_FP16;
 }
 /* False for any other name. */
@@ -252,7 +252,7 @@ BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, dou
  * layers that are frozen. NaN where there is no memory to find out. */
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
 /* Which share of them, for texts of this length, multiplies 16-bit values in a precision that has them: 0 to 1. */
-BRIM_API double brim_model_narrow_share(const brim_model *model, int32_t length);
+BRIM_API double brim_model_half_share(const brim_model *model, int32_t length);
 
 #ifdef __cplusplus
 }

@@ -119,11 +119,11 @@ static void *keep(brim_dataset *d, brim_chunk **newest, const void *bytes, size_
       return NULL;
     *newest = chunk;
   }
-  void *place = chunk->bytes + chunk->used;
+  void *to = chunk->bytes + chunk->used;
   if (length > 0)
-    memcpy(place, bytes, length);
+    memcpy(to, bytes, length);
   chunk->used += length;
-  return place;
+  return to;
 }
 
 /* Nearly all rows have zeros only, which is seen faster than counted. */

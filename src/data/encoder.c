@@ -14,7 +14,7 @@
 #include "base/ordered.h"
 #include "base/runtime.h"
 #include "base/status.h"
-#include "data/place.h"
+#include "data/position.h"
 #include "data/reader.h"
 #include "text/encode.h"
 

@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/stream.h"
 #include "brim/data.h"
+#include "data/csv_scan.h"
 #include "data/select.h"
 #include "data/source.h"
-#include "data/split.h"
 #include <pthread.h>
 
 /* A wanted column, and its value in the present record. */
@@ -117,7 +117,7 @@ struct brim_reader {
   const char *line;   /* jsonl: of the present record */
   int64_t array_byte; /* JSON arrays: after the [ */
   size_t line_length;
-  brim_split split;
+  brim_csv_scan scan;
   char *decoded;
   size_t decoded_capacity;
   int64_t columns;   /* of the present table */

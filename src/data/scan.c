@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/labels.h"
-#include "data/place.h"
+#include "data/position.h"
 
 enum { EVERY = 4096 }; /* records between two events */
 

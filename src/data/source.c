@@ -146,7 +146,7 @@ static bool has_magic(const char *text, size_t length) {
 }
 
 /* folder + part, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
-static char *join(brim_runtime *runtime, const char *folder, const char *part, size_t length) {
+static char *join(brim_runtime *runtime, const char *folder, const char *component, size_t length) {
   size_t head = strlen(folder), slash = head && folder[head - 1] != '/';
   char *path = brim_alloc(runtime, head + slash + length + 1);
   if (!path)
@@ -154,7 +154,7 @@ static char *join(brim_runtime *runtime, const char *folder, const char *part, s
   memcpy(path, folder, head);
   if (slash)
     path[head] = '/';
-  memcpy(path + head + slash, part, length);
+  memcpy(path + head + slash, component, length);
   path[head + slash + length] = 0;
   return path;
 }
@@ -163,9 +163,9 @@ static int glob_from(brim_source *source, const char *folder, const char *rest, 
                      brim_error *err);
 
 /* Goes on after one component that is now known to be `part`. */
-static int glob_into(brim_source *source, const char *folder, const char *part, size_t length, const char *rest,
+static int glob_into(brim_source *source, const char *folder, const char *component, size_t length, const char *rest,
                      const brim_source_options *options, brim_error *err) {
-  char *path = join(source->runtime, folder, part, length);
+  char *path = join(source->runtime, folder, component, length);
   if (!path)
     return BRIM_NOMEM(err);
   int status = BRIM_OK;

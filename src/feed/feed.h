@@ -10,7 +10,7 @@
 #include "brim/feed.h"
 #include "data/dataset.h"
 #include "data/labels.h"
-#include "data/place.h"
+#include "data/position.h"
 #include "data/select.h"
 #include <stdatomic.h>
 
@@ -29,17 +29,17 @@ typedef struct brim_waiting {
 } brim_waiting;
 
 /* Where a source stands. */
-typedef struct brim_mix_place {
-  brim_place place;    /* in the pass's order of its files */
-  uint64_t pass;       /* with repeat; else the epoch */
-  uint64_t rows_given; /* of the slice, in this pass; 0 without slices */
-} brim_mix_place;
+typedef struct brim_mix_position {
+  brim_position position; /* in the pass's order of its files */
+  uint64_t pass;          /* with repeat; else the epoch */
+  uint64_t rows_given;    /* of the slice, in this pass; 0 without slices */
+} brim_mix_position;
 
 /* What a window begins with. */
 typedef struct brim_beginning {
   uint64_t epoch, window; /* the window's number in its epoch */
   uint64_t rows_taken;    /* of the epoch, by earlier windows, damaged ones too */
-  brim_mix_place places[BRIM_FEED_SOURCES];
+  brim_mix_position positions[BRIM_FEED_SOURCES];
   brim_feed_ledger ledger; /* of the epoch up to here; the consuming side fills it in */
   brim_waiting *waiting;   /* [waiting_count] rows of earlier windows, in their order */
   size_t waiting_count, waiting_room;
@@ -85,7 +85,7 @@ int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_c
                      bool apart, brim_shards *out, brim_error *err) BRIM_CHECK;
 void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
 /* The bytes that lie before a place in the files order[0, count). */
-double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_place *place);
+double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_position *position);
 
 /* How many rows each rank has, where ranks read slices. */
 typedef struct brim_rank_readers {
@@ -181,11 +181,11 @@ brim_tap *brim_mix_choose(brim_producer *producer);
 int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, uint64_t count, uint64_t last,
                    brim_error *err) BRIM_CHECK;
 /* Where the next window begins. */
-void brim_mix_places(brim_producer *producer, brim_window *window, brim_mix_place *out);
+void brim_mix_positions(brim_producer *producer, brim_window *window, brim_mix_position *out);
 /* The rows of its slices that the epoch has given; 0 without slices. */
 uint64_t brim_mix_rows(const brim_producer *producer);
 /* The share of the epoch that lies before these places. */
-double brim_mix_share(const brim_producer *producer, const brim_mix_place *places);
+double brim_mix_share(const brim_producer *producer, const brim_mix_position *places);
 
 struct brim_feed {
   brim_runtime *runtime;
@@ -216,15 +216,16 @@ struct brim_feed {
 };
 
 /* A place in a window, as the state has it. */
-typedef struct brim_feed_place {
+typedef struct brim_feed_position {
   brim_beginning beginning;
   uint64_t step, part; /* steps that are done; parts of the next one that are done */
   uint64_t world;
-} brim_feed_place;
+} brim_feed_position;
 
-int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_text *out, brim_error *err) BRIM_CHECK;
+int brim_state_write(const brim_feed *feed, const brim_feed_position *position, brim_text *out, brim_error *err) BRIM_CHECK;
 /* Reads a state and compares it with the feed; *place must be freed whatever comes back. */
-int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_place *place, brim_error *err) BRIM_CHECK;
+int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_position *position,
+                    brim_error *err) BRIM_CHECK;
 /* Of everything that decides what comes out, the files left aside. */
 int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
 

@@ -424,8 +424,8 @@ typedef struct brim_update_range { /* a tensor of the flat buffers */
 
 /* A range in pieces, of each of which gradient_square takes one sum: so many values, or whole rows of a table. */
 enum { BRIM_UPDATE_PIECE = 1 << 14 };
-static inline int64_t brim_update_rows(const brim_update_range *table) {
-  return table->row_size < BRIM_UPDATE_PIECE ? BRIM_UPDATE_PIECE / table->row_size : 1;
+static inline int64_t brim_update_rows(const brim_update_range *timed) {
+  return timed->row_size < BRIM_UPDATE_PIECE ? BRIM_UPDATE_PIECE / timed->row_size : 1;
 }
 static inline int64_t brim_update_pieces(const brim_update_range *range) {
   if (range->row_size <= 0)
@@ -513,9 +513,9 @@ typedef struct brim_ops_context {
 } brim_ops_context;
 
 /* What a table may lack (list.h), as bits. An operation that is not there is NULL. */
-#define BRIM_FEATURE_PLACE(name, ...) BRIM_FEATURE_AT_##name,
+#define BRIM_FEATURE_INDEX(name, ...) BRIM_FEATURE_AT_##name,
 #define BRIM_FEATURE_BIT(name, ...)   BRIM_FEATURE_##name = 1 << BRIM_FEATURE_AT_##name,
-enum { BRIM_FEATURES_LIST(BRIM_FEATURE_PLACE) BRIM_FEATURES };
+enum { BRIM_FEATURES_LIST(BRIM_FEATURE_INDEX) BRIM_FEATURES };
 enum { BRIM_FEATURES_LIST(BRIM_FEATURE_BIT) };
 
 enum { BRIM_RANKS_KEY = 128 }; /* bytes */
@@ -525,7 +525,7 @@ enum { BRIM_RANKS_KEY = 128 }; /* bytes */
 typedef struct brim_ops {
   const char *name; /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
   /* recorded instead, of runs in 16 bits too, where `open` decides it ("cuda-sm90"); or NULL */
-  const char *(*exact_name)(const brim_ops_context *c, bool narrow);
+  const char *(*exact_name)(const brim_ops_context *c, bool half);
   uint32_t features; /* BRIM_FEATURE_... that are there */
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
@@ -567,7 +567,7 @@ typedef struct brim_ops {
 } brim_ops;
 
 /* Makes a table that does what `inner` does and counts its time in the profile. It works with this context only. */
-void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *table);
+void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *timed);
 
 /* The reference: plain loops, in order, float or double. */
 const brim_ops *brim_ops_ref(void);

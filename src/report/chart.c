@@ -61,7 +61,7 @@ static void put_line(brim_text *out, const brim_scale *x, const brim_scale *y, c
   bool begun = false;
   for (size_t i = 0; i < used; i++)
     if (brim_scale_holds(y, py[kept[i]]) && brim_scale_holds(x, px[kept[i]])) {
-      brim_text_printf(out, "%s%.1f %.1f", begun ? " " : "M", brim_scale_place(x, px[kept[i]]), brim_scale_place(y, py[kept[i]]));
+      brim_text_printf(out, "%s%.1f %.1f", begun ? " " : "M", brim_scale_at(x, px[kept[i]]), brim_scale_at(y, py[kept[i]]));
       begun = true;
     }
   brim_text_string(out, "\"/>\n");
@@ -73,8 +73,8 @@ static void put_dots(brim_text *out, const brim_scale *x, const brim_scale *y, c
   for (size_t i = 0; i < series->count; i++) {
     if (!brim_scale_holds(x, series->x[i]) || !brim_scale_holds(y, series->y[i]))
       continue;
-    const int across = (int)lround(brim_scale_place(x, series->x[i]) - PLOT_LEFT) / DOT;
-    const int down = (int)lround(brim_scale_place(y, series->y[i]) - PLOT_TOP) / DOT;
+    const int across = (int)lround(brim_scale_at(x, series->x[i]) - PLOT_LEFT) / DOT;
+    const int down = (int)lround(brim_scale_at(y, series->y[i]) - PLOT_TOP) / DOT;
     const bool inside = across >= 0 && across < DOTS_ACROSS && down >= 0 && down < DOTS_DOWN;
     if (!inside || taken[across * DOTS_DOWN + down])
       continue;

@@ -147,7 +147,7 @@ static int read_event(reading *r, const char *line, size_t length, int64_t byte,
   BRIM_TRY(brim_json_next(&r->json, &token, err)); /* nothing after it */
   brim_event_log *log = r->log;
   BRIM_TRY(brim_grow(log->runtime, (void **)&log->order, &log->order_room, log->event_count + 1, sizeof *log->order, err));
-  log->order[log->event_count++] = (log_place){(size_t)(r->table - log->tables), r->row};
+  log->order[log->event_count++] = (log_row){(size_t)(r->table - log->tables), r->row};
   r->table->count++;
   return BRIM_OK;
 }

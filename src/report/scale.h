@@ -22,7 +22,7 @@ typedef struct brim_scale {
 brim_scale brim_scale_make(double low, double high, bool log, bool round_ends, int wanted, double from, double to);
 /* Ends within `least` and `most`, without the ticks that are then outside. */
 void brim_scale_bound(brim_scale *scale, double least, double most);
-double brim_scale_place(const brim_scale *scale, double value);
+double brim_scale_at(const brim_scale *scale, double value);
 /* Whether the value can be drawn at all. */
 bool brim_scale_holds(const brim_scale *scale, double value);
 /* A value in few characters: 0.05, 400, 12k, 2.5M, 5e-5; so many that values that are `step` apart differ (0: three digits). */

@@ -217,9 +217,9 @@ int brim_scaling_of(const brim_scaling_question *q, int32_t world, brim_scaling 
   shares s;
   BRIM_TRY(find_shares(q, world, &s, err));
   const double steps = (double)s.steps, tokens = s.tokens / steps, rows = words_of(tokens, z.rows);
-  const double of_tables = rows_sent(tokens, z.rows, world) * z.row_bytes, bytes = z.dense * sizeof(float) + of_tables;
+  const double of_embeddings = rows_sent(tokens, z.rows, world) * z.row_bytes, bytes = z.dense * sizeof(float) + of_embeddings;
   const double computed = s.slowest / steps / q->speed, hidden = BACKWARD * s.all / steps / world / q->speed;
-  const double last = of_tables + PIECE / 2 < bytes ? of_tables + PIECE / 2 : bytes; /* comes when backward ends */
+  const double last = of_embeddings + PIECE / 2 < bytes ? of_embeddings + PIECE / 2 : bytes; /* comes when backward ends */
   const double sum = whole_sum(q, world, bytes), half = half_sum(q, world, bytes);
   const double update = q->update > 0 ? q->update : (z.dense + rows * z.row_bytes / sizeof(float)) * UPDATE / MEMORY_RATE;
   *out = (brim_scaling){.ranks = world,

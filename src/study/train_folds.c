@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "brim/study.h"
 #include "dist/group.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "task/task.h"
 #include "train/evaluate.h"
 #include "train/fields.h"

@@ -67,7 +67,7 @@ static inline brim_word_key brim_word_key_wide(const char *bytes, size_t length)
   return key;
 }
 /* The same where not more than `length` bytes can be read. */
-static inline brim_word_key brim_word_key_narrow(const char *bytes, size_t length) {
+static inline brim_word_key brim_word_key_small(const char *bytes, size_t length) {
   char padded[16] = {0};
   memcpy(padded, bytes, length);
   return brim_word_key_wide(padded, length);
@@ -145,7 +145,7 @@ typedef struct brim_word_group {
 static inline brim_word_key brim_word_key_of(const char *bytes, size_t length, bool wide) {
   if (__builtin_expect(length > BRIM_SHORT_BYTES, 0))
     return brim_word_key_long(bytes, length);
-  return wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
+  return wide ? brim_word_key_wide(bytes, length) : brim_word_key_small(bytes, length);
 }
 
 /* Adds a word; there is room. */

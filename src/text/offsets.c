@@ -145,13 +145,13 @@ static int put_source(builder *b, int which, range r, uint8_t type_id) {
 
 static int put_window(builder *b, range first, range second) {
   for (size_t i = 0; i < b->template->count; i++) {
-    const brim_template_piece *part = &b->template->parts[i];
-    if (part->kind == BRIM_PART_A)
-      BRIM_TRY(put_source(b, 0, first, part->type_id));
-    else if (part->kind == BRIM_PART_B)
-      BRIM_TRY(put_source(b, 1, second, part->type_id));
+    const brim_template_piece *piece = &b->template->pieces[i];
+    if (piece->kind == BRIM_PIECE_A)
+      BRIM_TRY(put_source(b, 0, first, piece->type_id));
+    else if (piece->kind == BRIM_PIECE_B)
+      BRIM_TRY(put_source(b, 1, second, piece->type_id));
     else if (b->special)
-      BRIM_TRY(put(b, part->id, part->type_id, 0, 0, -1, -1));
+      BRIM_TRY(put(b, piece->id, piece->type_id, 0, 0, -1, -1));
   }
   brim_windows *w = b->windows;
   if (!w)
@@ -177,8 +177,8 @@ static range window_at(size_t index, size_t count, size_t kept, size_t stride, b
 /* Whether the template puts the pair before the text. */
 static bool second_comes_first(const brim_template *template) {
   for (size_t i = 0; i < template->count; i++)
-    if (template->parts[i].kind != BRIM_PART_SPECIAL)
-      return template->parts[i].kind == BRIM_PART_B;
+    if (template->pieces[i].kind != BRIM_PIECE_SPECIAL)
+      return template->pieces[i].kind == BRIM_PIECE_B;
   return false;
 }
 

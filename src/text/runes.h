@@ -26,8 +26,8 @@ int brim_runes_decode(brim_runes *runes, const char *bytes, size_t length, uint3
  * code point, change -n replaces it and removes n more, change 1 inserts (and shares the origin of what stands before it). */
 typedef struct brim_rewriter {
   const brim_rune *old;
-  size_t count, place; /* place: the next old code point */
-  uint32_t origin;     /* where the old text begins: the origin of what is inserted before everything */
+  size_t count, next; /* place: the next old code point */
+  uint32_t origin;    /* where the old text begins: the origin of what is inserted before everything */
   brim_runes *out;
 } brim_rewriter;
 

@@ -86,9 +86,9 @@ static inline uint8_t brim_char_combining(uint32_t code) {
 
 /* What a code point becomes, as a length and code points; NULL when it stays itself. */
 static inline const uint32_t *brim_char_lower(uint32_t code) {
-  uint32_t place = brim_unicode_lower_index[(uint32_t)brim_unicode_lower_block[code / BRIM_UNICODE_BLOCK] * BRIM_UNICODE_BLOCK +
-                                            code % BRIM_UNICODE_BLOCK];
-  return place ? &brim_unicode_sequence[place] : NULL;
+  uint32_t at = brim_unicode_lower_index[(uint32_t)brim_unicode_lower_block[code / BRIM_UNICODE_BLOCK] * BRIM_UNICODE_BLOCK +
+                                         code % BRIM_UNICODE_BLOCK];
+  return at ? &brim_unicode_sequence[at] : NULL;
 }
 
 /* Full canonical (or compatibility) decomposition of one code point into out[]; the number of code points, at most

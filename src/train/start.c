@@ -182,7 +182,7 @@ static int start_over_folds(brim_trainer *t, brim_error *err) {
       "the folder holds a run in folds: resume it in the same folds, replace it (overwrite), or name another folder");
 }
 
-static int start_place(brim_trainer *t, brim_error *err) {
+static int start_position(brim_trainer *t, brim_error *err) {
   const brim_train_options *o = &t->options;
   if (o->group.rank == 0) {
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
@@ -414,7 +414,7 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   BRIM_TRY(brim_group_largest(&t->options.group, t->runtime, &t->memory.held, err)); /* a memory_limit cuts alike everywhere */
   BRIM_TRY(brim_group_agree(&t->options.group, start_alone(t, evals, eval_count, err), err));
   BRIM_TRY(brim_trainer_agree(t, err));
-  BRIM_TRY(start_place(t, err));
+  BRIM_TRY(start_position(t, err));
   t->safe = t->state;
   t->start = brim_seconds_now();
   return BRIM_OK;

@@ -17,9 +17,9 @@ typedef struct brim_supply {
   brim_plan *plan;  /* dataset: of plan_epoch, or NULL */
   brim_plan *first; /* of epoch 0, which the outlook made; NULL: it is used up */
   uint64_t plan_epoch, part, epoch_steps;
-  brim_batch *batch; /* dataset: filled for each part */
-  brim_text place;   /* feed: its state after the last step that is over */
-  char *places;      /* feed whose ranks read slices: every rank's place, one text after another; or NULL */
+  brim_batch *batch;  /* dataset: filled for each part */
+  brim_text position; /* feed: its state after the last step that is over */
+  char *positions;    /* feed whose ranks read slices: every rank's place, one text after another; or NULL */
 
   /* The step that is under way, or the last one. Counts are over all ranks. */
   bool open;

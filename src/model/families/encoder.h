@@ -18,10 +18,11 @@ brim_writing brim_writing_of(brim_program *p, const brim_config *config);
 
 /* ---- weights: the index of the first; a linear layer's or norm's bias is the next one, if it has one. `flags`: BRIM_WEIGHT_...
  */
-int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns, int flags);
-int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width);
-int32_t brim_declare_linear(const brim_writing *w, const char *part, int32_t out, int32_t in, int flags);
-brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t width);
+int32_t brim_declare_named(const brim_writing *w, const char *module, const char *suffix, int64_t rows, int64_t columns,
+                           int flags);
+int32_t brim_declare_embedding(const brim_writing *w, const char *module, int32_t rows, int32_t width);
+int32_t brim_declare_linear(const brim_writing *w, const char *module, int32_t out, int32_t in, int flags);
+brim_normed brim_declare_norm(const brim_writing *w, const char *module, int32_t width);
 
 /* ---- a step each, with the names and rates of the configuration. Sites of dropout are stable: they are part of what makes a run
  * reproducible */
@@ -31,7 +32,7 @@ uint32_t brim_site_of_layer(int32_t layer, uint32_t site);
 /* embedded = dropout(norm(word + position + type)), as wide as the tables. Begins the part. */
 int32_t brim_write_embeddings(const brim_writing *w);
 /* embedded = dropout(norm((word + position + type) W)), as wide as the layers; W is the matrix `part`, without a bias. */
-int32_t brim_write_projected_embeddings(const brim_writing *w, const char *part);
+int32_t brim_write_projected_embeddings(const brim_writing *w, const char *module);
 /* Begins the part of layer w->layer, whose input is x. */
 void brim_begin_layer(const brim_writing *w, int32_t x);
 /* Declares the weights of queries, keys and values, which adjoin, and their biases; the index of the queries'. */

@@ -4,7 +4,7 @@
 #include "model/families/encoder.h"
 
 /* A linear layer of w->names, with a bias or without. */
-int32_t brim_declare_biased(const brim_writing *w, const char *part, int32_t out, int32_t in, bool bias);
+int32_t brim_declare_biased(const brim_writing *w, const char *module, int32_t out, int32_t in, bool bias);
 /* Rate, and site in the layer. */
 brim_drop_at brim_drop_in_layer(const brim_writing *w, double rate, uint32_t site);
 /* dropout(activation(u) * g) of x, in one matrix (names->up) or two (names->gate, which is activated, and names->up). `second`:

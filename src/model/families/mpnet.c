@@ -45,7 +45,7 @@ static void append(brim_program *p, const brim_config *config) {
   const brim_by_distance by = {
       .distances = {BRIM_DISTANCE_HALVES, BUCKETS, FARTHEST},
       .bias = brim_declare_named(&w, "encoder.relative_attention_bias", ".weight", BUCKETS, config->heads, BRIM_WEIGHT_DECAY),
-      .tables = BRIM_NONE};
+      .embeddings = BRIM_NONE};
   for (w.layer = 0; w.layer < config->layers; w.layer++) {
     brim_begin_layer(&w, x);
     const int32_t context = brim_append_relative(

@@ -181,7 +181,7 @@ enum { MATRICES = 7 };
 static const brim_kind kind = {.name = "project",
                                .needs = {BRIM_NEED_ALL},
                                .reads = {.in = 1},
-                               .narrow = {.in = 1, .out = 1 << QUERIES | 1 << KEYS_VALUES, .weights = MATRICES},
+                               .half = {.in = 1, .out = 1 << QUERIES | 1 << KEYS_VALUES, .weights = MATRICES},
                                .alike = {.out = 1 << QUERIES | 1 << KEYS_VALUES},
                                .forward = forward,
                                .backward = backward,

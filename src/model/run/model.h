@@ -79,7 +79,7 @@ struct brim_model {
   int32_t range_count;
   uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained table */
   uint8_t *host_touched, *host_wanted;      /* where the host marks rows: the same memory if it can be */
-  size_t table_rows;
+  size_t embedding_rows;
   brim_update_step *past; /* updates that rows of tables may be late by */
   int32_t past_count;
   bool dirty;                           /* gradients may hold something */
@@ -95,11 +95,11 @@ struct brim_model {
   void **packed;  /* [packed weights of the program] in the arena; they are in the block */
   bool int8_made; /* and they are those of the values */
 
-  void *narrow_block; /* weights of products in 16 bits; NULL: not prepared for them */
-  size_t narrow_size;
-  brim_bfloat *narrow; /* in the block: copies of values[narrow_from .. narrow_end] */
-  int64_t narrow_from, narrow_end;
-  bool narrow_made; /* and they are those of the values */
+  void *half_block; /* weights of products in 16 bits; NULL: not prepared for them */
+  size_t half_size;
+  brim_bfloat *half; /* in the block: copies of values[half_from .. half_end] */
+  int64_t half_from, half_end;
+  bool half_made; /* and they are those of the values */
 
   brim_call_schedule *plan; /* with which sizes are found */
   void *layout_block;       /* host memory of brim_stage.laid, if it is another */
@@ -143,13 +143,13 @@ void brim_model_make_int8(brim_model *model);
 
 /* ---- narrow_weights.c: weights of products in 16 bits */
 /* Bytes; where the block's copies are of the program's weights. */
-size_t brim_model_narrow_size(const brim_model *model);
-int brim_model_take_narrow(brim_model *model, brim_error *err) BRIM_CHECK;
-void brim_model_release_narrow(brim_model *model);
+size_t brim_model_half_size(const brim_model *model);
+int brim_model_take_half(brim_model *model, brim_error *err) BRIM_CHECK;
+void brim_model_release_half(brim_model *model);
 /* Rounds them, if the values are others than last time. */
-void brim_model_make_narrow(brim_model *model);
+void brim_model_make_half(brim_model *model);
 /* Where an update writes the copy of a weight; NULL: there is none. */
-brim_bfloat *brim_model_narrow_copy(const brim_model *model, const brim_weight *weight);
+brim_bfloat *brim_model_half_copy(const brim_model *model, const brim_weight *weight);
 
 /* ---- update.c */
 /* Marks the rows of tables that the laid out batch reads. */

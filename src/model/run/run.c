@@ -42,8 +42,8 @@ static void fill_in(const brim_call_schedule *s, const brim_fill_in *in, const b
   case BRIM_FROM_WEIGHT:
     put_address(field, f->values + in->offset);
     break;
-  case BRIM_FROM_WEIGHT_NARROW:
-    put_address(field, f->narrow + (in->offset - f->narrowed));
+  case BRIM_FROM_WEIGHT_HALF:
+    put_address(field, f->half + (in->offset - f->narrowed));
     break;
   case BRIM_FROM_WEIGHT_GRADIENT:
     put_address(field, f->gradients + (in->offset - f->trained));

@@ -67,12 +67,12 @@ static float half_of(uint32_t unit, int odd) {
 static void tile_dot(tiles *t, int sum, int left, int right) {
   for (int i = 0; i < t->shape.rows[sum]; i++)
     for (int j = 0; j < SIDE; j++) {
-      float part[2] = {0, 0}, c;
+      float products[2] = {0, 0}, c;
       for (int k = 0; k < SIDE; k++)
         for (int odd = 0; odd < 2; odd++)
-          part[odd] = __builtin_fmaf(half_of(t->unit[left][i][k], odd), half_of(t->unit[right][k][j], odd), part[odd]);
+          products[odd] = __builtin_fmaf(half_of(t->unit[left][i][k], odd), half_of(t->unit[right][k][j], odd), products[odd]);
       memcpy(&c, &t->unit[sum][i][j], sizeof c);
-      c += part[0] + part[1];
+      c += products[0] + products[1];
       memcpy(&t->unit[sum][i][j], &c, sizeof c);
     }
 }

@@ -37,7 +37,7 @@ typedef struct relative_head relative_head; /* relative.h */
 
 /* A tensor that is read, of floats or of 16-bit values. */
 typedef struct attention_side {
-  bool narrow;
+  bool half;
   const void *at;
 } attention_side;
 
@@ -50,7 +50,7 @@ static inline const brim_bfloat *halves_at(attention_side x, int64_t at) {
 
 /* The tensors of a call. */
 typedef struct attention_tensors {
-  bool narrow; /* products of 16-bit values: all tensors are */
+  bool half; /* products of 16-bit values: all tensors are */
   attention_side q, k, v, dout;
   brim_typed out, dq, dk, dv;
 } attention_tensors;
@@ -106,8 +106,8 @@ typedef struct attention_block {
 
 /* Whether sides of a head of that size may be in three parts: what comes of scores is split too, which narrow heads and short
  * texts do not pay for. By the text's own length, so that a text's bits do not hang on others. */
-BRIM_INLINE bool attention_splits(int64_t size, bool narrow) {
-  return SPLITS && !narrow && size > SPLIT_SIDE;
+BRIM_INLINE bool attention_splits(int64_t size, bool half) {
+  return SPLITS && !half && size > SPLIT_SIDE;
 }
 BRIM_INLINE const attention_work *attention_work_of(const attention_work *w, const attention_head *h,
                                                     attention_work *short_text) {
@@ -120,7 +120,7 @@ BRIM_INLINE const attention_work *attention_work_of(const attention_work *w, con
 }
 /* Values that a side of so many rows takes. */
 BRIM_INLINE int64_t attention_side_room(int64_t rows, int64_t head_room, bool splits) {
-  return splits ? round_up(rows, SPLIT_SIDE) * head_room * SPLIT_PARTS / 2 : rows * head_room;
+  return splits ? round_up(rows, SPLIT_SIDE) * head_room * SPLIT_COMPONENTS / 2 : rows * head_room;
 }
 
 /* Those of single precision. */
@@ -178,8 +178,8 @@ double CPU(attention_flops)(const brim_attention *a, double products);
 int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool rounded);
 int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool rounded);
 /* Values of scratch that a head needs, for the longest sequence; window 0: none; `narrow`: with products of 16-bit values. */
-int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
-int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
+int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool half);
+int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool half);
 
 /* ---- attention_split.c: the same for sides in three parts */
 void CPU(attention_split_left)(const attention_work *w, int64_t rows, const float *x, int64_t stride, char *to);
@@ -191,6 +191,6 @@ void CPU(attention_split_sum)(const attention_work *w, const attention_block *b,
 void CPU(attention_split_add)(const attention_work *w, const attention_block *b, int64_t keys, const float *p,
                               attention_right rows, bool add, float *to);
 BRIM_INLINE int64_t attention_split_row(const attention_work *w) { /* bytes of a left side */
-  return w->head_room * SPLIT_PARTS * 2;
+  return w->head_room * SPLIT_COMPONENTS * 2;
 }
 #endif

@@ -75,6 +75,6 @@ size_t CPU(update_workspace)(void);
 void CPU(squares)(brim_ops_context *c, const brim_update *u, double *sums);
 void CPU(square_of)(brim_ops_context *c, const brim_update *u, const double *sums);
 
-/* ---- table.c */
-const brim_ops *CPU(table)(void);
+/* ---- ops.c */
+const brim_ops *CPU(ops)(void);
 #endif

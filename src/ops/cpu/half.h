@@ -89,7 +89,7 @@ BRIM_INLINE const float *row_of(brim_typed t, int64_t at, int64_t width, float *
   load_row(t, at, width, line);
   return line;
 }
-BRIM_INLINE float *row_place(brim_typed t, int64_t at, float *line) {
+BRIM_INLINE float *row_address(brim_typed t, int64_t at, float *line) {
   return t.type == BRIM_TYPE_REAL ? (float *)t.at + at : line;
 }
 BRIM_INLINE void finish_row(brim_typed t, int64_t at, int64_t width, const float *line) {

@@ -84,8 +84,8 @@ void CPU(relative_open)(const attention_work *w, bool gradients, int worker, rel
 static void find_rows(const attention_work *w, relative_head *r, int64_t queries) {
   int32_t low = r->of->distances.rows, high = 0;
   r->distances = r->keys + queries - 1;
-  r->place = w->longest - r->keys;
-  r->row = w->distance_rows + r->place;
+  r->from = w->longest - r->keys;
+  r->row = w->distance_rows + r->from;
   for (int64_t i = 0; i < r->distances; i++) {
     low = r->row[i] < low ? r->row[i] : low;
     high = r->row[i] > high ? r->row[i] : high;

@@ -12,7 +12,7 @@ struct relative_head {
   int64_t head, keys, distances; /* of the text: distances are counted from 1 - keys */
   int64_t first, rows, room;     /* reached rows of the tables; rounded up to whole panels */
   const int32_t *row;            /* [distances] of the tables; VEC more on each side may be read */
-  int64_t place;                 /* where the first of them stands among the call's distances */
+  int64_t from;                  /* where the first of them stands among the call's distances */
   float *bias;                   /* [distances], in powers of two */
   float *key_rows, *query_rows;  /* packed, [room, head_room] */
   float *panels;                 /* of key_rows */

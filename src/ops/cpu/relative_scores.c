@@ -22,9 +22,9 @@ BRIM_INLINE vec take(const relative_head *r, const float *from, int64_t distance
  * the last. Rows that none of them has stay what they are. */
 BRIM_INLINE void give(const bool last_first, const attention_work *w, const relative_head *r, int64_t distance, int32_t begin,
                       vec x, float *to) {
-  const int32_t row = r->row[distance], place = (int32_t)(r->place + distance), *starts = w->row_starts + row;
+  const int32_t row = r->row[distance], from = (int32_t)(r->from + distance), *starts = w->row_starts + row;
   const ivec none = {0};
-  ivec low = imax(iload(starts) - place, none + begin), high = imin(iload(starts + 1) - place, none + VEC);
+  ivec low = imax(iload(starts) - from, none + begin), high = imin(iload(starts + 1) - from, none + VEC);
   vec sum = vload(to + (row - r->first)), some;
   while (vdeal_between(x, last_first ? high - 1 : low, low, high, &some)) {
     sum += some;
@@ -41,8 +41,8 @@ typedef struct square {
   int64_t query, queries, key, keys;
 } square;
 
-static const float *products_of(const float *of, const relative_head *r, int64_t place) {
-  return of + place * r->room;
+static const float *products_of(const float *of, const relative_head *r, int64_t from) {
+  return of + from * r->room;
 }
 
 /* `scores`: of the first key. */

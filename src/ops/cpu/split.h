@@ -31,10 +31,10 @@ enum {
   SPLIT_SIZE = SPLIT_SIDE * SPLIT_SIDE, /* its values */
   SPLIT_K = 32,                         /* of a step */
   SPLIT_PIECES = 2,                     /* of a step of a panel: its halves */
-  SPLIT_PARTS = 3,                      /* h, m, l */
+  SPLIT_COMPONENTS = 3,                 /* h, m, l */
   SPLIT_HALF = 16 * 64,                 /* bytes */
-  SPLIT_PART = 2 * SPLIT_HALF,          /* bytes */
-  SPLIT_STEP = 3 * SPLIT_PART,          /* bytes of a step of one side */
+  SPLIT_COMPONENT = 2 * SPLIT_HALF,     /* bytes */
+  SPLIT_STEP = 3 * SPLIT_COMPONENT,     /* bytes of a step of one side */
   SPLIT_CHUNK = 16, /* steps that are packed at a time: eight left tiles of these, and two right ones, fit the second cache */
   SPLIT_TILE = SPLIT_CHUNK * SPLIT_STEP, /* bytes of a packed side of a tile */
   SPLIT_LEAST = 16                       /* narrower weights are not worth it, on either side */

@@ -91,7 +91,7 @@ typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
   char name[48];                       /* "cuda-sm90", "cuda-sm90-cublaslt130100x132" */
-  char narrow_name[64];                /* of runs in 16 bits: "cuda-sm90-mma" */
+  char half_name[64];                  /* of runs in 16 bits: "cuda-sm90-mma" */
   bool matrices;                       /* attention in 16 bits is by tensor cores, where the heads' shape allows it */
   void *context, *stream, *module;
   void *kernels[CU_KERNELS];
@@ -174,7 +174,7 @@ cu_rows brim_cuda_rows_of(const brim_rows *rows);
 cu_dropout brim_cuda_dropout_of(const brim_dropout *dropout);
 /* Tensors of either type; what 16 bits are, the context says. */
 cu_typed brim_cuda_real(const real *x);
-cu_typed brim_cuda_narrow_of(const brim_ops_context *c, const brim_bfloat *x);
+cu_typed brim_cuda_half_of(const brim_ops_context *c, const brim_bfloat *x);
 cu_typed brim_cuda_typed_of(const brim_ops_context *c, brim_typed x);
 
 static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
@@ -227,7 +227,7 @@ cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *o
 void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 /* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a table of distances. */
-size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool table);
+size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool embedding);
 /* Rows of a tile of the kernels without tensor cores. */
 enum { BRIM_CUDA_PAIRS = 32 };
 /* Of the longest text: its tokens, or its slots where texts are padded, which have the same number then. */
@@ -241,7 +241,7 @@ bool brim_cuda_by_matrices(const brim_cuda *d, const cu_attention *a);
 void brim_cuda_matrix_forward(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 void brim_cuda_matrix_backward(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 
-/* ---- the operations that have kernels (layers.c, narrow.c, rest.c, stream.c) */
+/* ---- the operations that have kernels (layers.c, half.c, rest.c, stream.c) */
 #define BRIM_CUDA_HAS_embed_forward           ~,
 #define BRIM_CUDA_HAS_embed_backward          ~,
 #define BRIM_CUDA_HAS_linear_forward          ~,

@@ -13,12 +13,12 @@ enum { RESERVED = 1024 };                            /* bytes of shared memory t
 void brim_cuda_open_matrices(brim_cuda *d) {
   const char *told = getenv("BRIM_CUDA_MMA");
   d->matrices = d->capability >= LEAST_CAPABILITY && !(told && strcmp(told, "0") == 0);
-  snprintf(d->narrow_name, sizeof d->narrow_name, "%s%s", d->name, d->matrices ? "-mma" : "");
+  snprintf(d->half_name, sizeof d->half_name, "%s%s", d->name, d->matrices ? "-mma" : "");
 }
 
 /* Whether rows of a head are whole pieces of 16 bytes, which begin at multiples of them. */
 static bool has_pieces(cu_typed x, int64_t stride) {
-  return stride % EACH == 0 && (uintptr_t)x.narrow % (EACH * sizeof *x.narrow) == 0;
+  return stride % EACH == 0 && (uintptr_t)x.half % (EACH * sizeof *x.half) == 0;
 }
 
 bool brim_cuda_by_matrices(const brim_cuda *d, const cu_attention *a) {

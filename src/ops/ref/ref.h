@@ -20,8 +20,8 @@ double REF(activate)(brim_activation act, double x);
 double REF(activate_slope)(brim_activation act, double x); /* act'(x); for tanh x is the output */
 
 /* ---- attention.c; narrow: probabilities and gradients of scores are rounded to 16 bits before products */
-void REF(attend)(brim_ops_context *c, const brim_attention *a, bool narrow);
-void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow);
+void REF(attend)(brim_ops_context *c, const brim_attention *a, bool half);
+void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool half);
 
 /* ---- bf16.c */
 double REF(rounded)(double x); /* to 16 bits, to nearest even */

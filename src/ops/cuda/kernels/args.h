@@ -31,7 +31,7 @@ typedef struct cu_rows {
  * none. */
 typedef struct cu_typed {
   GLOBAL(float) wide;
-  GLOBAL(unsigned short) narrow;
+  GLOBAL(unsigned short) half;
   int fp16;
 } cu_typed;
 
@@ -128,7 +128,7 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
   GLOBAL(float) dbeta;
   int each; /* of columns: rows of a block */
   GLOBAL(float)
-  parts; /* [blocks of rows, 2, width], which have the sums then, of gamma and of beta; NULL: dgamma and dbeta have */
+  block_sums; /* [blocks of rows, 2, width], which have the sums then, of gamma and of beta; NULL: dgamma and dbeta have */
 } cu_norm_gradient;
 
 /* ---- a stream: the same of stream.h */
@@ -194,13 +194,13 @@ typedef struct cu_embed {
 } cu_embed;
 
 /* table[row of slot] += dsum[slot], in the order of slots; the row is index's, or bytes', or 0. */
-typedef struct cu_table_gradient {
+typedef struct cu_embedding_gradient {
   int slots, width;
   GLOBAL(const int) index;
   GLOBAL(const unsigned char) bytes;
   GLOBAL(const float) dsum;
-  GLOBAL(float) table;
-} cu_table_gradient;
+  GLOBAL(float) embedding;
+} cu_embedding_gradient;
 
 /* ---- activations (of the number in brim_activation) and products */
 
@@ -227,7 +227,7 @@ typedef struct cu_columns {     /* y[c] += sum of x[r, c] over the rows, or over
   cu_typed x;
   GLOBAL(const unsigned char) bytes;
   GLOBAL(float) y;
-  GLOBAL(float) parts; /* [blocks of rows, width], which have the sums then; NULL: y has */
+  GLOBAL(float) block_sums; /* [blocks of rows, width], which have the sums then; NULL: y has */
 } cu_columns;
 
 /* ---- attention: blocks of the kernels of tensor cores that run beside one another, with heads of up to 32 columns and with
