@@ -197,7 +197,7 @@ static void note_names(const cli_call *cli, const char *what, int count, const c
     cli_note(cli, "%d %s: %s%s", count, what, names, count > 3 ? ", ..." : "");
 }
 
-/* A classifier of as many classes under other names goes on, as with Hugging Face: the user may not have meant it to. */
+/* A classifier of as many classes under other names is continued, as with Hugging Face, though the user may not have meant it. */
 static void note_former_classes(cli_call *cli, const brim_model *model) {
   const char *first = brim_model_former_class(model, 0), *second = brim_model_former_class(model, 1);
   const char *more = brim_model_former_class(model, 2) ? ", ..." : "";
@@ -208,7 +208,7 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
 }
 
 /* A resumed run keeps the kernels that it began with, so that its bits stay the same; a --cpu or --device that says otherwise is
- * refused later, unless it goes on anyway. */
+ * refused later, unless it resumes anyway. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
   const bool chosen = cli_given(&cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
   return chosen || cli_given(&cli->arguments, "device") || cli->values->resume_anyway ? NULL : checkpoint->kernels;
@@ -233,7 +233,7 @@ static int load_model(cli_call *cli, cli_job *job) {
   return BRIM_OK;
 }
 
-/* sentence-transformers says what it was made for; a classifier looks at the first token unless it is told. */
+/* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
   const char *name = brim_pooling_name(made_for);
   if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))

@@ -181,7 +181,7 @@ static void note_start(const cli_call *cli, const brim_event *event) {
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
 }
 
-/* What a run that goes on has otherwise than before. */
+/* What a resumed run has otherwise than before. */
 static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
   const brim_field *former = brim_event_field(event, "former_steps"), *kernels = brim_event_field(event, "kernels");
@@ -207,7 +207,7 @@ static void note_fold(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "fold %lld of 0 to %lld", (long long)fold->integer, (long long)count->integer - 1);
 }
 
-/* Each fold is a run of its own, and looked at as one. */
+/* Each fold is a run, and looked at as one. */
 static int next_fold(cli_call *cli, const brim_event *event) {
   char folder[4096];
   const brim_field *fold = brim_event_field(event, "fold");

@@ -13,7 +13,7 @@ static bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* One part of a name: letters, digits, - . _, of which - and . stand alone and within. */
+/* One part of a name: letters, digits, - . _, of which - and . are single, and neither first nor last. */
 static bool is_component(const char *text, size_t length) {
   if (!length || !is_word(text[0]) || !is_word(text[length - 1]))
     return false;
@@ -100,7 +100,7 @@ static bool is_within(brim_text *folder) {
   return has(folder, "modules.json") && !has(folder, "config.json") && has(folder, WITHIN "/config.json");
 }
 
-/* The first thing that the folder lacks; NULL: it is complete as far as can be told without reading it. A link to a file that is
+/* The first thing that the folder lacks; NULL: it is complete as far as can be seen without reading it. A link to a file that is
  * still being fetched counts as none. */
 static const char *missing(brim_text *folder, brim_hub_part part) {
   const bool tokenizer = has(folder, "tokenizer.json") || has(folder, "vocab.txt") || has(folder, "vocab.json");
@@ -114,7 +114,7 @@ static const char *missing(brim_text *folder, brim_hub_part part) {
   return NULL;
 }
 
-/* The commit that a branch or tag stands at, as `path`.refs says; the revision itself where there is no such file. */
+/* The commit that a branch or tag names, as `path`.refs says; the revision itself where there is no such file. */
 static int put_commit(brim_runtime *runtime, brim_text *path, const char *revision, brim_error *err) {
   enum { MOST = 256 };
   char *bytes = NULL;

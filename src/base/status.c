@@ -17,7 +17,7 @@ static void tidy(char *text) {
     text[--length] = 0;
 }
 
-/* A path that is too long keeps its end, which tells more. */
+/* A path that is too long keeps its end, which says more. */
 static void copy_path(char *out, size_t size, const char *path) {
   size_t length = path ? strlen(path) : 0;
   if (length < size) {

@@ -79,7 +79,7 @@ static bool begins_run(int32_t slices, int32_t slice) {
   return slice == 0;
 }
 
-/* Sums of few rows cost more than they help: in a step of few tokens slices that all those numbers of ranks have beside each
+/* Sums of few rows cost more than they help: in a step of few tokens slices that all those numbers of ranks have besides each
  * other are one, the first of them. The others are empty. */
 static void join_short(brim_share *s) {
   const int32_t slices = s->recipe->options.slices;
@@ -135,7 +135,7 @@ typedef struct cutting {
   int32_t count;
 } cutting;
 
-/* At least `accumulate` parts, as without slices. Rows that are not the same beside others stay with their slice. */
+/* At least `accumulate` parts, as without slices. Rows whose cost depends on others stay with their slice. */
 static int32_t most_slices(const brim_plan_options *o) {
   if (!brim_rows_stand_alone(o))
     return 1;

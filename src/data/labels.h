@@ -17,7 +17,7 @@ typedef struct brim_label_class {
   size_t listed; /* 1 + the last row whose list has it; 0: none */
 } brim_label_class;
 
-/* A row's label as it stands in the data. */
+/* A row's label as it is in the data. */
 typedef struct brim_label_source {
   const char *text;
   size_t length;

@@ -335,7 +335,7 @@ static int next_values(brim_reader *reader, brim_error *err) {
   return BRIM_END;
 }
 
-/* The next record that is selected, or damaged where damage is told. */
+/* The next record that is selected, or damaged where damage is reported. */
 static int next_selected(brim_reader *reader, brim_error *err) {
   for (;; reader->row++) {
     BRIM_TRY(next_values(reader, err));
@@ -416,7 +416,7 @@ int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length
   return settle(reader, failed ? reader->failure.code : next_raw(reader, bytes, length, &reader->failure), err);
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- positions -------------------------------------------------------------------------------------------- */
 
 void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total) {
   *consumed = reader->consumed + (reader->stream ? (uint64_t)brim_stream_consumed(reader->stream) : 0);

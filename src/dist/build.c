@@ -1,4 +1,4 @@
-/* build.c: which build this is: a hash of its own code, so that compilers and options count as well as sources do.
+/* build.c: which build this is: a hash of the code itself, so that compilers and options count as well as sources do.
  *
  * Code has no relocations and no paths in it: it is the same wherever it is loaded, and on every machine that builds the same
  * sources with the same compiler. */

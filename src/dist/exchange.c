@@ -491,7 +491,7 @@ static int sum_tree_blocks(sum *s, tree_block *t, size_t count, brim_error *err)
   return BRIM_OK;
 }
 
-/* Ranks change pieces of their sums of one place: that of rank q in this rank's sum for that of this rank in q's. No rank needs
+/* Ranks change pieces of their sums of one number: that of rank q in this rank's sum for that of this rank in q's. No rank needs
  * more room, and the tree is for the late call. */
 static int change_block(sum *s, const tree_block *t, int32_t number, size_t piece, brim_error *err) {
   brim_ranks *r = s->ranks;

@@ -223,7 +223,7 @@ static int failed(const brim_mpi *mpi, const char *what, brim_error *err) {
   return brim_error_set(err, BRIM_E_IO, "%s failed; MPI is %s", what, mpi->name);
 }
 
-/* A library that does not belong to the launcher starts each process as a world of its own. */
+/* A library that does not belong to the launcher starts each process as a separate world. */
 static int check_world(const brim_mpi *mpi, brim_error *err) {
   const brim_launch launch = brim_launch_find();
   if (!launch.launcher || launch.world_size == 0 || launch.world_size == mpi->size)

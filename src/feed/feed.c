@@ -222,7 +222,7 @@ static void count_waiting(brim_feed_ledger *l) {
   l->rows_waiting = l->rows_read - l->rows_excluded - l->rows_damaged - l->rows_yielded - l->rows_dropped;
 }
 
-/* The list of damaged rows goes on, or begins again with the epoch. */
+/* The list of damaged rows continues, or begins again with the epoch. */
 static int list_damage(brim_feed *feed, const brim_window *w, brim_error *err) {
   if (w->beginning.window == 0 || !feed->damage.runtime) {
     brim_exclusions_free(&feed->damage);
@@ -330,7 +330,7 @@ static int leave_window(brim_feed *feed, brim_error *err) {
 static int next_window(brim_feed *feed, brim_error *err) {
   void *next = NULL;
   BRIM_TRY(leave_window(feed, err));
-  if (!feed->windows) /* not sooner: a feed may be opened only to go on elsewhere */
+  if (!feed->windows) /* not sooner: a feed may be opened only to continue elsewhere */
     BRIM_TRY(begin_producing(feed, err));
   BRIM_TRY(brim_ordered_next(feed->windows, &next, err)); /* at the end the last window stays, for save */
   brim_producer_take_back(&feed->producer, feed->window);
@@ -370,7 +370,7 @@ static void place_in_step(brim_feed *feed) {
     feed->batch.places[i] += (uint32_t)before;
 }
 
-/* As an act of go_on, which has nothing to tell through `over`. */
+/* As an act of go_on, which sets nothing through `over`. */
 static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   (void)over;
   brim_planned part;
@@ -385,7 +385,7 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   return BRIM_OK;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- positions -------------------------------------------------------------------------------------------- */
 
 /* Parts of the present step that were handed out, 0 when all were. */
 static uint64_t parts_of_open_step(const brim_feed *feed) {
@@ -412,7 +412,7 @@ static void find_position(const brim_feed *feed, brim_feed_position *position) {
   position->step = feed->cancelled ? feed->steps_done : feed->step - (feed->put_back || position->part > 0);
 }
 
-/* The feed stands there, and has to go there before its next batch. */
+/* The feed is there, and has to go there before its next batch. */
 static void leave(brim_feed *feed, const brim_feed_position *position) {
   feed->cancelled = true;
   feed->steps_done = position->step;
@@ -464,7 +464,7 @@ static int go_to(brim_feed *feed, brim_feed_position *position, brim_error *err)
   return BRIM_OK;
 }
 
-/* Cancelled before anything changed, the feed stands where it stood, but what was read ahead may be lost. */
+/* Cancelled before anything changed, the feed is where it was, but what was read ahead may be lost. */
 static int come_back(brim_feed *feed, brim_error *err) {
   brim_feed_position position;
   brim_beginning own = {0};
@@ -498,7 +498,7 @@ static int refuse_broken(brim_error *err) {
   return brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow");
 }
 
-/* Goes back to where a cancelled feed stood, if it was, and on from there. */
+/* Goes back to where a feed was cancelled, if it was, and continues from there. */
 static int go_on(brim_feed *feed, int (*act)(brim_feed *feed, bool *over, brim_error *err), bool *over, brim_error *err) {
   if (feed->broken)
     return refuse_broken(err);

@@ -1,7 +1,7 @@
 /* mix.c: rows of several sources, one after another.
  *
- * Each source (tap) has its own files, order and place, and its next row is always at hand: so where a window begins is known for
- * every source, and a saved state needs nothing of what was read ahead. Which source the k-th row of an epoch comes from is a
+ * Each source (tap) has its own files, order and position, and its next row is always at hand: so where a window begins is known
+ * for every source, and a saved state needs nothing of what was read ahead. Which source the k-th row of an epoch comes from is a
  * function of (seed, epoch, k) and of which sources have rows left. */
 #include <string.h>
 
@@ -56,7 +56,7 @@ static int pass_rows(const brim_producer *p, const brim_tap *tap, brim_reader *r
   return BRIM_OK;
 }
 
-/* Brings the reader to the pass's first row, or to a place in it. */
+/* Brings the reader to the pass's first row, or to a position in it. */
 static int go_to_position(const brim_producer *p, brim_tap *tap, brim_reader *reader, const brim_mix_position *at,
                           brim_error *err) {
   brim_position position = {0};

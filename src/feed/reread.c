@@ -1,4 +1,4 @@
-/* reread.c: a feed that goes on in another process encodes the rows that waited once more. */
+/* reread.c: a feed that continues in another process encodes the rows that waited once more. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #include "feed/feed.h"
 #include "text/encode.h"
 
-/* One row to find, and where it stands in the list. */
+/* One row to find, and where it is in the list. */
 typedef struct wanted {
   const brim_waiting *waiting;
   size_t at;
@@ -19,7 +19,7 @@ typedef struct rereading {
   brim_scratch *scratch;
   brim_encoding encoding;
   brim_word_numbers words;
-  brim_dataset *found; /* in order of place */
+  brim_dataset *found; /* in order of position */
   wanted *order;       /* [waiting] */
   size_t *found_at;    /* [waiting] */
 } rereading;

@@ -80,7 +80,7 @@ static int take_files(brim_runtime *runtime, const brim_source *source, brim_sha
   return status;
 }
 
-/* The files of all paths stand one after another. */
+/* The files of all paths, one after another. */
 static int cut_sources(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                        brim_shards *out, brim_error *err) {
   if (path_count > BRIM_FEED_SOURCES)

@@ -1,4 +1,4 @@
-/* state.c: where a feed stands, as JSON; and what it must find when it comes back. */
+/* state.c: where a feed is, as JSON; and what it must find when it comes back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static const named POSITION[] = {
     {"file_row", offsetof(brim_mix_position, position.file_row)}, {"pass", offsetof(brim_mix_position, pass)},
     {"rows_given", offsetof(brim_mix_position, rows_given)}};
 
-/* A row of an earlier window: its name is taken apart. */
+/* A row of an earlier window: its name is taken to pieces. */
 typedef struct waiting_position {
   uint64_t file, record;
   int64_t byte, line;
@@ -76,7 +76,7 @@ static const named WAITING[] = {{"file", offsetof(waiting_position, file)},
                                 {"byte", offsetof(waiting_position, byte)},
                                 {"line", offsetof(waiting_position, line)}};
 
-/* What of a ledger a window begins with; the epoch and the hash are apart. */
+/* What of a ledger a window begins with; the epoch and the hash are written separately. */
 static const named LEDGER[] = {{"rows_read", offsetof(brim_feed_ledger, rows_read)},
                                {"rows_excluded", offsetof(brim_feed_ledger, rows_excluded)},
                                {"rows_damaged", offsetof(brim_feed_ledger, rows_damaged)},

@@ -89,7 +89,7 @@ static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
   for (size_t i = 0; i < p->next.waiting_count; i++) {
     brim_sample sample;
     brim_dataset_sample(p->waiting_rows, i, &sample);
-    sample.row = w->dataset->rows; /* what it is called stands in its place */
+    sample.row = w->dataset->rows; /* its number is its name */
     BRIM_TRY(add_waiting(p, w, &p->next.waiting[i], err));
     BRIM_TRY(brim_dataset_add(w->dataset, &sample, 0, p->options->source.need_label, err));
   }
@@ -194,7 +194,7 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
     BRIM_TRY(brim_mix_taken(p, tap, w, 1, tap->row.row, err));
     added = 1;
   }
-  /* With slices, what fills no step on this rank is a window of its own: the short step is then the last on every rank. */
+  /* With slices, what fills no step on this rank is a separate window: the short step is then the last on every rank. */
   w->last = !tap && (!p->slices->fill || fresh == 0);
   w->idle = w->last && brim_rank_readers_idle(p->slices);
   return BRIM_OK;
@@ -229,7 +229,7 @@ static uint64_t step_to_skip(const brim_plan_options *how, const brim_plan *plan
   return skip;
 }
 
-/* Each window has random numbers of its own. Only the last one of an epoch may end short: what others drop waits. */
+/* Each window has its own random numbers. Only the last one of an epoch may end short: what others drop waits. */
 static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
   const brim_rank_readers *s = p->slices;
   brim_plan_options how = *p->plan;

@@ -65,10 +65,10 @@ brim_at brim_gradient(brim_lowering *l, int32_t value);
 brim_at brim_gradient_half(brim_lowering *l, int32_t value); /* in 16 bits: as it is stored, or a copy */
 brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add);
 brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add);
-/* All of the gradient of `from` goes on to `to`, of which `from` is a sum with something else. To be called last: the gradient of
- * `to` may from then on be in the same memory. The rows of `from` are those of `to`, or the chosen ones. */
+/* All of the gradient of `from` is passed to `to`, of which `from` is a sum with something else. To be called last: the gradient
+ * of `to` may from then on be in the same memory. The rows of `from` are those of `to`, or the chosen ones. */
 void brim_share_gradient(brim_lowering *l, int32_t from, int32_t to);
-/* The value has no gradient of its own: it is the chosen rows of another one. */
+/* The value has no separate gradient: it is the chosen rows of another one. */
 void brim_pass_gradient_on(brim_lowering *l, int32_t from, int32_t chosen_of);
 /* Where a call writes that cannot add: the first contribution, or scratch where no gradient is wanted. */
 brim_at brim_write_gradient(brim_lowering *l, int32_t value, brim_row_kind rows);
@@ -94,12 +94,12 @@ bool brim_is_half(const brim_lowering *l, int32_t value);
 
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access);
 void brim_fill_typed(brim_lowering *l, brim_typed *field, brim_at at, brim_access access); /* its type too */
-/* A place among rows of distances: from the first on that the batch reaches. */
+/* An offset among rows of distances: from the first on that the batch reaches. */
 void brim_fill_reached(brim_lowering *l, void *field, brim_at at, brim_access access);
 /* A field of a weight that is BRIM_NONE stays NULL. */
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);
-/* Its copy in 16 bits, of a weight that has its bit in `narrow`. */
+/* Its copy in 16 bits, of a weight that has its bit in `half`. */
 void brim_fill_weight_half(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* The weight is there, and not frozen. */
 bool brim_is_weight_trained(const brim_lowering *l, int32_t weight);

@@ -32,10 +32,10 @@ typedef struct brim_kind {
   } reads;
   /* 16 bits: which inputs it reads with brim_read_half, forward and backward, and which outputs and inner values it can write
    * as they are stored, a bit for each; and which weights its products read in 16 bits. A value whose writer and readers all have
-   * their bit is stored in 16 bits with --precision bf16, and so is its gradient; any other is fp32, and those who read it narrow
-   * have a copy. `alike`: these inputs and outputs all have 16 bits, or none has; the inputs are
-   * read with brim_read, as they are stored. A kind that says nothing computes in fp32. `far`: inputs whose values may be beyond
-   * what fp16 has (65,504), which bf16 alone reads in 16 bits. */
+   * their bit is stored in 16 bits with --precision bf16, and so is its gradient; any other is fp32, and those who read it in 16
+   * bits have a copy. `alike`: these inputs and outputs all have 16 bits, or none has; the inputs are read with brim_read, as
+   * they are stored. A kind that says nothing computes in fp32. `far`: inputs whose values may be beyond what fp16 has (65,504),
+   * which bf16 alone reads in 16 bits. */
   struct {
     unsigned in, out, inner, weights, far;
   } half;

@@ -160,7 +160,7 @@ static void call_widen(brim_lowering *l, brim_at from, brim_at to) {
   BRIM_CALL(l, widen, op);
 }
 
-/* Of all rows of a value and those beside it, or of its chosen ones. */
+/* Of all rows of a value and those it shares versions with, or of its chosen ones. */
 static brim_at add_copy(brim_lowering *l, int32_t leader, brim_row_kind rows, int32_t width, bool kept) {
   return brim_new_version(l, (brim_value_version){.value = leader,
                                                   .role = BRIM_STORED,

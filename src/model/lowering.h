@@ -5,7 +5,7 @@
 
 /* Where a value is now. */
 typedef struct brim_held {
-  int32_t leader; /* the value whose versions it lies in: itself, or the one beside it */
+  int32_t leader; /* the value whose versions it lies in: itself, or the one that shares its memory */
   int32_t column; /* in those */
   int32_t width;  /* of a leader's versions */
   int32_t now;    /* the version that can be read, or BRIM_NONE; of leaders, like the next two */

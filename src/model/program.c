@@ -152,7 +152,7 @@ static int32_t larger(int32_t a, int64_t b) {
   return b > a ? (int32_t)b : a;
 }
 
-/* Of a weight that is multiplied, or of a norm: what `hidden` limits. Rows of a table are only looked up. */
+/* Of a weight that is multiplied, or of a norm: what `hidden` limits. Rows of an embedding are only looked up. */
 static int64_t shorter_side(const brim_weight *w) {
   const int64_t *shape = w->is.shape;
   if (w->selected != BRIM_BY_NOTHING)

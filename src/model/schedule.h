@@ -14,7 +14,7 @@ typedef struct brim_variant {
   bool all_rows;    /* every token's hidden state is wanted; else only what the head reads is computed in the last layer */
   bool checkpoints; /* layers keep their input alone, and backward runs their forward again */
   brim_precision precision;
-  int32_t frozen; /* parts from below that are not trained */
+  int32_t frozen; /* sections from below that are not trained */
 } brim_variant;
 
 /* The device's operations, in the order of its list. */
@@ -26,7 +26,7 @@ typedef enum brim_device_op { BRIM_OPS_LIST(BRIM_OP_NAME) BRIM_OP_COUNT } brim_d
  * that one operation needs for itself */
 typedef enum brim_role { BRIM_FIRST = 0, BRIM_AGAIN, BRIM_STORED, BRIM_GRADIENT, BRIM_SCRATCH } brim_role;
 
-/* Kept values are apart from those that come and go, whose memory stays in the caches. */
+/* Kept values have another region than those that come and go, whose memory stays in the caches. */
 typedef enum brim_region { BRIM_TEMPORARY = 0, BRIM_KEPT, BRIM_REGIONS } brim_region;
 
 typedef struct brim_value_version {
@@ -81,7 +81,7 @@ typedef struct brim_call {
   int32_t first_fill, fill_count;
 } brim_call;
 
-/* What passes find out about each value, operation and part. */
+/* What passes find out about each value, operation and section. */
 typedef enum brim_keep {
   BRIM_KEEP_NOT = 0,
   BRIM_KEEP_AGAIN, /* backward makes it again from what is kept */
@@ -106,13 +106,13 @@ typedef struct brim_call_schedule {
   brim_variant variant;
   brim_value_plan *values;     /* [values of the program] */
   bool *trained;               /* [operations]: takes part in backward */
-  brim_section_plan *sections; /* [parts] */
+  brim_section_plan *sections; /* [sections] */
   brim_call *calls;
   brim_fill_in *fills;
   brim_value_version *versions;
   char *operands;
   struct brim_held *held;             /* [values]: while calls are written down */
-  int32_t *order, *by_offset, *lasts; /* [versions]: while places are found */
+  int32_t *order, *by_offset, *lasts; /* [versions]: while offsets are found */
   size_t call_count, fill_count, version_count, operand_count;
   size_t value_room, operation_room, section_room, call_room, fill_room, version_room, operand_room, held_room, order_room,
       by_offset_room, last_room;
@@ -128,7 +128,7 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
                        brim_error *err) BRIM_CHECK;
 /* Takes memory for any schedule of this program, so that making one takes none. */
 int brim_schedule_reserve(brim_call_schedule *s, const brim_program *program, brim_error *err) BRIM_CHECK;
-/* Gives versions their places for at most so many rows of each kind, and says how large the regions are. */
+/* Gives versions their offsets for at most so many rows of each kind, and says how large the regions are. */
 void brim_schedule_assign_offsets(brim_call_schedule *s, const int64_t rows[BRIM_ROW_KINDS]);
 void brim_schedule_free(brim_call_schedule *s);
 

@@ -1,4 +1,4 @@
-/* distances.c: which row of a table a distance has. Shared by every table of operations. In single precision and in the order of
+/* distances.c: which row of an embedding a distance has. Shared by every device. In single precision and in the order of
  * transformers (relative_position_bucket of modeling_mpnet.py, make_log_bucket_position of modeling_deberta_v2.py), since a row
  * is a rounded logarithm. */
 #include "ops/ops.h"

@@ -1,4 +1,4 @@
-/* dropout.c: the dropout of one site. Shared by every table, so that masks are the same wherever they are computed. */
+/* dropout.c: the dropout of one site. Shared by every device, so that masks are the same wherever they are computed. */
 #include "base/random.h"
 #include "ops/ops.h"
 

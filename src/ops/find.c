@@ -1,4 +1,4 @@
-/* find.c: which table serves a level or a recorded name. */
+/* find.c: which device serves a level or a recorded name. */
 #include "base/runtime.h"
 #include "ops/ops.h"
 
@@ -25,7 +25,7 @@ const brim_ops *brim_ops_cpu(brim_cpu_level level) {
   return brim_plain_ops();
 }
 
-/* AMX sums in an order of its own, and its emulation is slow: names of their own. "cpu-avx512-amx" are runs of 16 bits that were
+/* AMX sums in another order, and its emulation is slow: separate names. "cpu-avx512-amx" are runs of 16 bits that were
  * begun when products of fp32 were AVX-512's everywhere; they continue with these. */
 static const char *class_of(const brim_ops *ops, const brim_runtime *runtime, bool bf16) {
 #ifdef BRIM_HAS_AVX512

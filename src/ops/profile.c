@@ -1,4 +1,4 @@
-/* profile.c: a table that times another one. */
+/* profile.c: operations that are timed. */
 #include "brim/profile.h"
 #include "ops/ops.h"
 

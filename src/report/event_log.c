@@ -112,7 +112,7 @@ static int read_value(reading *r, const char *name, int depth, brim_error *err) 
   }
 }
 
-/* Finds the value of "event", which may stand anywhere. */
+/* Finds the value of "event", which may be anywhere. */
 static int find_kind(reading *r, brim_error *err) {
   brim_json_token token;
   BRIM_TRY(brim_json_next(&r->json, &token, err));

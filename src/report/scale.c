@@ -87,7 +87,7 @@ static void short_exponent(char *text) {
     memmove(exponent + 1, exponent + 2, strlen(exponent + 2) + 1);
 }
 
-/* Significant digits that tell `value` from its neighbours. */
+/* Significant digits that distinguish `value` from its neighbours. */
 static int digits_for(double most, double step) {
   const int needed = step > 0 && most > 0 ? (int)floor(log10(most) + 1e-9) - (int)floor(log10(step) + 1e-9) + 1 : 3;
   return needed < 3 ? 3 : needed > 6 ? 6 : needed;

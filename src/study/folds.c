@@ -82,7 +82,7 @@ int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint
 
 typedef struct labelled_row {
   float label;
-  uint64_t drawn, row; /* place: in a random order, which decides among equal labels */
+  uint64_t drawn, row; /* drawn: its number in a random order, which decides among equal labels */
 } labelled_row;
 
 /* The lowest of the ranks that a row's words have; `none` without a labelled word. */
@@ -134,7 +134,7 @@ static int refuse_small_class(const brim_dataset *dataset, float label, uint64_t
                         name, (unsigned long long)rows, (int)folds);
 }
 
-/* One class after another, each dealt out one row a fold: where one stops the next goes on, so that sizes stay even. */
+/* One class after another, each dealt out one row a fold: where one stops the next continues, so that sizes stay even. */
 static int deal_classes(const brim_dataset *dataset, const labelled_row *sorted, brim_folds *out, brim_error *err) {
   for (uint64_t i = 0, first = 0; i < out->rows; i++) {
     folds_put(out, sorted[i].row, (int32_t)(i % (uint64_t)out->count));

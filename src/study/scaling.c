@@ -21,7 +21,7 @@ enum { MOST_STEPS = 40, FEW_RANKS = 16 };
 /* ---- sizes ------------------------------------------------------------------------------------------------ */
 
 typedef struct sizes {
-  double dense, rows, row_bytes; /* values; rows of tables, bytes of one */
+  double dense, rows, row_bytes; /* values; rows of embeddings, bytes of one */
 } sizes;
 
 static sizes sizes_of(const brim_model *model) {
@@ -179,7 +179,7 @@ static double words_of(double tokens, double rows) {
   return words < rows ? words : rows;
 }
 
-/* Rows of tables as in a sum over ranks: each rank sends its own ones to all others where that is less. */
+/* Rows of embeddings as in a sum over ranks: each rank sends its own ones to all others where that is less. */
 static double rows_sent(double tokens, double rows, int32_t world) {
   const double all = words_of(tokens, rows), own = words_of(tokens / world, rows) * world / 2;
   return world > 1 && own < all ? own : all;
@@ -190,7 +190,7 @@ static double agreeing(const brim_scaling_question *q, int32_t world) {
   return world == 1 ? 0 : 4 * (world <= FEW_RANKS ? 1 : 2) * (q->latency + MESSAGE * (world - 1));
 }
 
-/* Half of a sum: each rank sends to all others, and the gradient but for its own part goes through its link. */
+/* Half of a sum: each rank sends to all others, and the gradient but for its own shard goes through its link. */
 static double half_sum(const brim_scaling_question *q, int32_t world, double bytes) {
   const double pieces = ceil(bytes / PIECE), sent = bytes * (world - 1) / world;
   return world == 1 ? 0 : sent / q->bandwidth + pieces * (q->latency + MESSAGE * (world - 1));

@@ -12,8 +12,8 @@ static bool fits(int32_t outputs, float number) {
 
 /* ---- entities ------------------------------------------------------------------------------------------------ */
 
-/* Classes named O, B-X, I-X, E-X and S-X say where entities of kind X begin, go on and end. How they are read from any order of
- * such labels, also one that no annotator would write, is seqeval's way (its default mode), which is conlleval's. */
+/* Classes named O, B-X, I-X, E-X and S-X say where entities of kind X begin, continue and end. How they are read from any order
+ * of such labels, also one that no annotator would write, is seqeval's way (its default mode), which is conlleval's. */
 typedef struct tag {
   char prefix;  /* one of "OBIES" */
   int32_t kind; /* the first class of that kind */

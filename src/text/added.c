@@ -268,7 +268,7 @@ static inline __m128i find_firsts(const brim_added_set *set, const char *text) {
   return found;
 }
 
-/* The next first byte at or after `at`, as far as whole blocks go; there the caller goes on by bytes. */
+/* The next first byte at or after `at`, as far as whole blocks go; there the caller continues by bytes. */
 static size_t skip_ahead(const brim_added_set *set, const char *text, size_t at, size_t length) {
   for (; length - at >= 64; at += 64) {
     __m128i a = find_firsts(set, text + at), b = find_firsts(set, text + at + 16);

@@ -90,7 +90,7 @@ static inline brim_byte_block brim_byte_block_at(const char *p) {
 }
 #endif
 
-/* The bits below `place` (at most 64). */
+/* The bits below `bit` (at most 64). */
 static inline uint64_t brim_bits_below(unsigned bit) {
   return bit >= 64 ? UINT64_MAX : ((uint64_t)1 << bit) - 1;
 }

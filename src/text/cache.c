@@ -45,7 +45,7 @@ static void use_sets(brim_cache *cache, brim_cache_set *sets, size_t count) {
   cache->sets = sets;
   cache->set_count = count;
   cache->shift = 64u - (unsigned)__builtin_ctzll(count);
-  cache->most = count + count / 4; /* of twice as many places: more words would lie too far from their sets */
+  cache->most = count + count / 4; /* of twice as many entries: more words would lie too far from their sets */
 }
 
 int brim_cache_init(brim_cache *cache, brim_runtime *runtime, uint64_t owner, brim_error *err) {
@@ -71,7 +71,7 @@ void brim_cache_clear(brim_cache *cache, uint64_t owner) {
   cache->owner = owner;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- entries ---------------------------------------------------------------------------------------------- */
 
 static brim_cache_set *set_after(const brim_cache *cache, const brim_cache_set *set) {
   return &cache->sets[(size_t)(set - cache->sets + 1) & (cache->set_count - 1)];
@@ -87,7 +87,7 @@ const brim_cached_word *brim_cache_search(const brim_cache *cache, const brim_ca
   return NULL;
 }
 
-/* A place for a word that is not there: the first free one from its set on; if there is none, that of the older in its set. */
+/* An entry for a word that is not there: the first free one from its set on; if there is none, that of the older in its set. */
 static brim_cached_word *make_entry(brim_cache *cache, brim_cache_set *home) {
   brim_cache_set *set = home;
   for (int i = 0; i < BRIM_WORD_REACH; i++, set = set_after(cache, set))

@@ -1,4 +1,4 @@
-/* exact.c: the pipeline as it stands, one step after the other, with the origin of every character. */
+/* exact.c: the pipeline as written, one step after the other, with the origin of every character. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -6,7 +6,7 @@
 #include "text/unicode.h"
 #include <string.h>
 
-/* Runes as UTF-8 in scratch->bytes, and for each byte (and the end) the rune it belongs to in scratch->places. */
+/* Runes as UTF-8 in scratch->bytes, and for each byte (and the end) the rune it belongs to in scratch->rune_of. */
 static int spell(brim_scratch *s, const brim_rune *runes, size_t count, brim_error *err) {
   brim_text_clear(&s->bytes);
   if (count * 4 + 1 > s->rune_of_capacity)

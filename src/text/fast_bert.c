@@ -165,7 +165,7 @@ static size_t add_block(const brim_scan *p, brim_word_group *group, const char *
   unsigned cut;
   if (length < BRIM_BLOCK && !(odd & brim_bits_below((unsigned)length))) {
     cut = (unsigned)length;
-  } else { /* the last segment may go on in the next block, and what touches an odd byte is not plain */
+  } else { /* the last segment may continue in the next block, and what touches an odd byte is not plain */
     uint64_t gaps = ~plain & brim_bits_below(odd ? brim_lowest_bit(odd) : BRIM_BLOCK);
     if (!gaps)
       return 0;

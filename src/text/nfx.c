@@ -54,7 +54,7 @@ static int decompose(bool compatible, const brim_rune *in, size_t count, brim_ru
 static void compose(brim_runes *work) {
   brim_rune *at = work->at;
   size_t starter = SIZE_MAX, out = 0;
-  int64_t last = -1; /* class of the last mark that stands between the starter and what comes */
+  int64_t last = -1; /* class of the last mark between the starter and what comes */
   for (size_t i = 0; i < work->count; i++) {
     brim_rune item = at[i];
     if (starter != SIZE_MAX && last < (int64_t)item.from) {

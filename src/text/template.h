@@ -15,7 +15,7 @@ typedef struct brim_template_piece {
 typedef struct brim_template {
   brim_template_piece *pieces;
   size_t count, capacity;
-  int32_t added;         /* special tokens among the parts */
+  int32_t added;         /* special tokens among the pieces */
   uint8_t bare_types[2]; /* type ids of A and B without special tokens */
 } brim_template;
 

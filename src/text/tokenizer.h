@@ -2,7 +2,7 @@
  *
  *   added tokens (raw) -> normalizer -> added tokens (normalised) -> pre-tokenizer -> model -> truncation, template
  *
- * exact.c walks this pipeline as it stands, with offsets, for any tokenizer. The fast paths (one file a family) fuse its steps
+ * exact.c walks this pipeline as written, with offsets, for any tokenizer. The fast paths (one file a family) fuse its steps
  * for the combinations that matter and give ids only; tests hold the two against each other. */
 #ifndef BRIM_TEXT_TOKENIZER_H
 #define BRIM_TEXT_TOKENIZER_H

@@ -18,7 +18,7 @@ enum {
   BRIM_CHAR_WORD = 1 << 7,         /* \w of the Whitespace pre-tokenizer and of single_word */
   BRIM_CHAR_ONIG_WORD = 1 << 8,    /* \w in patterns */
   BRIM_CHAR_PICTOGRAPHIC = 1 << 9, /* Extended_Pictographic */
-  BRIM_CHAR_NFC_INERT = 1 << 10    /* NFC leaves it alone whatever stands beside it */
+  BRIM_CHAR_NFC_INERT = 1 << 10    /* NFC leaves it alone whatever its neighbours are */
 };
 
 typedef enum brim_category {
@@ -143,7 +143,7 @@ static inline int brim_utf8_put(uint32_t code, char *out) {
   return 4;
 }
 
-/* The character that stands for a byte in byte-level vocabularies (GPT-2's table), and back (-1: none). */
+/* The character that encodes a byte in byte-level vocabularies (GPT-2's table), and back (-1: none). */
 static inline uint32_t brim_byte_char(uint8_t byte) {
   if ((byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte != 0xAD))
     return byte;

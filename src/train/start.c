@@ -101,7 +101,7 @@ static int64_t eval_rows(const brim_trainer *t) {
   return chosen > 0 ? chosen : 4 * trained;
 }
 
-/* Unless it was said otherwise, evaluation computes at once what training computes at once: it needs no memory of its own. */
+/* Unless it was said otherwise, evaluation computes at once what training computes at once: it needs no memory besides. */
 static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err) {
   const brim_eval_options *o = &t->options.eval;
   int64_t longest = eval_longest(t, set->dataset), most = t->outlook.limits.max_slots;
@@ -159,7 +159,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   return (!outcomes || t->outcomes) && (!logits || t->logits) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
-/* ---- the place to begin at -------------------------------------------------------------------------------- */
+/* ---- where to begin --------------------------------------------------------------------------------------- */
 
 static void start_fresh(brim_trainer *t) {
   brim_model_catch_up(t->model);

@@ -295,7 +295,7 @@ int brim_supply_restore(brim_supply *s, const char *folder, brim_error *err) {
   if (!s->feed)
     return BRIM_OK;
   char *path = feed_path(s, folder, has_readers(s) ? s->options->group.rank : 0);
-  if (path && !brim_path_exists(path)) { /* fewer ranks wrote it: rank 0's place says that, and is refused */
+  if (path && !brim_path_exists(path)) { /* fewer ranks wrote it: rank 0's position says that, and is refused */
     brim_release(s->runtime, path);
     path = feed_path(s, folder, 0);
   }

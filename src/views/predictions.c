@@ -82,7 +82,7 @@ static void put_row(brim_json_writer *json, const brim_model *model, const float
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
-/* Places of the labels that a row has: the first token of each word, or every token where there are no words; -1: cut off, or
+/* Tokens of the labels that a row has: the first token of each word, or every token where there are no words; -1: cut off, or
  * the word gives no token. */
 static int32_t next_token(const brim_sample *row, int32_t word, int32_t *at) {
   if (!row->words)

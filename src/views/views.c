@@ -1,4 +1,4 @@
-/* views.c: what others look at of a run while it goes on, and what it keeps when it ends. */
+/* views.c: what is looked at during a run, and what it keeps when it ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ int brim_views_event(void *views, const brim_event *event) {
   return brim_tensorboard_event(v->tensorboard, event);
 }
 
-/* The place of the set of that name, a new one if need be. */
+/* The index of the set of that name, a new one if need be. */
 static int index_of(brim_views *v, const char *name, int *index, brim_error *err) {
   for (*index = 0; *index < v->count; ++*index)
     if (strncmp(v->sets[*index].name, name, sizeof v->sets->name - 1) == 0)

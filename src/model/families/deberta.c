@@ -1,6 +1,6 @@
 /* deberta.c: DeBERTa-v2 and v3, mDeBERTa: scores have products of queries and keys with those of their distance (disentangled
- * attention), which a layer's own weights make of a table that all layers share. Source: modeling_deberta_v2.py of Hugging Face
- * transformers 5.23. The table is trained, and frozen, with the embeddings. */
+ * attention), which a layer's own weights make of an embedding that all layers share. Source: modeling_deberta_v2.py of Hugging
+ * Face transformers 5.23. It is trained, and frozen, with the embeddings. */
 #include <string.h>
 
 #include "base/status.h"

@@ -13,7 +13,8 @@ int32_t brim_write_gate(const brim_writing *w, int32_t x, bool bias, bool second
 /* norm(x + dropout(attention(x) W)), with rotary positions and one matrix for queries, keys and values (names->query). Begins the
  * layer. */
 int32_t brim_write_turned_attention(const brim_writing *w, int32_t x);
-/* A layer of BERT with rotary positions in place of a table, one matrix for queries, keys and values (names->query), and a gate.
+/* A layer of BERT with rotary positions in place of an embedding, one matrix for queries, keys and values (names->query), and a
+ * gate.
  */
 int32_t brim_write_gated_layer(const brim_writing *w, int32_t x, bool second);
 

@@ -1,5 +1,5 @@
-/* mpnet.c: MPNet: RoBERTa without token types, whose scores have a bias by distance from a table that all layers share. Source:
- * modeling_mpnet.py of Hugging Face transformers 5.23. The table is trained, and frozen, with the embeddings. */
+/* mpnet.c: MPNet: RoBERTa without token types, whose scores have a bias by distance from an embedding that all layers share.
+ * Source: modeling_mpnet.py of Hugging Face transformers 5.23. It is trained, and frozen, with the embeddings. */
 #include "base/status.h"
 #include "model/families/bert.h"
 #include "model/families/encoder.h"

@@ -1,5 +1,5 @@
-/* listing.c: a schedule as tables for readers: what each operation computes and keeps, and the calls with the places that they
- * read and write. Layers that differ in nothing but weights and places are shown once. */
+/* listing.c: a schedule as tables for readers: what each operation computes and keeps, and the calls with the offsets that they
+ * read and write. Layers that differ in nothing but weights and offsets are shown once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int32_t section_end(const brim_program *p, size_t section) {
   return section + 1 < p->section_count ? p->sections[section + 1].first : (int32_t)p->operation_count;
 }
 
-/* The next call of this part and phase, from `from` on; the number of calls: there is none. */
+/* The next call of this section and phase, from `from` on; the number of calls: there is none. */
 static size_t next_call(const brim_call_schedule *s, size_t from, size_t section, bool backward) {
   const size_t end = backward ? s->call_count : (size_t)s->forward_count;
   while (from < end && s->calls[from].section != (int32_t)section)
@@ -80,7 +80,7 @@ static bool alike(const listing *l, size_t a, size_t b) {
          same_values(l, a, b);
 }
 
-/* Says which of the parts after `part` are like it; returns the last of them. */
+/* Says which of the sections after `section` are like it; returns the last of them. */
 static size_t skip_alike(const listing *l, size_t section) {
   size_t last = section;
   while (last + 1 < l->p->section_count && alike(l, section, last + 1))

@@ -61,7 +61,7 @@ static int choose_tf32(brim_model *m, const brim_model_options *options, brim_er
 }
 #endif
 
-/* Tables that outlive what prepare takes. */
+/* Lists that outlive what prepare takes. */
 static int take_lists(brim_model *m, brim_error *err) {
   m->ranges = brim_arena_alloc_array(&m->arena, m->program.weight_count, sizeof *m->ranges);
   m->past = brim_arena_alloc_array(&m->arena, BRIM_UPDATE_PAST, sizeof *m->past);

@@ -210,7 +210,7 @@ static bool is_reinitialized(const loading *l, const brim_weight *w) {
   return p->sections[w->section].layer && w->section >= (int32_t)p->section_count - 1 - l->options->reinit_layers;
 }
 
-/* The last part is the head, which files of a bare encoder lack. */
+/* The last section is the head, which files of a bare encoder lack. */
 static bool may_be_missing(const loading *l, const brim_weight *w) {
   return w->section == (int32_t)l->model->program.section_count - 1;
 }

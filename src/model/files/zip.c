@@ -79,7 +79,7 @@ typedef struct sizes {
   int64_t packed, size, local;
 } sizes;
 
-/* What is too large for 32 bits stands in the extra field 1, in this order. */
+/* What is too large for 32 bits is in the extra field 1, in this order. */
 static bool read_extra(const uint8_t *extra, size_t length, sizes *s) {
   int64_t *const large[] = {&s->size, &s->packed, &s->local};
   for (size_t at = 0; at + 4 <= length;) {

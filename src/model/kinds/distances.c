@@ -1,7 +1,7 @@
-/* distances.c: a table of distances, and what a layer makes of it.
+/* distances.c: a distance embedding, and what a layer makes of it.
  *
  *   table   norm(weight), or the weight: one value for all layers
- *   place   [queries | keys] = dropout(table) [Wq Wk] + [bq bk], with the layer's own weights for its queries and keys
+ *   place   [queries | keys] = dropout(distances) [Wq Wk] + [bq bk], with the layer's own weights for its queries and keys
  *
  * Rows belong to no text: dropout takes them for the tokens of a text whose place is 0, so that all parts of a step drop the
  * same. Places are multiplied for the rows that the batch's texts reach, which are few where texts are short: nobody reads the
@@ -10,7 +10,7 @@
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 
-/* ---- table ---------------------------------------------------------------------------------------------------- */
+/* ---- distances ------------------------------------------------------------------------------------------------ */
 
 enum { EMBEDDING, GAMMA, BETA }; /* weights; the norm may be absent */
 enum { MEAN, RSTD };             /* inner, likewise */
@@ -80,7 +80,7 @@ int32_t brim_append_distances(brim_program *p, int32_t distances, brim_normed no
   return o.out.of[0];
 }
 
-/* ---- place ---------------------------------------------------------------------------------------------------- */
+/* ---- projected ------------------------------------------------------------------------------------------------ */
 
 enum { DROPPED };                          /* inner; absent where nothing is dropped */
 enum { QUERY, KEY, QUERY_BIAS, KEY_BIAS }; /* weights, of which two adjoin each */
@@ -114,7 +114,7 @@ static void projected_forward(brim_lowering *l, const brim_operation *o) {
                                                     .y = brim_write(l, o->out.of[0])});
 }
 
-/* What dropout leaves of dx joins the table's gradient. */
+/* What dropout leaves of dx joins the embedding's gradient. */
 static void join(brim_lowering *l, const brim_operation *o, brim_at dx, int32_t width) {
   bool add = false;
   const brim_at to = brim_add_gradient(l, o->in.of[0], &add);
@@ -184,8 +184,8 @@ int32_t brim_append_projected_distances(brim_program *p, int32_t distances, int3
 
 /* ---- how many rows ---------------------------------------------------------------------------------------------- */
 
-/* Gradients of weights are summed up in equal pieces of at most so many rows: of a larger table all rows are taken, so that the
- * pieces, and with them the bits, do not depend on the batch's longest text. */
+/* Gradients of weights are summed up in equal pieces of at most so many rows: of a larger embedding all rows are taken, so that
+ * the pieces, and with them the bits, do not depend on the batch's longest text. */
 enum { PIECE = 512 };
 
 int32_t brim_distances_reached(const brim_program *p, int32_t longest, int32_t *first) {

@@ -46,7 +46,7 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   BRIM_CALL(l, embed_forward, op);
 }
 
-/* Row `row` of a table has no gradient. */
+/* Row `row` of an embedding has no gradient. */
 static void clear_row(brim_lowering *l, int32_t embedding, int32_t row) {
   if (row == BRIM_NONE)
     return;

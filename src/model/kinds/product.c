@@ -67,7 +67,7 @@ void brim_product_of_bytes(brim_lowering *l, const brim_operation *o, int which,
   BRIM_CALL(l, int8_forward, op);
 }
 
-/* Backward is two calls: the gradient of the weight comes first, since it may be sent to other ranks while the rest goes on. Both
+/* Backward is two calls: the gradient of the weight comes first, since it may be sent to other ranks during the rest. Both
  * have x, though the first alone reads it: where dx could have its memory, tensors of other layers found worse places. */
 typedef struct gradient_side {
   bool weight; /* or the gradient of x */

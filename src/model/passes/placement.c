@@ -33,7 +33,7 @@ static bool is_before(const brim_call_schedule *s, int32_t a, int32_t b) {
   return x->size != y->size ? x->size > y->size : a < b;
 }
 
-/* A heap's root sinks to its place; the last in order is on top. */
+/* A heap's root sinks as far as it must; the last in order is on top. */
 static void sink(brim_call_schedule *s, size_t count, size_t at) {
   for (size_t child; (child = 2 * at + 1) < count; at = child) {
     if (child + 1 < count && is_before(s, s->order[child], s->order[child + 1]))
@@ -62,7 +62,7 @@ static size_t sort_units(brim_call_schedule *s) {
   return count;
 }
 
-/* While units are placed, `last` of a unit's first version is that of all. */
+/* While offsets are found, `last` of a unit's first version is that of all. */
 static bool meet(const brim_value_version *a, const brim_value_version *b) {
   return a->region == b->region && a->first <= b->last && b->first <= a->last;
 }

@@ -1,5 +1,5 @@
 /* types.c: what each value is stored as. In bf16 a value has 16 bits if its writer and all of its readers say that they can do
- * with that (brim_kind.narrow); in any other precision, and where a kind says nothing, it is a real number of 32. What stays in
+ * with that (brim_kind.half); in any other precision, and where a kind says nothing, it is a real number of 32. What stays in
  * fp32 in a BERT: hidden states and their gradients, to which every layer adds, statistics of norms and of softmax, the head.
  * Likewise a residual stream; the norms that take it are of 16 bits, but what the head and the last layer's chosen rows read. */
 #include "model/kind.h"

@@ -1,5 +1,5 @@
-/* freeze.c: what training leaves as it is. Parts are frozen from below, so that backward may stop at the lowest trained one and
- * gradients and moments are the end of the flat buffers. */
+/* freeze.c: what training leaves as it is. Sections are frozen from below, so that backward may stop at the lowest trained one
+ * and gradients and moments are the end of the flat buffers. */
 #include "model/run/freeze.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* freeze.h: which parts are frozen, before there is a model. */
+/* freeze.h: which sections are frozen, before there is a model. */
 #ifndef BRIM_MODEL_FREEZE_H
 #define BRIM_MODEL_FREEZE_H
 #include "base/status.h"

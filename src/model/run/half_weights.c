@@ -1,6 +1,6 @@
 /* half_weights.c: a copy in 16 bits of the weights that products in bf16 read. Which these are, the kinds say. The block spans
- * all from the first to the last of them: tables come before the layers, and are not in it. AdamW writes the copy as it goes; who
- * changes values in another way has it made again before the next pass. */
+ * all from the first to the last of them: embeddings come before the layers, and are not in it. AdamW writes the copy as it goes;
+ * who changes values in another way has it made again before the next pass. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/run/model.h"

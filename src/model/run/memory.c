@@ -18,7 +18,7 @@
 #include "model/run/model.h"
 
 enum { LINE = 64 };                        /* alignment of every piece */
-enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of a table, where it marks them in memory of its own */
+enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of an embedding, where it marks them in host memory */
 
 /* Hands out pieces of a block; with base NULL it only counts. */
 typedef struct carver {
@@ -118,7 +118,7 @@ int brim_model_reserve_schedules(brim_model *model, brim_error *err) {
   return BRIM_OK;
 }
 
-/* The schedule for these limits, with its places; regions become as large as it needs. */
+/* The schedule for these limits, with its offsets; regions become as large as it needs. */
 static int plan(const brim_model *m, const brim_model_limits *limits, bool all_rows, brim_call_schedule *s,
                 uint64_t regions[BRIM_REGIONS], brim_error *err) {
   const brim_variant variant = variant_of(m, limits, all_rows);
@@ -363,7 +363,7 @@ static int make_stage(const brim_model *m, const brim_model_limits *limits, brim
   return BRIM_OK;
 }
 
-/* Makes the block usable as this stage carves it: only AddressSanitizer needs to be told. A run guards the regions. */
+/* Makes the block usable as this stage carves it: only AddressSanitizer needs to know. A run guards the regions. */
 static void guard_stage(const brim_model *m, const brim_stage *stage) {
   if (BRIM_RED_ZONE == 0)
     return;

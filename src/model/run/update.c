@@ -1,4 +1,4 @@
-/* update.c: the gradient's norm and AdamW over the flat buffers, and which rows of the tables take part. */
+/* update.c: the gradient's norm and AdamW over the flat buffers, and which rows of the embeddings take part. */
 #include <math.h>
 #include <string.h>
 
@@ -11,12 +11,12 @@ static const brim_weight *weight_of(const brim_model *m, int32_t range) {
   return &m->program.weights[(int32_t)m->program.weight_count - m->range_count + range];
 }
 
-/* The row of a table that is read for a slot. */
+/* The row of an embedding that is read for a slot. */
 static int32_t selected_row(const brim_slots *s, brim_read_by by, int32_t slot) {
   return by == BRIM_BY_IDS ? s->ids[slot] : by == BRIM_BY_POSITIONS ? s->positions[slot] : s->types[slot];
 }
 
-/* Sets the bytes of the rows that the laid out batch reads. `all` are bytes of all rows, table after table. */
+/* Sets the bytes of the rows that the laid out batch reads. `all` are bytes of all rows, embedding after embedding. */
 static void mark_rows(brim_model *m, uint8_t *all) {
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_read_by by = weight_of(m, i)->selected;
@@ -75,7 +75,7 @@ void brim_model_catch_up_batch(brim_model *model) {
   model->ops->catch_up(&model->context, &u);
 }
 
-/* All tables are in the first part, whose rate the first range has. */
+/* All embeddings are in the first section, whose rate the first range has. */
 static void remember(brim_model *m, const brim_update_step *step) {
   if (m->embedding_rows == 0 || !(m->ops->features & BRIM_FEATURE_LATE_ROWS))
     return;
@@ -128,7 +128,8 @@ void brim_model_state_written(brim_model *model) {
 
 /* ---- update ------------------------------------------------------------------------------------------------ */
 
-/* A factor `decay` for each part that lies above: 1 for the head, decay for the top layer, decay^(L + 1) for the embeddings. */
+/* A factor `decay` for each section that lies above: 1 for the head, decay for the top layer, decay^(L + 1) for the embeddings.
+ */
 static void set_rates(brim_model *m, double decay) {
   for (int32_t i = 0; i < m->range_count; i++)
     m->ranges[i].rate = decay > 0 ? pow(decay, (double)m->program.section_count - 1 - weight_of(m, i)->section) : 1;

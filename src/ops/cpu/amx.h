@@ -1,6 +1,6 @@
 /* amx.h: AMX's tile registers: eight of up to 16 rows of 64 bytes.
  *
- * Sums have AMX's own order: of each 32 k, those of even k and those of odd k apart, from 0; then both together, and that is
+ * Sums have AMX's own order: of each 32 k, those of even k and those of odd k separately, from 0; then both together, and that is
  * added to what was there. That is Intel's description (SDM, TDPBF16PS), and what a Granite Rapids did in 3.6 million random sums
  * of any bits; tests/unit/ops_bf16 compares again wherever there is AMX. Whoever includes this is compiled a second time with
  * BRIM_AMX_EMULATED, where the five operations on tiles are plain C in that order: so tests run everything else on any processor

@@ -369,7 +369,7 @@ static void run_backward(brim_ops_context *c, const brim_attention *a, const att
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), backward_task, &w);
 }
 
-/* A task is a head of all texts, one after the other: the gradients of its columns of the tables are sums over them. */
+/* A task is a head of all texts, one after the other: the gradients of its columns of the embeddings are sums over them. */
 static void relative_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   relative_head relative;

@@ -88,7 +88,7 @@ void CPU(attention_next_head)(const attention_work *w, attention_head *h) {
 }
 
 /* Keys that queries first .. end - 1 see. Dropout's bits come in stretches: its blocks of keys begin where a stretch does. Values
- * of 16 bits come in pairs, three parts in steps. */
+ * of 16 bits come in pairs, three components in steps. */
 static void find_keys(const attention_work *w, const attention_head *h, int64_t first, int64_t end, bool whole, int64_t *key,
                       int64_t *key_end) {
   const int64_t window = w->a->window, from = first > window ? first - window : 0;

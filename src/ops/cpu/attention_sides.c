@@ -22,8 +22,8 @@ static int64_t left_row(const attention_work *w, int64_t values) {
   return values * (in_pairs(w) ? (int64_t)sizeof(brim_bfloat) : (int64_t)sizeof(float));
 }
 
-/* Rows of a head lie far apart, each on a page of its own, so that the processor does not see which comes next. Of a short text
- * nothing is asked for: requests for rows that are not read take the place of those that are. */
+/* Rows of a head are far from each other, each on another page, so that the processor does not see which comes next. Of a short
+ * text nothing is asked for: requests for rows that are not read take the place of those that are. */
 enum { AHEAD = 40 /* rows */ };
 static void fetch_row(const void *row, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 64)

@@ -58,7 +58,7 @@ BRIM_INLINE vec join_pair(vec even, vec odd) {
   return (vec)((uvec)odd | (uvec)even >> 16);
 }
 
-/* Asks for two rows of dy that will be packed soon: rows are too far apart for the caches to foresee. */
+/* Asks for two rows of dy that will be packed soon: rows are too far from each other for the caches to foresee. */
 static void fetch_rows(const gradient *s, const stretch *of, int64_t k, int64_t from, int64_t to) {
   enum { LINE = 32 };
   const brim_bfloat *dy = s->g->dy + (of->row + k) * s->g->dy_stride;
@@ -144,7 +144,7 @@ static void pack_tiles(const gradient *s, int64_t from, int64_t tiles, char *to)
     pack_stretch(s, &s->chunk.list[k], from, tiles, to);
 }
 
-/* Units of a stretch's place. */
+/* Units before a stretch. */
 static int64_t units_at(const gradient *s, const stretch *of) {
   return s->kernel.widens ? of->at : of->at / 2;
 }

@@ -41,7 +41,7 @@ static void pack(const bf16_product *p, int64_t panel, int64_t k, int64_t depth,
     CPU(bf16_pack_rows)(p->kernel.widens, depth, columns, p->w + k * p->w_stride + column, p->w_stride, to);
 }
 
-/* Asks for one of `parts` parts of a panel. */
+/* Asks for one of `shares` equal shares of a panel. */
 static void prefetch(const bf16_product *p, int64_t panel, int64_t which, int64_t shares) {
   enum { LINE = 32 };
   const int64_t column = panel * TILE_COLUMNS, columns = panel_columns(p, panel), depth = least(p->depth, 2 * DEPTH);
@@ -97,7 +97,7 @@ typedef struct tile_rows {
   int64_t first, end, done;
 } tile_rows;
 
-/* One tile's rows by the part's panels, units from `unit` on. */
+/* One tile's rows by the panels of `t`, units from `unit` on. */
 static void multiply_rows(const work *t, tile_rows at, int64_t unit) {
   const bf16_product *p = t->p;
   const int64_t row = at.first, rows = at.end - row, to_do = row + at.done;
@@ -119,7 +119,7 @@ static void multiply_rows(const work *t, tile_rows at, int64_t unit) {
   }
 }
 
-/* Where tile `i` of the part begins and ends. Where tiles are whole, and sums begin and end with them, the last one begins early
+/* Where tile `i` begins and ends. Where tiles are whole, and sums begin and end with them, the last one begins early
  * enough to have whole rows: some, which are done, are multiplied once more. */
 static tile_rows tile_of(const work *t, int64_t i, int64_t tiles) {
   const bf16_kernel *kernel = &t->p->kernel;

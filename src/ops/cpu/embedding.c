@@ -1,4 +1,4 @@
-/* embedding.c: three tables summed, normalised, dropped out. */
+/* embedding.c: three embeddings summed, normalised, dropped out. */
 #include "ops/cpu/cpu.h"
 #include "ops/slices.h"
 
@@ -65,7 +65,7 @@ static void add_row(int64_t n, const float *from, float *to) {
     vstore_n(to + i, vload_n(to + i, n - i) + vload_n(from + i, n - i), n - i);
 }
 
-/* A task owns some columns of all tables and walks the slots in order. */
+/* A task owns some columns of all embeddings and walks the slots in order. */
 static void embedding_task(void *context, int64_t task, int worker) {
   (void)worker;
   const embedding *m = context;
@@ -91,7 +91,7 @@ typedef struct sorted_embedding {
   const brim_embed *e;
   const int32_t *rows;  /* [R], or NULL: the types */
   const int32_t *order; /* [R] slots by row, in their order */
-  const int32_t *slice; /* [R] of each slot: its place among the slices */
+  const int32_t *slice; /* [R] of each slot: its slice's number */
   float *to;
 } sorted_embedding;
 

@@ -225,7 +225,7 @@ void CPU(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {
   weight_gradient(c, &l->slices, &g);
 }
 
-/* The activation's part is a pass of its own: in pieces of rows beside the tiles it was slower. */
+/* The activation's gradient is a separate pass: in pieces of rows between the tiles it was slower. */
 typedef struct turn {
   brim_activation act;
   int64_t count;

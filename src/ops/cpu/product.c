@@ -19,7 +19,7 @@ static void pack(const product *p, int64_t column, int64_t k, int64_t depth, flo
     CPU(pack_rows)(depth, columns, p->w + k * p->w_stride + column, p->w_stride, panel);
 }
 
-/* Asks for one of `parts` parts of a panel. */
+/* Asks for one of `shares` equal shares of a panel. */
 static void prefetch(const product *p, int64_t column, int64_t which, int64_t shares) {
   enum { LINE = 16 };
   const int64_t columns = least(TILE_COLUMNS, p->columns - column), depth = least(p->depth, DEPTH);

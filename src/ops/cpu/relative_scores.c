@@ -1,4 +1,5 @@
-/* relative_scores.c: what scores take from the products of queries and keys with tables, and what these get of their gradients.
+/* relative_scores.c: what scores take from the products of queries and keys with embeddings, and what these get of their
+ * gradients.
  *
  * The score of a query and a key has of_keys[key][row] and of_queries[query][row], with the row of their distance. Along the
  * queries of a key, or the keys of a query, distances follow each other; where the rows of neighbours are the same or follow each
@@ -94,7 +95,7 @@ void CPU(relative_add)(const attention_work *w, const attention_block *b, int64_
 }
 
 /* `ds`: of the first key. Where there are fewer keys, what follows them in memory is turned about too, and taken by nobody. Where
- * there are fewer queries, zeros stand in their places. */
+ * there are fewer queries, there are zeros. */
 static void give_square(const attention_work *w, const attention_block *b, const square *s, const float *ds, relative_head *r) {
   const int64_t row = QUERY_BLOCK * (int64_t)sizeof *ds;
   vec along_keys[VEC];

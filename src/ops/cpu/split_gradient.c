@@ -12,7 +12,7 @@ enum {
   CUT_CHUNK = 24  /* steps of a chunk where there are slices and it is the only one: nothing waits for another */
 };
 
-/* A stretch's place in packed sides. */
+/* Where a stretch is in packed sides. */
 typedef struct packed_stretch {
   int64_t at, steps; /* at: bytes */
   int64_t whole;     /* rows of its whole steps */
@@ -225,7 +225,7 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
   }
 }
 
-/* The n-th of a task: each of the other side by all of its own. */
+/* The n-th of a task: each of the other side by all of this one. */
 static pair pair_of(const gradient *g, int64_t n, int64_t first, int64_t mine, char *own) {
   const int64_t other = n / mine, i = n % mine, others = g->share_panels ? g->panels : g->tiles;
   char *packed = own + i * g->size, *shared = g->shared + other * g->size;
@@ -286,7 +286,7 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
   }
 }
 
-/* Rows are slots, or places of a table of distances: no operation has more. */
+/* Rows are slots, or rows of a distance embedding: no operation has more. */
 size_t CPU(split_weight_gradient_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t narrow = split_steps(limits->hidden), wide = split_steps(split_longest(limits));
   const int64_t rows = limits->max_slots > limits->distances ? limits->max_slots : limits->distances;

@@ -3,7 +3,7 @@
 #include "ops/cpu/transpose.h"
 #include "ops/cpu/vecmath.h"
 
-/* One unit in each lane, of each part. */
+/* One unit in each lane, of each component. */
 typedef struct units {
   vec component[SPLIT_COMPONENTS];
 } units;
@@ -38,7 +38,7 @@ BRIM_INLINE units split(vec lower, vec upper) {
   return u;
 }
 
-/* A row of a half's parts. */
+/* A row of a half's components. */
 BRIM_INLINE void put_units(const units *u, char *half, int64_t row) {
   BRIM_UNROLL(3)
   for (int i = 0; i < SPLIT_COMPONENTS; i++)
@@ -167,7 +167,7 @@ void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end) {
 
 /* ---- steps of half the k */
 
-/* Units of two parts of one value. */
+/* Units of two components of one value. */
 BRIM_INLINE void put_twice(vec x, const bool left, char *half, int64_t row) {
   const __m512i h = rounded(x);
   x = rest(x, h);

@@ -1,5 +1,5 @@
 /* update.c: the gradient's norm and AdamW over the flat buffers, in pieces of ranges (ops.h). Pieces are counted from the ranges
- * alone. The many ranges that are no tables need no division: every task looks for its piece among all of them. */
+ * alone. The many ranges that are no embeddings need no division: every task looks for its piece among all of them. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/half.h"
 
@@ -9,7 +9,7 @@ enum { SQUARE_TASKS = 512 };
 
 typedef struct piece {
   const brim_update_range *range;
-  int64_t first, count; /* rows of a table; else values of the range */
+  int64_t first, count; /* rows of an embedding; else values of the range */
 } piece;
 
 static int64_t piece_count(const brim_update *u) {
@@ -135,7 +135,7 @@ typedef struct step {
 typedef struct update {
   const brim_update *u;
   float clip;
-  step past[BRIM_UPDATE_PAST]; /* of the tables */
+  step past[BRIM_UPDATE_PAST]; /* of the embeddings */
 } update;
 
 static step make_step(const brim_update_step *s, double rate) {

@@ -1,4 +1,4 @@
-/* cuda.h: a card, from open to close of a context, and how kernels get to it. The table itself is brim_ops_cuda of ops.h. */
+/* cuda.h: a card, from open to close of a context, and how kernels get to it. The operations are brim_ops_cuda of ops.h. */
 #ifndef BRIM_CUDA_CUDA_H
 #define BRIM_CUDA_CUDA_H
 #include "ops/cuda/driver.h"
@@ -81,7 +81,7 @@ typedef struct brim_cuda_ranks {
   bool under_way;          /* sums for which nothing waits yet */
 } brim_cuda_ranks;
 
-/* What tests of a real card ask for beside what the program does. */
+/* What only tests of a real card ask for. */
 typedef struct brim_cuda_tested {
   bool shares; /* the card's memory is the host's too, and tests look into it */
   bool keeps;  /* the context stays: tests open a card a thousand times, and a context takes most of a second */
@@ -119,7 +119,7 @@ brim_cuda_tested brim_cuda_how_tested(void);
 int brim_cuda_find_card(brim_cuda *d, int32_t card, int *cards, brim_error *err) BRIM_CHECK;
 int brim_cuda_open(brim_ops_context *c, brim_error *err) BRIM_CHECK;
 void brim_cuda_close(brim_ops_context *c);
-/* The failure that the next sync tells. BRIM_E_UNSUPPORTED and so on, with its message. */
+/* The failure that the next sync returns. BRIM_E_UNSUPPORTED and so on, with its message. */
 void brim_cuda_fail(brim_ops_context *c, int code, const char *format, ...) BRIM_PRINTF(3, 4);
 /* False after a failure, or where `code`, a CUresult, is one. */
 bool brim_cuda_check(brim_ops_context *c, int code, const char *doing);
@@ -226,7 +226,7 @@ void brim_cuda_norm_columns(brim_ops_context *c, const cu_norm_gradient *g);
 cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *op);
 void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a);
-/* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a table of distances. */
+/* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a distance embedding. */
 size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool embedding);
 /* Rows of a tile of the kernels without tensor cores. */
 enum { BRIM_CUDA_PAIRS = 32 };

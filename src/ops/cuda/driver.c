@@ -11,7 +11,7 @@
 
 enum { PATH = 256 };
 
-/* NODELETE: CUDA's libraries have threads of their own, and are not made to be unloaded. */
+/* NODELETE: CUDA's libraries have threads, and are not made to be unloaded. */
 static void *open_at(const char *path, char found[PATH]) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   struct link_map *map = NULL;

@@ -47,7 +47,7 @@ static void forget(brim_cuda *d, brim_cuda_graph *g) {
   *g = (brim_cuda_graph){0};
 }
 
-/* The class's place, or the one that was taken longest ago, empty. A graph that may be running is waited for. */
+/* The class's entry, or the one that was taken longest ago, empty. A graph that may be running is waited for. */
 static brim_cuda_graph *entry_of(brim_cuda *d) {
   brim_cuda_graphs *all = &d->graphs;
   for (int i = 0; i < BRIM_CUDA_CLASSES; i++)

@@ -49,7 +49,7 @@ static void add_pieces(brim_ops_context *c, const pieces *p, const real *sums, i
       &(cu_columns){.rows = p->count, .stride = stride, .each = p->count, .width = width, .x = brim_cuda_real(sums), .y = y});
 }
 
-/* All but `each` and `parts`. */
+/* All but `each` and `block_sums`. */
 static void sum_columns(brim_ops_context *c, cu_columns a) {
   const pieces p = pieces_of(c, a.rows, a.width);
   a.each = p.each;
@@ -85,7 +85,7 @@ static void embedding_gradient(brim_ops_context *c, const brim_embed *op, const 
                                                        .embedding = embedding});
 }
 
-/* Most slots share a row of this table, which is a sum of columns where it has few. */
+/* Most slots share a row of this embedding, which is a sum of columns where it has few. */
 static void type_gradient(brim_ops_context *c, const brim_embed *op) {
   const int32_t rows = op->type_ids ? op->types : 1;
   if (!op->type || !op->dtype)
@@ -326,7 +326,8 @@ void brim_cuda_act_backward(brim_ops_context *c, const brim_act_gradient *op) {
 
 /* ---- attention */
 
-/* Tiles of rows, and of pairs, in a block's shared memory, and of the rows of a table that the distances within a tile have. */
+/* Tiles of rows, and of pairs, in a block's shared memory, and of the rows of an embedding that the distances within a tile have.
+ */
 size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool embedding) {
   const int rows = tiles * PAIR_TILE + (embedding ? 2 * PAIR_TILE - 1 : 0);
   return (size_t)(rows * (op->head_size + 1) + pairs * PAIR_TILE * (PAIR_TILE + 1)) * sizeof(float);

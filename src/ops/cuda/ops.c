@@ -30,7 +30,8 @@ static void *take(brim_ops_context *c, size_t size, bool zeroed) {
   return at;
 }
 
-/* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is told by the next sync. */
+/* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is returned by the next sync.
+ */
 static void release(brim_ops_context *c, void *memory) {
   brim_cuda *d = c->device;
   if (!memory)
@@ -56,7 +57,7 @@ static const char *exact_name(const brim_ops_context *c, bool half) {
   return half ? d->half_name : d->name;
 }
 
-/* Attention's deltas, or sums of blocks: of slots, or of rows of a table of distances. */
+/* Attention's deltas, or sums of blocks: of slots, or of rows of a distance embedding. */
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const size_t deltas = (size_t)limits->max_slots * (size_t)limits->heads * sizeof(float), sums = CU_SUMS * sizeof(double),
                rows = (size_t)(limits->max_slots > limits->distances ? limits->max_slots : limits->distances),
@@ -66,7 +67,8 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
   return most > block_sums ? most : block_sums;
 }
 
-/* ---- the table. What is a feature of devices is not there; any other operation without kernels says so when it is called */
+/* ---- the operations. What is a feature of devices is not there; any other operation without kernels says so when it is called
+ */
 
 #define MISSING(name, operands, ...)                                                                                             \
   __attribute__((unused)) static void missing_##name(brim_ops_context *c, const operands *op) {                                  \

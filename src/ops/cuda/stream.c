@@ -109,7 +109,7 @@ static int32_t far_of(const brim_distances *d, int32_t size) {
   return d->rule == BRIM_DISTANCE_HALVES ? brim_distance_row(d, size) : d->rows / 2 - brim_distance_row(d, -size);
 }
 
-/* False: a table has more steps than a kernel takes. */
+/* False: an embedding has more steps than a kernel takes. */
 static bool distances_of(const brim_distances *d, int32_t longest, cu_distances *out) {
   *out = (cu_distances){.rows = d->rows, .halves = d->rule == BRIM_DISTANCE_HALVES};
   int32_t size = 0;

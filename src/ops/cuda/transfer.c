@@ -1,7 +1,7 @@
 /* transfer.c: what goes to the card and what comes back, without a stall.
  *
  * What is written is copied into pinned memory at once, so the caller's memory is free. Writes that follow one another go to the
- * card together: one transfer, on a stream of its own, into a mirror of the pinned memory, while the card computes what was
+ * card together: one transfer, on a separate stream, into a mirror of the pinned memory, while the card computes what was
  * queued before. The computing stream waits for that transfer and moves the pieces to their places. There are SLOTS such pieces
  * of memory, used in turn: the host waits only where it is that many transfers ahead of the card.
  *

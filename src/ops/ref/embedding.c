@@ -1,4 +1,4 @@
-/* embedding.c: three tables summed, normalised, dropped out. */
+/* embedding.c: three embeddings summed, normalised, dropped out. */
 #include "ops/ref/ref.h"
 #include "ops/slices.h"
 

@@ -48,7 +48,7 @@ static void update_values(const brim_update *u, const brim_update_step *s, doubl
   }
 }
 
-/* An update of a row of a table. */
+/* An update of a row of an embedding. */
 static void update_row(const brim_update *u, const brim_update_range *range, int64_t row, const brim_update_step *s, double rate,
                        bool gradient) {
   const bool decay = range->decay && s->weight_decay > 0;

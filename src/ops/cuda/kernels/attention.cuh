@@ -66,7 +66,7 @@ DEVICE int key_of(int lane, int u) {
   return u / 2 * 16 + 2 * lane + u % 2;
 }
 
-/* ---- terms by distance: none, unless the kernel takes tables of them */
+/* ---- terms by distance: none, unless the kernel takes embeddings of them */
 
 DEVICE const cu_attention &attention_of(const cu_attention &a) {
   return a;
@@ -115,7 +115,7 @@ DEVICE GLOBAL(const float) query_embedding(const cu_relative &r) {
   return r.queries;
 }
 
-/* How far from a table's first row, or its middle. */
+/* How far from an embedding's first row, or its middle. */
 DEVICE int far_of(const cu_distances &d, int size) {
   int low = 0, high = size <= d.exact ? 0 : d.steps;
   while (low < high) {
@@ -136,7 +136,7 @@ DEVICE int row_of_distance(const cu_distances &d, int distance) {
   return row < 0 ? 0 : row < d.rows ? row : d.rows - 1;
 }
 
-/* The distances of a row of a table: from first to last, or below 0. */
+/* The distances of a row of an embedding: from first to last, or below 0. */
 struct reach {
   int below, first, last;
 };
@@ -156,7 +156,8 @@ DEVICE reach reach_of(const cu_distances &d, int row) {
 }
 
 /* The rows of the distances that 32 queries and 32 keys have, which begin `apart` from each other. */
-DEVICE void load_distances(const cu_relative &r, const head_of &h, GLOBAL(const float) embedding, int apart, SHARED_AT(float) room) {
+DEVICE void load_distances(const cu_relative &r, const head_of &h, GLOBAL(const float) embedding, int apart,
+                           SHARED_AT(float) room) {
   enum { EACH = BRIM_THREADS_relative_forward / (2 * PAIR_TILE) };
   const int d = threadIdx.x / EACH, size = r.of.head_size;
   if (d == 2 * PAIR_TILE - 1)
@@ -512,9 +513,9 @@ KERNEL(relative_keys, cu_relative) {
   attention_keys(a);
 }
 
-/* ---- gradients of the tables: a block a row and head, which goes through all pairs that are so far apart, 32 at a time */
+/* ---- gradients of the embeddings: a block a row and head, which goes through all pairs that are so far apart, 32 at a time */
 
-/* A pair's place in memory, and what a score's gradient needs. */
+/* Where a pair is in memory, and what a score's gradient needs. */
 struct distant_pair {
   long long q, row, k; /* of the query in q and dq, its row, of the key */
   int query, key;

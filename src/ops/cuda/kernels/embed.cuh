@@ -1,5 +1,5 @@
-/* embed.cuh: three tables summed, normalised (where there is a gamma), dropped out: a warp a slot. The gradient of a table: a
- * block a slot and 256 columns; the first slot of a row of the table adds up all of them, in their order. */
+/* embed.cuh: three embeddings summed, normalised (where there is a gamma), dropped out: a warp a slot. The gradient of an embedding: a
+ * block a slot and 256 columns; the first slot of a row of the embedding adds up all of them, in their order. */
 
 KERNEL(embed_forward, cu_embed) {
   ROW_OF_WARP(row, lane, a.slots);
