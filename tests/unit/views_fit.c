@@ -156,6 +156,29 @@ static const char *fit(const brim_dataset *rows, bool labels) {
   return out;
 }
 
+/* Of a caller who mixes labels up, a line and nothing else. */
+static void judged_by_hand(void) {
+  brim_dataset *own = own_rows();
+  brim_labels two = labels_of(BRIM_TASK_CLASSIFICATION, own_names, 2), values = labels_of(BRIM_TASK_REGRESSION, NULL, 1);
+  brim_outcome outcomes[ROWS];
+  brim_judged out;
+  brim_error err = {0};
+  for (int i = 0; i < ROWS; i++)
+    outcomes[i] = (brim_outcome){.label = i % 2, .predicted = 2 * (i == 7)};
+  const brim_metrics metrics = {.rows = ROWS};
+  brim_verdict verdict = {
+      .name = "dev", .task = two.task, .labels = &two, .dataset = own, .metrics = &metrics, .outcomes = outcomes};
+  ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "a prediction outside of the labels");
+  ok_string(err.message, "dev: what was predicted is not of the 2 labels of the task classification", "is told");
+  brim_judged_free(&out);
+  verdict.task = values.task, verdict.labels = &values;
+  ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "outcomes of a regression");
+  brim_judged_free(&out);
+  brim_labels_free(&two);
+  brim_labels_free(&values);
+  brim_dataset_free(own);
+}
+
 static void refused(void) {
   brim_dataset *unknown = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"neg", "fine"}, 2, (const int32_t[]){0, 1});
   brim_dataset *unused = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"fine", "pos", "neg"}, 3,
@@ -275,6 +298,7 @@ int main(void) {
   evaluated();
   trained();
   refused();
+  judged_by_hand();
   mapped();
   written();
   brim_labels_free(&own);
