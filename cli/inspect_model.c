@@ -261,7 +261,7 @@ static int run(cli_call *cli) {
   int status = find_out(&f);
   if (!status) {
     (cli->values->json ? write_object : write_lines)(&f, &out);
-    status = cli_write(cli, NULL, &out);
+    status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   }
   brim_text_free(&out);
   brim_tokenizer_free(f.tokenizer);

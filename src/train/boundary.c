@@ -149,6 +149,14 @@ static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Of a folder that is gone everything fails in its own way: that it is gone says more. */
+static int boundary_write_or_lose(brim_trainer *t, brim_error *err) {
+  const int status = boundary_write_checkpoint(t, err);
+  if (status)
+    BRIM_TRY(brim_run_folder_held(&t->folder, err));
+  return status;
+}
+
 static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err) {
   if (!t->folder.output)
     return BRIM_OK;
@@ -156,7 +164,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
   BRIM_TRY(brim_supply_gather(&t->supply, err));
   BRIM_TRY(brim_reduce_states(t->reduce, err));
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "checkpoint");
-  int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
+  int status = t->options.group.rank == 0 ? boundary_write_or_lose(t, err) : BRIM_OK;
   brim_profile_end(t->options.profile, 0);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   t->saved_step = t->state.step;

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/run/ask.h"
 #include "train/fields.h"
 
 #define STATE_VERSION 3
@@ -207,11 +208,12 @@ static void identity_put(brim_json_writer *json, const brim_train_identity *iden
                               BRIM_FIELD_TEXT("pooling", identity->pooling), BRIM_FIELD_BOOL("type_ids", identity->type_ids),
                               BRIM_FIELD_TEXT("initial_weights", weights.hex)};
   const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex)};
-  brim_field options[BRIM_TRAIN_OPTION_FIELDS];
+  brim_field options[BRIM_TRAIN_OPTION_FIELDS], config[BRIM_MODEL_CONFIG_FIELDS];
   brim_train_option_fields(identity->options, options);
   group_put(json, "model", model, sizeof model / sizeof *model);
   group_put(json, "data", dataset, sizeof dataset / sizeof *dataset);
   group_put(json, "options", options, BRIM_TRAIN_OPTION_FIELDS);
+  group_put(json, "config", config, brim_model_config_fields(identity->model, config));
 }
 
 /* The object stays open for the digest. */
@@ -429,6 +431,22 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
                          "the run was begun from other weights: give the model, the seed and the new layers that it began with");
 }
 
+/* A state of before says nothing of it. */
+static int state_compare_config(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
+  const brim_json_value *stored = brim_json_get(brim_json_root(document), "config");
+  brim_field fields[BRIM_MODEL_CONFIG_FIELDS];
+  const int count = stored ? brim_model_config_fields(identity->model, fields) : 0;
+  for (int i = 0; i < count; i++) {
+    const brim_json_value *value = brim_json_get(stored, fields[i].name);
+    if (value && !field_equals(value, &fields[i]))
+      return brim_json_error(
+          document, value, err, BRIM_E_MISMATCH,
+          "the run was begun with a config.json where %s is %s, now it is %s: give the model that it began with", fields[i].name,
+          value_text(value).text, field_short(&fields[i]).text);
+  }
+  return BRIM_OK;
+}
+
 static int state_compare_data(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
   const brim_json_value *data = brim_json_get(brim_json_root(document), "data");
   int64_t rows = 0;
@@ -490,6 +508,7 @@ static int state_parse(const brim_json_document *document, const brim_train_iden
   BRIM_TRY(state_compare_data(document, identity, err));
   BRIM_TRY(state_compare_options(document, identity->options, err));
   BRIM_TRY(state_compare_model(document, identity, err));
+  BRIM_TRY(state_compare_config(document, identity, err));
   if (former)
     BRIM_TRY(former_read(document, former, err));
   const brim_json_value *root = brim_json_root(document);
