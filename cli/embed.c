@@ -202,7 +202,7 @@ static int open_model(embedding *e) {
   if (!status)
     status = cli_check_vocabulary(cli, e->tokenizer, brim_model_vocab_size(brim_embedder_model(e->embedder)));
   if (!status && v->max_length > 0)
-    status = cli_pick_max_length(cli, brim_model_max_length(brim_embedder_model(e->embedder)), &max_length);
+    status = cli_pick_max_length(cli, brim_model_max_length(brim_embedder_model(e->embedder)), NULL, &max_length);
   if (status)
     return status;
   if (!brim_embedder_has_modules(e->embedder))

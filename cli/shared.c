@@ -70,7 +70,7 @@ static bool parse_truncation(const char *text, void *field) {
 }
 
 static bool parse_side(const char *text, void *field) {
-  *(bool *)field = strcmp(text, "left") == 0;
+  *(brim_truncation_side *)field = strcmp(text, "left") == 0 ? BRIM_SIDE_LEFT : BRIM_SIDE_RIGHT;
   return true;
 }
 
@@ -187,8 +187,8 @@ const cli_option cli_truncation_options[] = {
     HEADING("Truncation"),
     CHOICE("truncation", truncation, "longest_first|only_first|only_second", .fallback = "longest_first",
            .to = {ENCODE(truncation)}, .parse = parse_truncation, .help = "which text of a pair is cut"),
-    CHOICE("truncation-side", truncation_side, "right|left", .fallback = "right",
-           .to = {PARSED(CLI_ENCODE, brim_encode_options, truncate_left)}, .parse = parse_side, .help = "which end is cut"),
+    CHOICE("truncation-side", truncation_side, "right|left", .shown = "the tokenizer's, else right",
+           .to = {PARSED(CLI_ENCODE, brim_encode_options, truncation_side)}, .parse = parse_side, .help = "which end is cut"),
     {0},
 };
 
@@ -307,7 +307,7 @@ const cli_option cli_job_task_options[] = {
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
                  "other labels are refused"),
-    INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the model's",
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the tokenizer's, or the model's",
             .to = {PLAN(max_length), ENCODE(max_length)}, .help = "rows are cut to N tokens, special tokens included"),
     ROWS(cli_tokenizer_option),
     {0},
@@ -420,7 +420,7 @@ const cli_option cli_inference_options[] = {
     TEXT("model", model, "RUN", .letter = 'm', .path = CLI_READS_MODEL, .required = true,
          .help = "folder that `brim train` or Hugging Face transformers wrote"),
     ROWS(cli_tokenizer_option),
-    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the run's, or the model's",
             .help = "rows are cut to N tokens, special tokens included"),
     INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .to = {EVAL(batch_size)},
             .help = "rows computed at once"),

@@ -161,7 +161,7 @@ static void note_eval(cli_call *cli, const brim_event *event) {
   cli_note(cli, "step %lld, %s: %s", step ? (long long)step->integer : 0LL, name && name->text ? name->text : "eval", line);
 }
 
-/* "epoch 2: training loss 0.4123": what an evaluation is to be seen beside. */
+/* "epoch 2: training loss 0.4123": what an evaluation is compared with. */
 static void note_epoch(const cli_call *cli, const brim_event *event) {
   const brim_field *epoch = brim_event_field(event, "epoch"), *loss = brim_event_field(event, "loss");
   if (epoch && loss && isfinite(loss->real))
@@ -316,7 +316,7 @@ static void say_what_is_kept(cli_call *cli) {
   uint64_t step;
   snprintf(path, sizeof path, "%s/replaced-run", run);
   if (newest_checkpoint(cli, &step))
-    snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %llu is kept, and --resume goes on from it",
+    snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %llu is kept, and --resume continues from it",
              (unsigned long long)step);
   else if (access(path, F_OK) == 0)
     snprintf(cli->hint, sizeof cli->hint, "; the run that was there is in %.200s", path);
@@ -326,7 +326,7 @@ static void say_where_to_resume(cli_call *cli, const brim_train_result *r) {
   const cli_values *v = cli->values;
   uint64_t step;
   if (r->steps > 0 || (v->resume && newest_checkpoint(cli, &step)))
-    snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", v->output);
+    snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume continues from it", v->output);
   else
     cli_job_hint_no_step(cli);
 }
@@ -351,7 +351,7 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
   brim_text out;
   note_readme(cli);
   if (cli_reader_gone())
-    return BRIM_OK; /* all is done and kept, and there is nobody to tell */
+    return BRIM_OK; /* all is done and kept, and nobody could be informed */
   brim_text_init(&out, cli->runtime);
   if (v->json)
     put_result_json(&out, result, v->output, cli->last_evals);

@@ -180,7 +180,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
-    Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit. With more epochs or max_steps than before, a run, finished or
+    Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     ways = options.pop("_compare", None)
@@ -281,7 +281,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
         if asked == "auto" and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
-            warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they stand for classes, give '
+            warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     evals = [(name, rows(data, model.labels, name=name)) for name, data in named]
     if share is not None:
@@ -356,7 +356,7 @@ def _folds_asked(folds, more, share, stratify, fold_seed):
 def _not_a_model(model) -> str:
     if hasattr(model, "save_pretrained"):
         return (f"{type(model).__name__} is torch's: model.save_pretrained(folder) and tokenizer.save_pretrained(folder), then brim.train(folder, ...), "
-                "whose weights go on from there")
+                "whose weights continue from there")
     return f"brim.train needs a model first: a folder, a name such as \"bert-base-uncased\", or a brim.Model, not {model!r:.60}"
 
 

@@ -230,6 +230,13 @@ static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const give
   return true;
 }
 
+static bool of_words(const brim_dataset *dataset) {
+  brim_sample first = {0};
+  if (brim_dataset_rows(dataset) > 0)
+    brim_dataset_sample(dataset, 0, &first);
+  return first.words != NULL;
+}
+
 /* encoded_by(tokenizer): says which tokenizer made the ids of rows that came encoded; to be called before others see them. */
 static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
   core_dataset *self = (core_dataset *)object;
@@ -238,7 +245,7 @@ static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
   brim_error error;
   if (!of)
     return NULL;
-  const int status = brim_tokenizer_content(of->tokenizer, &content, &error);
+  const int status = brim_tokenizer_content(of->tokenizer, of_words(self->dataset), &content, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   brim_dataset_set_tokenizer(self->dataset, content);

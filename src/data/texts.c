@@ -279,7 +279,7 @@ static int make(texts *t, brim_error *err) {
   if (!t->dataset)
     return BRIM_E_MEMORY;
   t->dataset->texts = true;
-  BRIM_TRY(brim_tokenizer_content(t->tokenizer, &t->dataset->tokenizer, err));
+  BRIM_TRY(brim_tokenizer_content(t->tokenizer, t->words, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)
     return BRIM_NOMEM(err);

@@ -216,6 +216,7 @@ struct brim_feed {
   size_t id_room;
   brim_class_counter counter; /* of the present step, with the weights of brim_feed_weigh */
   brim_batch batch;
+  uint64_t tokenizer; /* brim_tokenizer_content */
 };
 
 /* A position in a window, as the state has it. */

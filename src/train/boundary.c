@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/run/ask.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
 
@@ -137,11 +138,20 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 
 /* ---- checkpoint ------------------------------------------------------------------------------------------- */
 
+/* What the run's tokenizer says of how rows were encoded. */
+static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
+  return (brim_tokenizer_saving){.max_length = t->options.plan.max_length,
+                                 .words = brim_task_has_tokens(brim_model_task(t->model)),
+                                 .no_type_ids = !brim_model_reads_types(t->model)};
+}
+
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
   BRIM_TRY(brim_run_folder_held(&t->folder, err));
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
-  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, t->average, &t->identity, &t->supply, err));
+  const brim_tokenizer_saving saving = boundary_saving(t);
+  BRIM_TRY(
+      brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &saving, &t->state, t->average, &t->identity, &t->supply, err));
   BRIM_TRY(brim_run_folder_settle(&t->folder, err));
   if (t->state.best_step == t->state.step)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));
@@ -242,9 +252,10 @@ int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
 }
 
 static int boundary_write_model(brim_trainer *t, brim_error *err) {
+  const brim_tokenizer_saving saving = boundary_saving(t);
   BRIM_TRY(brim_run_folder_held(&t->folder, err));
   if (t->tokenizer)
-    BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, err));
+    BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, &saving, err));
   return brim_model_save(t->model, t->folder.output, err);
 }
 

@@ -395,7 +395,7 @@ static int state_compare_options(const brim_json_document *document, const brim_
     if (option_members[i].kind & (MEMBER_FREE | MEMBER_LENGTH) || field_equals(value, &fields[i]))
       continue;
     return brim_json_error(document, value, err, BRIM_E_MISMATCH,
-                           "the run was begun with %s %s, now it is %s: give the same value to go on, or another output folder",
+                           "the run was begun with %s %s, now it is %s: give the same value to resume, or another output folder",
                            fields[i].name, value_text(value).text, field_short(&fields[i]).text);
   }
   return BRIM_OK;
@@ -456,11 +456,12 @@ static int state_compare_data(const brim_json_document *document, const brim_tra
   if ((uint64_t)rows == identity->data_rows && fingerprint == identity->data_fingerprint)
     return BRIM_OK;
   if ((rows == 0) != (identity->data_rows == 0)) /* a stream's rows are not known beforehand */
-    return brim_json_error(document, data, err, BRIM_E_MISMATCH, "the run was begun on %s, now it is %s: go on as it was begun",
+    return brim_json_error(document, data, err, BRIM_E_MISMATCH,
+                           "the run was begun on %s, now it is %s: resume it as it was begun",
                            rows ? "data in memory" : "a stream", rows ? "a stream" : "data in memory");
   return brim_json_error(document, data, err, BRIM_E_MISMATCH,
                          "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64
-                         "%s): give the same file and max_length to go on, or another output folder",
+                         "%s): give the same file and max_length to resume, or another output folder",
                          rows, identity->data_rows, (uint64_t)rows == identity->data_rows ? " with other contents" : "");
 }
 

@@ -148,7 +148,7 @@ class Labels(unittest.TestCase):
     def test_classes_as_decimals(self):
         """What pandas makes of integers where one is missing."""
         rows = {"text": list("abcd"), "label": [1.0, None, 0.0, 1.0]}
-        with self.assertWarnsRegex(UserWarning, 'the task is regression; if they stand for classes, give task="classification"'):
+        with self.assertWarnsRegex(UserWarning, 'the task is regression; if they are classes, give task="classification"'):
             brim.train(MODEL, rows, missing_label="skip", max_steps=1)
         self.assertEqual(brim.train(MODEL, rows, missing_label="skip", max_steps=1, task="classification").model.labels.names, ["0.0", "1.0"])
 

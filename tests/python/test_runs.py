@@ -142,7 +142,7 @@ class Told(unittest.TestCase):
 
     def test_notes(self):
         long = [{"text": "good film " * 60, "label": 1.0}, {"text": "bad", "label": 0.0}] * 4
-        with self.assertLogs("brim", "INFO") as caught, self.assertWarnsRegex(UserWarning, "the task is regression; if they stand for classes"):
+        with self.assertLogs("brim", "INFO") as caught, self.assertWarnsRegex(UserWarning, "the task is regression; if they are classes"):
             result = brim.train(MODEL, long, max_steps=1)
         said = [(r.levelname, r.getMessage()) for r in caught.records]
         self.assertTrue(any(level == "WARNING" and "4 of 8 rows (50.0 %) were cut at" in text for level, text in said), said)

@@ -17,7 +17,7 @@ static brim_labels labels_of(brim_task task, const char *const *names, int32_t c
   return labels;
 }
 
-/* The rows of case_dataset with classes 0 to classes - 1, under a mapping of its own: class i is named `names`[i]. */
+/* The rows of case_dataset with classes 0 to classes - 1, under another mapping: class i is named `names`[i]. */
 static brim_dataset *rows_of(brim_task task, const char *const *names, int32_t count, const int32_t *class_of) {
   brim_dataset *plain = case_dataset(runtime, ROWS, 20, brim_model_vocab_size(model), 2, 5), *out;
   brim_sample samples[ROWS];
@@ -169,7 +169,7 @@ static void judged_by_hand(void) {
   brim_verdict verdict = {
       .name = "dev", .task = two.task, .labels = &two, .dataset = own, .metrics = &metrics, .outcomes = outcomes};
   ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "a prediction outside of the labels");
-  ok_string(err.message, "dev: what was predicted is not of the 2 labels of the task classification", "is told");
+  ok_string(err.message, "dev: what was predicted is not of the 2 labels of the task classification", "is reported");
   brim_judged_free(&out);
   verdict.task = values.task, verdict.labels = &values;
   ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "outcomes of a regression");
@@ -194,7 +194,7 @@ static void refused(void) {
   ok_string(fit(many, true),
             "!7 dev: the rows are labelled for multi-label (neg, neutral, pos), and the model is of classification (neg, "
             "neutral, pos): "
-            "give it rows of its own",
+            "give it rows with its labels",
             "another task");
   ok_string(
       fit(values, true),
@@ -219,7 +219,7 @@ static void refused(void) {
   ok(brim_train(runtime, model, NULL, own, sets, 1, &options, NULL, &err) == BRIM_E_MISMATCH &&
          !strcmp(err.message,
                  "dev: the rows are single texts, and those of the training data are pairs of texts: give the same to both"),
-     "single texts beside pairs: %s", err.message);
+     "single texts with pairs: %s", err.message);
   brim_dataset *all[] = {unknown, unused, many, values, own, singles};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     brim_dataset_free(all[i]);
