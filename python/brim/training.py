@@ -467,7 +467,7 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
 
 
 class Told:
-    """Who is told of a run: a line on the terminal, the log, callbacks, reports."""
+    """Who hears of a run: a line on the terminal, the log, callbacks, reports."""
 
     def __init__(self, more: dict[str, Any], on_event, output, swa_start):
         self.reports, functions = _callbacks.reports(more["report_to"], output)
