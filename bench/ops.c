@@ -22,7 +22,7 @@ typedef struct bench {
 } bench;
 
 /* Operands are at some of PLACES places of their buffers. */
-enum { BUFFER = 8192 * 3072, PLACES = 8, PLACE = BUFFER / PLACES };
+enum { BUFFER = 8192 * 3072, PLACES = 8, ROOM_APART = BUFFER / PLACES };
 
 typedef struct work {
   int64_t rows;
@@ -53,10 +53,10 @@ static void move(bench *b, int64_t by) {
 static double best_time(bench *b, work_fn fn, const work *w) {
   double best = 1e30, total = 0;
   for (int i = 0; i < LEAST_REPEATS || (i < MOST_REPEATS && total < 0.1); i++) {
-    const int64_t place = b->cold ? i % PLACES * (int64_t)PLACE : 0;
-    move(b, place);
+    const int64_t shift = b->cold ? i % PLACES * (int64_t)ROOM_APART : 0;
+    move(b, shift);
     const double start = seconds(b), took = (fn(b, w), seconds(b) - start);
-    move(b, -place);
+    move(b, -shift);
     best = fmin(best, took);
     total += took;
   }

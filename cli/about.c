@@ -132,7 +132,8 @@ const cli_command cli_completion = {
     .operands = "SHELL",
     .least_operands = 1,
     .most_operands = 1,
-    .description = "Load it in the shell's start file.",
+    .description = "Load it in the shell's start file: in .bashrc as below, in .zshrc with zsh for bash, in config.fish as `brim "
+                   "completion fish | source`. It offers commands, options, their choices, and files.",
     .options = no_options,
     .example = "eval \"$(brim completion bash)\"",
     .run = run_completion,

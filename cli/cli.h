@@ -36,7 +36,7 @@ int cli_write(cli_call *cli, const char *path, const brim_text *text);
 
 /* Of --task; AUTO where it is not given. */
 brim_task cli_task(const cli_call *cli);
-/* The library's options, filled by the command's table. */
+/* The library's options, filled by the command's option list. */
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
 int cli_encode_options(cli_call *cli, brim_encode_options *out);
 int cli_plan_options(cli_call *cli, brim_plan_options *out);
@@ -73,6 +73,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
 
 /* Says how many rows --min-chars and --where left out, if any, and the first with its reason. */
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows);
+/* Says which files of folders among the paths are passed over, if any. */
+int cli_note_passed_over(cli_call *cli, const char *const *paths, int count);
 /* Says that labels of words which seem to say where entities are have no metrics of them, if it is so. */
 void cli_note_entities(const cli_call *cli, const brim_labels *labels);
 

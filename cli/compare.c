@@ -207,7 +207,7 @@ static void note_plan(watch *w, const brim_event *event) {
              kept);
 }
 
-/* Training is one bar over all modes, an evaluation one of its own. */
+/* Training is one bar over all modes, an evaluation another. */
 static int show_progress(watch *w, const brim_event *event) {
   brim_field fields[MOST_FIELDS];
   const brim_field *phase = brim_event_field(event, "phase");

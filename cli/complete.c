@@ -1,4 +1,4 @@
-/* complete.c: the option tables as completion scripts: commands, options, their choices, and files where a file is meant. */
+/* complete.c: the option lists as completion scripts: commands, options, their choices, and files where a file is meant. */
 #include "help.h"
 
 #include <stdio.h>

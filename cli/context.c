@@ -70,7 +70,7 @@ int cli_progress(void *context, const brim_event *event) {
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
 /* COLUMN=VALUE, split at the first =; later calls find them split. */
-static int split_where(cli_call *cli) {
+static int cut_where(cli_call *cli) {
   const cli_list *list = &cli->values->where;
   cli_arguments *arguments = &cli->arguments;
   for (; cli->where_count < list->count; cli->where_count++) {
@@ -101,7 +101,7 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
   *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_has_tokens(cli_task(cli))};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
-    status = split_where(cli);
+    status = cut_where(cli);
   out->where = cli->where, out->where_count = cli->where_count;
   return status;
 }
@@ -114,7 +114,7 @@ int cli_encode_options(cli_call *cli, brim_encode_options *out) {
 int cli_plan_options(cli_call *cli, brim_plan_options *out) {
   *out = (brim_plan_options){0};
   int status = cli_fill(&cli->arguments, CLI_PLAN, out, &cli->error);
-  /* A token budget alone makes batches of its own size: the default of rows would cut them again. */
+  /* A token budget alone makes batches of that size: the default of rows would cut them again. */
   if (cli->values->max_tokens > 0 && !cli_given(&cli->arguments, "batch-size"))
     out->batch_size = 0;
   return status;
@@ -259,6 +259,28 @@ static void note_unlabelled(const cli_call *cli, const char *path, uint64_t word
   cli_note(cli, "%s: %s word%s no label: it is null", path, count, words == 1 ? " has" : "s have");
 }
 
+static int note_folder(cli_call *cli, const char *path) {
+  brim_text names;
+  uint64_t count;
+  char text[32];
+  brim_text_init(&names, cli->runtime);
+  const int status = brim_source_passed_over(cli->runtime, path, &names, &count, &cli->error);
+  if (!status && count) {
+    brim_count_text((int64_t)count, text, sizeof text);
+    cli_note(cli, "%s: %s file%s not read: %s%s; name %s to read %s", path, text, count == 1 ? " is" : "s are", names.data,
+             count > 3 ? ", .." : "", count == 1 ? "it" : "them", count == 1 ? "it" : "them");
+  }
+  brim_text_free(&names);
+  return status;
+}
+
+int cli_note_passed_over(cli_call *cli, const char *const *paths, int count) {
+  int status = BRIM_OK;
+  for (int i = 0; i < count && !status; i++)
+    status = note_folder(cli, paths[i]);
+  return status;
+}
+
 void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
   if (brim_task_has_tokens(labels->task) && brim_entities_meant((const char *const *)labels->names, labels->count))
     cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
@@ -275,6 +297,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   options.encode.max_length = request->max_length;
   if (!status)
     status = cli_source_options(cli, request->need_label, &options.source);
+  if (!status)
+    status = cli_note_passed_over(cli, request->paths, request->path_count);
   if (!status)
     status = brim_dataset_load_together(&group, cli->runtime, request->paths, request->path_count, request->tokenizer, &options,
                                         out, &cli->error);

@@ -247,7 +247,7 @@ static double together(const brim_gemm_speed *s, bool forward_only) {
   return forward_only ? s->forward : 3 / (1 / s->forward + 1 / s->input_gradient + 1 / s->weight_gradient);
 }
 
-/* Products in each precision beside those in fp32. */
+/* Products in each precision, compared with fp32. */
 static void show_precisions(findings *f, const speeds *s) {
   const brim_device_info info = brim_device_describe(f->cli->runtime);
   brim_text *out = &f->out;

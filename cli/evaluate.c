@@ -32,7 +32,7 @@ static double ratio(double above, double below) {
   return below > 0 ? above / below : (double)NAN;
 }
 
-enum { MOST_OF_MATRIX = 512 }; /* classes whose confusion is told in full */
+enum { MOST_OF_MATRIX = 512 }; /* classes whose confusion is printed in full */
 
 /* What a model made of the rows. */
 typedef struct verdict {

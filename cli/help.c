@@ -5,7 +5,7 @@
 
 enum { PAGE_WIDTH = 100, OPTION_INDENT = 2, TEXT_INDENT = 30 };
 
-/* Appends `text` wrapped at words, every line but the first indented; `column` is where the first one stands. */
+/* Appends `text` wrapped at words, every line but the first indented; `column` is where the first one is. */
 static void wrap(brim_text *out, const char *text, int column, int indent) {
   while (*text) {
     size_t word = strcspn(text, " \n");
@@ -94,14 +94,15 @@ const char *const cli_examples = "brim analyze -t MiniLM --max-length 400 review
                                  "brim train --model MiniLM --train reviews.csv --output run\n"
                                  "brim predict --model run new.csv -o predictions.jsonl\n";
 
-const cli_wish cli_purposes[] = {{"Look at data", " analyze plan tokenize shard "},
-                                 {"Train", " train compare report "},
-                                 {"Use a model", " evaluate predict "},
-                                 {"Look inside", " doctor inspect model inspect program inspect gradients inspect trajectory "},
-                                 {"Help", " completion help version "},
-                                 {NULL, NULL}};
+const cli_wish cli_purposes[] = {
+    {"Look at data", " analyze plan tokenize shard "},
+    {"Train", " train compare report "},
+    {"Use a model", " evaluate predict embed "},
+    {"Look inside", " doctor inspect model inspect program inspect gradients inspect losses inspect metrics inspect trajectory "},
+    {"Help", " completion help version "},
+    {NULL, NULL}};
 
-/* Names may be two words: they stand between spaces. */
+/* Names may be two words: they are between spaces. */
 static bool serves(const char *names, const char *name) {
   char word[64];
   snprintf(word, sizeof word, " %s ", name);

@@ -1,4 +1,4 @@
-/* help.h: everything that is said about commands, made from their tables. */
+/* help.h: everything that is said about commands, made from their option lists. */
 #ifndef BRIM_CLI_HELP_H
 #define BRIM_CLI_HELP_H
 
@@ -32,7 +32,7 @@ void cli_help_json(brim_text *out);
 /* A completion script for "bash", "zsh" or "fish". */
 int cli_help_completion(const char *shell, brim_text *out, brim_error *err);
 
-/* What stands after an option's text: "(required)", "(default: 16)", or "". */
+/* What follows an option's text: "(required)", "(default: 16)", or "". */
 void cli_help_default(const cli_option *option, char *buffer, size_t size);
 /* "--max-length N" with its letter and value. */
 void cli_help_signature(const cli_option *option, char *buffer, size_t size);

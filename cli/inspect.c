@@ -116,6 +116,15 @@ static int run_losses(cli_call *cli) {
   return status ? status : written;
 }
 
+static int run_metrics(cli_call *cli) {
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  const int status = brim_inspect_metrics(cli->runtime, cli->values->kind, cli->arguments.operands[0], &out, &cli->error);
+  const int written = out.length > 0 ? cli_write(cli, NULL, &out) : BRIM_OK;
+  brim_text_free(&out);
+  return status ? status : written;
+}
+
 static int list_program(cli_call *cli, brim_model *model, brim_text *out) {
   const cli_values *v = cli->values;
   const int32_t longest = brim_model_max_length(model) < 128 ? brim_model_max_length(model) : 128;
@@ -201,4 +210,25 @@ const cli_command cli_inspect_losses = {
     .options = losses_options,
     .example = "brim inspect losses losses.json",
     .run = run_losses,
+};
+
+static const cli_option metrics_options[] = {
+    CHOICE("kind", kind, "similarity|retrieval|reranking", .required = true, .help = "what the file holds"),
+    ROWS(cli_general_options),
+    {0},
+};
+
+const cli_command cli_inspect_metrics = {
+    .name = "inspect metrics",
+    .summary = "compute metrics of vectors and scores that a file lists",
+    .operands = "FILE",
+    .least_operands = 1,
+    .most_operands = 1,
+    .description =
+        "A JSON line for each entry of the file. similarity: Pearson's and Spearman's correlation of cosine, product and "
+        "distances with labels, and the share of triplets that are right. retrieval: rankings of a corpus, with "
+        "accuracy, precision, recall, nDCG, MRR and MAP at k. reranking: MRR, nDCG and average precision of scores.",
+    .options = metrics_options,
+    .example = "brim inspect metrics --kind retrieval vectors.json",
+    .run = run_metrics,
 };

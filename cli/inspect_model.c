@@ -33,7 +33,7 @@ typedef struct findings {
   brim_tokenizer *tokenizer; /* NULL: there is none that can be read, and `why` says why */
   brim_error why;
   brim_model_limits limits;
-  int64_t weights, of_tables;
+  int64_t weights, of_embeddings;
   int64_t values, state, all; /* bytes: of weights, of gradients and moments, and of training */
 } findings;
 
@@ -43,7 +43,7 @@ static void count_weights(findings *f) {
   for (int32_t i = 0; i < brim_model_parameter_count(f->model); i++) {
     const brim_parameter *p = brim_model_parameter(f->model, i);
     f->weights += p->count;
-    f->of_tables += p->sparse_rows ? p->count : 0;
+    f->of_embeddings += p->sparse_rows ? p->count : 0;
   }
 }
 
@@ -182,7 +182,7 @@ static void write_lines(const findings *f, brim_text *out) {
   const brim_pooling made_for = info->made_for, pooling = brim_model_pooling(f->model);
   say(out, "family", "%s", info->type);
   say(out, "size", "%d layers, %d wide, %d heads; %.1f million weights, %.1f of them in tables", info->layers, info->hidden,
-      info->heads, (double)f->weights / 1e6, (double)f->of_tables / 1e6);
+      info->heads, (double)f->weights / 1e6, (double)f->of_embeddings / 1e6);
   say_task(f, out);
   say_tasks(out);
   say_texts(f, out);
@@ -236,7 +236,7 @@ static void write_object(const findings *f, brim_text *out) {
   brim_json_put_integer(&json, "hidden", info->hidden);
   brim_json_put_integer(&json, "heads", info->heads);
   brim_json_put_integer(&json, "parameters", f->weights);
-  brim_json_put_integer(&json, "parameters_in_tables", f->of_tables);
+  brim_json_put_integer(&json, "parameters_in_tables", f->of_embeddings);
   put_task(&json, f);
   brim_json_put_integer(&json, "max_length", info->max_length);
   brim_json_put_integer(&json, "window", info->window);

@@ -23,7 +23,7 @@ static int check_machine(cli_call *cli) {
 
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
-const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
+const char *cli_cut_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
   const char *equals = strchr(item, '=');
   if (equals && equals > item && (size_t)(equals - item) < size && access(item, F_OK) != 0) {
     snprintf(name, size, "%.*s", (int)(equals - item), item);
@@ -175,7 +175,7 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
   for (int i = 0; !status && i < v->eval.count; i++) {
     brim_dataset *dataset = NULL;
     double share;
-    const char *path = cli_split_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
+    const char *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
     request.paths = &path, request.path_count = 1, request.labels = labels_of(job);
     status = cli_is_share(path, &share) ? hold_out(cli, job, share, &dataset) : cli_load_dataset(cli, &request, &dataset);
     if (!status)
@@ -197,7 +197,7 @@ static void note_names(const cli_call *cli, const char *what, int count, const c
     cli_note(cli, "%d %s: %s%s", count, what, names, count > 3 ? ", ..." : "");
 }
 
-/* A classifier of as many classes under other names goes on, as with Hugging Face: the user may not have meant it to. */
+/* A classifier of as many classes under other names is continued, as with Hugging Face, though the user may not have meant it. */
 static void note_former_classes(cli_call *cli, const brim_model *model) {
   const char *first = brim_model_former_class(model, 0), *second = brim_model_former_class(model, 1);
   const char *more = brim_model_former_class(model, 2) ? ", ..." : "";
@@ -208,7 +208,7 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
 }
 
 /* A resumed run keeps the kernels that it began with, so that its bits stay the same; a --cpu or --device that says otherwise is
- * refused later, unless it goes on anyway. */
+ * refused later, unless it resumes anyway. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
   const bool chosen = cli_given(&cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
   return chosen || cli_given(&cli->arguments, "device") || cli->values->resume_anyway ? NULL : checkpoint->kernels;
@@ -233,7 +233,7 @@ static int load_model(cli_call *cli, cli_job *job) {
   return BRIM_OK;
 }
 
-/* sentence-transformers says what it was made for; a classifier looks at the first token unless it is told. */
+/* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
   const char *name = brim_pooling_name(made_for);
   if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))

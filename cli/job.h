@@ -24,10 +24,10 @@ typedef struct cli_job {
 /* Checks the options, loads tokenizer, data and model, and says what is odd about them. Zero *job first; close it in any case. */
 int cli_job_open(cli_call *cli, cli_job *job);
 void cli_job_close(cli_job *job);
-/* What an interrupted run says that had no step: there is nothing to go on from. */
+/* What an interrupted run says that had no step: there is nothing to resume from. */
 void cli_job_hint_no_step(cli_call *cli);
 /* The path in "[NAME=]FILE", and the name of the set: "matched=FILE" names it, otherwise it is `unnamed`, with a number where
  * there are several. A file whose own name holds = is taken as it is. */
-const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size);
+const char *cli_cut_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size);
 
 #endif

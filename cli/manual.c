@@ -1,4 +1,4 @@
-/* manual.c: the option tables as manual pages, Markdown and JSON. */
+/* manual.c: the option lists as manual pages, Markdown and JSON. */
 #include "help.h"
 
 #include <ctype.h>
@@ -127,14 +127,14 @@ static void cell(brim_text *out, const char *text) {
   }
 }
 
-/* A row of a table of options, the heading that it first stands under, and how many commands have it. */
+/* An option, the heading that it first appears under, and how many commands have it. */
 typedef struct page_row {
   cli_option option;
   const char *title;
   int commands;
 } page_row;
 
-/* What several commands have stands once, at the end of the page, and their sections name it by link. */
+/* What several commands have is written once, at the end of the page, and their sections name it by link. */
 typedef struct page {
   page_row rows[256];
   int count;
@@ -263,7 +263,7 @@ static void markdown_link(const page *p, const cli_option *options, const char *
     }
 }
 
-/* Links to what other commands have too, in the order of the command's own table. */
+/* Links to what other commands have too, in the order of the command's own list. */
 static void markdown_links(page *p, const cli_option *options, brim_text *out) {
   const char *before = "\nShared options: ", *done[CLI_OPTION_LIMIT];
   int count = 0;

@@ -7,18 +7,18 @@
 
 /* ---- joining ---------------------------------------------------------------------------------------------- */
 
-static int join(const cli_option *table, cli_option *out, int count) {
-  for (; table->kind != CLI_END; table++) {
-    if (table->kind == CLI_TABLE)
-      count = join(table->table, out, count);
+static int join(const cli_option *list, cli_option *out, int count) {
+  for (; list->kind != CLI_END; list++) {
+    if (list->kind == CLI_ROWS)
+      count = join(list->list, out, count);
     else if (count < CLI_OPTION_LIMIT - 1)
-      out[count++] = *table;
+      out[count++] = *list;
   }
   return count;
 }
 
-void cli_join(const cli_option *table, cli_option out[CLI_OPTION_LIMIT]) {
-  out[join(table, out, 0)] = (cli_option){0};
+void cli_join(const cli_option *list, cli_option out[CLI_OPTION_LIMIT]) {
+  out[join(list, out, 0)] = (cli_option){0};
 }
 
 /* ---- finding ---------------------------------------------------------------------------------------------- */

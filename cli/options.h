@@ -1,17 +1,17 @@
-/* options.h: one table of options per command drives parsing, --config, --help, the manual pages and shell completion.
+/* options.h: one option list per command drives parsing, --config, --help, the manual pages and shell completion.
  *
- * A table is an array of cli_option closed by {0}. It may name other tables, whose rows then stand in that place: options that
- * several commands have are written once (shared.c). A value is stored in cli_values at `offset`; `to` says which fields of the
- * library's options it fills. */
+ * An option list is an array of cli_option closed by {0}. It may name other lists, whose options are then part of it: options
+ * that several commands have are written once (shared.c). A value is stored in cli_values at `offset`; `to` says which fields of
+ * the library's options it fills. */
 #ifndef BRIM_CLI_OPTIONS_H
 #define BRIM_CLI_OPTIONS_H
 
 #include "brim/base.h"
 
 typedef enum cli_kind {
-  CLI_END = 0, /* closes a table */
+  CLI_END = 0, /* closes a list */
   CLI_GROUP,   /* a heading in the help; `name` is its text */
-  CLI_TABLE,   /* the rows of `table` stand here */
+  CLI_ROWS,    /* the options of `list` come here */
   CLI_FLAG,    /* bool, no value */
   CLI_INTEGER, /* int64_t */
   CLI_REAL,    /* double */
@@ -81,7 +81,7 @@ typedef struct cli_option {
   cli_target to[CLI_TARGETS];
   bool (*parse)(const char *text, void *field); /* for targets that are CLI_PARSED; false: not a value */
   const char *expected;                         /* what the message says that `parse` wanted; NULL: it knows every word */
-  const struct cli_option *table;               /* TABLE */
+  const struct cli_option *list;                /* ROWS */
   const char *help;
 } cli_option;
 
@@ -93,7 +93,7 @@ typedef struct cli_list {
   int count;
 } cli_list;
 
-/* Every option of every command. A command sees the fields that its table names; the others stay zero. */
+/* Every option of every command. A command sees the fields that its list names; the others stay zero. */
 typedef struct cli_values {
   /* general */
   bool help, quiet, json, jsonl, overwrite, unbuffered;
@@ -139,7 +139,7 @@ typedef struct cli_values {
   int64_t dimensions;
   bool normalize;
   /* inspect */
-  const char *batch, *hyperparameters, *pass;
+  const char *batch, *hyperparameters, *pass, *kind;
   bool all_tokens;
   /* report */
   cli_list data;
@@ -168,7 +168,7 @@ typedef struct cli_command {
 /* What the command line and the config file said. */
 typedef struct cli_arguments {
   cli_values values;
-  cli_option options[CLI_OPTION_LIMIT]; /* the command's table with all that it names, closed by {0} */
+  cli_option options[CLI_OPTION_LIMIT]; /* the command's list with all that it names, closed by {0} */
   bool given[CLI_OPTION_LIMIT];         /* options[i] was given (command line or config file) */
   const char *operands[1024];
   int operand_count;
@@ -176,8 +176,8 @@ typedef struct cli_arguments {
   int kept_count;
 } cli_arguments;
 
-/* Copies a table, and the tables that it names, into one that is closed by {0}. */
-void cli_join(const cli_option *table, cli_option out[CLI_OPTION_LIMIT]);
+/* Copies a list, and the lists that it names, into one that is closed by {0}. */
+void cli_join(const cli_option *list, cli_option out[CLI_OPTION_LIMIT]);
 
 /* Fills *arguments from argv[0..count) (the words after the command's name): the command line first, then --config for what it
  * left open, then defaults; then ranges, required options, options that need or exclude others and the number of operands are
@@ -198,7 +198,8 @@ const cli_option *cli_find_option(const cli_option *options, const char *name, s
 void cli_suggest_option(const cli_option *options, const char *name, size_t length, char *buffer, size_t size);
 /* The name closest to `word` among `candidates` (NULL-terminated), or NULL when none is near. */
 const char *cli_nearest(const char *word, size_t length, const char *const *candidates);
-/* Stores one value (FLAG: "true" or "false"). `text` is kept by pointer. What is wrong with it goes to err without a place. */
+/* Stores one value (FLAG: "true" or "false"). `text` is kept by pointer. What is wrong with it goes to err without a file or
+ * line. */
 int cli_store(const cli_option *option, const char *text, cli_values *values, brim_error *err);
 /* Reads a JSON object of option names into what was not given (config.c). */
 int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_arguments *arguments, brim_error *err);

@@ -9,8 +9,8 @@ typedef struct overlap_row {
   char text[COLUMNS][96];
 } overlap_row;
 
-static double share(uint64_t part, uint64_t whole) {
-  return whole ? (double)part / (double)whole : 0;
+static double share(uint64_t count, uint64_t whole) {
+  return whole ? (double)count / (double)whole : 0;
 }
 
 /* "Ġmoss 14, Ġice 9": the most frequent ones. */

@@ -27,11 +27,11 @@ static int store_given(parser *p, const cli_option *option, const char *text, br
 /* Options of which nothing is no value, as of a shell's variable that is not set: those that must be given, and names of files.
  */
 static bool needs_text(const cli_option *option) {
-  static const char *const places[] = {"DIR", "FILE", "PATH", "RUN", "DATA", "[NAME=]DATA"};
-  bool place = false;
-  for (size_t i = 0; i < sizeof places / sizeof *places && option->kind != CLI_FLAG; i++)
-    place |= strcmp(option->value, places[i]) == 0;
-  return place || (option->kind != CLI_FLAG && option->required);
+  static const char *const paths[] = {"DIR", "FILE", "PATH", "RUN", "DATA", "[NAME=]DATA"};
+  bool is_path = false;
+  for (size_t i = 0; i < sizeof paths / sizeof *paths && option->kind != CLI_FLAG; i++)
+    is_path |= strcmp(option->value, paths[i]) == 0;
+  return is_path || (option->kind != CLI_FLAG && option->required);
 }
 
 /* The value of an option: what is attached to it, or the next word. */

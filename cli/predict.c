@@ -143,6 +143,8 @@ static int open_answers(answers *a, brim_reader **reader) {
     status = cli_encode_options(cli, &a->how.encode);
   if (!status)
     status = cli_source_options(cli, false, &source);
+  if (!status)
+    status = cli_note_passed_over(cli, cli->arguments.operands, cli->arguments.operand_count);
   a->how.encode.max_length = max_length;
   a->in->options.event = NULL; /* no bar for a row */
   if (!status && !(a->scores = calloc((size_t)brim_model_outputs(a->in->model), sizeof *a->scores)))

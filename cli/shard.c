@@ -36,6 +36,8 @@ static int run(cli_call *cli) {
   brim_shard_result result;
   int status = cli_source_options(cli, false, &how.source);
   if (!status)
+    status = cli_note_passed_over(cli, cli->arguments.operands, cli->arguments.operand_count);
+  if (!status)
     status = brim_shard(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &how, v->output, &result,
                         &cli->error);
   if (status)

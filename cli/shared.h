@@ -1,14 +1,14 @@
-/* shared.h: what option tables are written with, and the tables that several commands name (shared.c). */
+/* shared.h: what option lists are written with, and the lists that several commands name (shared.c). */
 #ifndef BRIM_CLI_SHARED_H
 #define BRIM_CLI_SHARED_H
 
 #include "brim/brim.h"
 #include "options.h"
 
-/* One row of a table. Ranges of numbers are inclusive; what follows them is .help, .fallback, .shown, .letter, .aliases,
+/* One option of a list. Ranges of numbers are inclusive; what follows them is .help, .fallback, .shown, .letter, .aliases,
  * .required, .needs, .excludes, .to. */
 #define HEADING(text)           {.kind = CLI_GROUP, .name = text}
-#define ROWS(other)             {.kind = CLI_TABLE, .table = other}
+#define ROWS(other)             {.kind = CLI_ROWS, .list = other}
 #define FLAG(label, field, ...) {.kind = CLI_FLAG, .name = label, CLI_FIELD(field), __VA_ARGS__}
 #define INTEGER(label, field, what, low, high, ...)                                                                              \
   {.kind = CLI_INTEGER, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__}

@@ -48,6 +48,8 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
   if (!status)
+    status = cli_note_passed_over(cli, request->paths, request->path_count);
+  if (!status)
     status = brim_feed_open(cli->runtime, request->paths, request->path_count, request->tokenizer, &how, out, &cli->error);
   if (status)
     return status;
@@ -69,6 +71,12 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
   char count[32];
   const brim_exclusion *damage = brim_feed_damage(feed, &listed);
   brim_feed_tell(feed, &ledger);
+  if (ledger.rows_excluded) {
+    brim_count_text((int64_t)ledger.rows_excluded, count, sizeof count);
+    cli_note(cli,
+             "epoch %llu: %s row%s left out (--min-chars, --where, --missing-label, or a label that says that there is none)",
+             (unsigned long long)ledger.epoch, count, ledger.rows_excluded == 1 ? " was" : "s were");
+  }
   if (!ledger.rows_damaged)
     return;
   brim_count_text((int64_t)ledger.rows_damaged, count, sizeof count);
@@ -128,5 +136,14 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   int status = cli_source_options(cli, true, &source);
   if (!status)
     status = brim_labels_scan(cli->runtime, paths, path_count, &source, task, cli_progress, cli, out, NULL, &cli->error);
+  if (!status && out->none) {
+    char count[32];
+    brim_count_text((int64_t)out->none, count, sizeof count);
+    cli_note(cli, "stream: %s %s no label: %s", count,
+             brim_task_has_tokens(out->task) ? out->none == 1 ? "word has" : "words have"
+             : out->none == 1                ? "row has"
+                                             : "rows have",
+             brim_task_has_tokens(out->task) ? "it is null" : "it is -1 or -100, and the row is left out");
+  }
   return status;
 }

@@ -79,7 +79,7 @@ static int write_row(line_writer *out, const brim_encoded *row, brim_error *err)
   return status;
 }
 
-/* Tells the progress display now and then how much of the input is read. */
+/* Shows the progress display now and then how much of the input is read. */
 static int tell(cli_call *cli, const brim_encoder *encoder, uint64_t rows) {
   if (rows % 1024)
     return BRIM_OK;
@@ -119,6 +119,8 @@ static int tokenize(cli_call *cli, const brim_tokenizer *tokenizer, line_writer 
   int status = cli_encode_options(cli, &encode);
   if (!status)
     status = cli_source_options(cli, false, &source);
+  if (!status)
+    status = cli_note_passed_over(cli, cli->arguments.operands, cli->arguments.operand_count);
   if (!status)
     status = brim_encode_options_check(tokenizer, &encode, false, &cli->error);
   if (!status)

@@ -181,7 +181,7 @@ static void note_start(const cli_call *cli, const brim_event *event) {
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
 }
 
-/* What a run that goes on has otherwise than before. */
+/* What a resumed run has otherwise than before. */
 static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
   const brim_field *former = brim_event_field(event, "former_steps"), *kernels = brim_event_field(event, "kernels");
@@ -207,7 +207,7 @@ static void note_fold(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "fold %lld of 0 to %lld", (long long)fold->integer, (long long)count->integer - 1);
 }
 
-/* Each fold is a run of its own, and looked at as one. */
+/* Each fold is a run, and looked at as one. */
 static int next_fold(cli_call *cli, const brim_event *event) {
   char folder[4096];
   const brim_field *fold = brim_event_field(event, "fold");
@@ -349,7 +349,7 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
 static void note_precision(const cli_call *cli, const brim_model *model) {
   enum { WIDE = 256, LENGTH = 64 };
   if (cli_given(&cli->arguments, "precision") || cli->values->resume || strcmp(cli->values->device, "cpu") != 0 ||
-      brim_model_hidden_size(model) < WIDE || brim_model_narrow_share(model, LENGTH) < 0.5)
+      brim_model_hidden_size(model) < WIDE || brim_model_half_share(model, LENGTH) < 0.5)
     return;
   if (brim_device_describe(cli->runtime).bf16_fast)
     cli_note(cli, "--precision bf16 would be faster here: this processor multiplies 16-bit values; --precision fp32 keeps this "

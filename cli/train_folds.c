@@ -28,7 +28,7 @@ static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
   for (int i = 0; i < test->count; i++) {
     brim_dataset *dataset;
     char *name = out->names[out->count];
-    const char *path = cli_split_name("test", test->items[i], i, test->count, name, sizeof out->names[0]);
+    const char *path = cli_cut_name("test", test->items[i], i, test->count, name, sizeof out->names[0]);
     const cli_dataset_request request = {
         .paths = &path, .path_count = 1, .tokenizer = job->tokenizer, .max_length = job->options.plan.max_length};
     int status = cli_load_dataset(cli, &request, &dataset);

@@ -30,7 +30,7 @@ static int files_of(const cli_call *cli, const char *set, const char **path, con
   double share;
   *paths = path;
   for (int i = 0; i < v->eval.count; i++) {
-    *path = cli_split_name("eval", v->eval.items[i], i, v->eval.count, name, sizeof name);
+    *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, name, sizeof name);
     if (strcmp(name, set) == 0 && !cli_is_share(*path, &share))
       return 1;
     if (strcmp(name, set) == 0)

@@ -1,4 +1,4 @@
-/* views.h: what others look at while a run goes on and after it: TensorBoard's files, the kept evaluations, the report. */
+/* views.h: what is looked at during a run and after it: TensorBoard's files, the kept evaluations, the report. */
 #ifndef BRIM_CLI_VIEWS_H
 #define BRIM_CLI_VIEWS_H
 

@@ -276,8 +276,8 @@ LEVEL(2, "cpu-avx512")
 LEVEL(3, "cpu-amx")
 
 const brim_ops *brim_ops_cpu(brim_cpu_level level) {
-  static const brim_ops *const tables[] = {&table_0, &table_1, &table_2, &table_3};
-  return tables[level];
+  static const brim_ops *const all_ops[] = {&table_0, &table_1, &table_2, &table_3};
+  return all_ops[level];
 }
 
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name) {

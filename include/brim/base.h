@@ -117,7 +117,7 @@ BRIM_API bool brim_runtime_cancelled(const brim_runtime *runtime);
 BRIM_API void brim_runtime_resume(brim_runtime *runtime);
 /* To be called in the child of a fork, before anything else: threads do not survive a fork, so the runtime continues with the
  * calling thread alone (results do not depend on it). Datasets, tokenizers, plans and models made before the fork can be used and
- * freed; feeds, readers and encoders, which may have had threads of their own, cannot. No call on the runtime may have been under
+ * freed; feeds, readers and encoders, which may have started threads, cannot. No call on the runtime may have been under
  * way. */
 BRIM_API void brim_runtime_forked(brim_runtime *runtime);
 
@@ -152,7 +152,7 @@ BRIM_API const brim_field *brim_event_field(const brim_event *event, const char 
 /* ---- growing text and JSON output ------------------------------------------------------------------------- */
 
 /* A growing byte string, always NUL-terminated once non-empty. The first failed allocation makes it `failed`; later appends do
- * nothing and brim_text_status tells. */
+ * nothing and brim_text_status returns the failure. */
 typedef struct brim_text {
   brim_runtime *runtime;
   char *data;
@@ -176,7 +176,7 @@ BRIM_API int brim_text_status(const brim_text *text, brim_error *err);
  *   brim_json_close_object(&json);            gives {"rows":3} */
 typedef struct brim_json_writer {
   brim_text *out;
-  bool comma; /* private: a value stands before the next one */
+  bool comma; /* private: a value precedes the next one */
 } brim_json_writer;
 BRIM_API void brim_json_open_object(brim_json_writer *json, const char *name);
 BRIM_API void brim_json_close_object(brim_json_writer *json);

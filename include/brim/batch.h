@@ -59,7 +59,7 @@ typedef struct brim_plan_options {
   brim_tail tail;
   double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2; ranks are balanced by it. Both 0:
                                       4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */
-  brim_rows_fn rows_for;           /* NULL: none. Another limit beside max_tokens, or instead of it */
+  brim_rows_fn rows_for;           /* NULL: none. Another limit besides max_tokens, or instead of it */
   void *rows_context;
 } brim_plan_options;
 
@@ -151,7 +151,7 @@ typedef struct brim_batch {
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */
 BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                              brim_error *err) BRIM_CHECK;
-/* The same rows in memory of their own. `to`, another one, is zeroed before its first use, and reused by the next. */
+/* A copy of the rows. `to`, another batch, is zeroed before its first use, and reused by the next. */
 BRIM_API int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
 /* Width of the padded view: batch->width, or the longest row of a ragged batch. */

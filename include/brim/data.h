@@ -70,7 +70,7 @@ typedef struct brim_source_options {
 /* Damage, with skip_damaged: a record that is whole but makes no sense (a ragged row, text that is not UTF-8, broken JSON) is
  * left out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed,
  * a record longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole
- * records before the damage are kept, the one that it cuts is not. gzip tells a wrong checksum only at the end of a member: the
+ * records before the damage are kept, the one that it cuts is not. gzip reports a wrong checksum only at the end of a member: the
  * rows of that member are kept then, and the damage counts after them. A missing file or value is an error still. */
 
 /* What a label was where it was read: whether its text may stand for a number. */
@@ -119,6 +119,10 @@ BRIM_API int brim_reader_open(brim_runtime *runtime, const char *const *paths, i
                               brim_reader **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_reader_next(brim_reader *reader, brim_record *record, brim_error *err) BRIM_CHECK; /* BRIM_END after the last */
 BRIM_API void brim_reader_close(brim_reader *reader);
+/* The files of a folder that are no data by their names, and that a source therefore passes over: *count, and the first of their
+ * names into `names` with commas between. 0 of what is no folder. */
+BRIM_API int brim_source_passed_over(brim_runtime *runtime, const char *path, brim_text *names, uint64_t *count,
+                                     brim_error *err) BRIM_CHECK;
 /* The rows left out so far, damaged ones too, in order; borrowed until the next call on the reader. */
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 
@@ -216,6 +220,8 @@ typedef struct brim_labels {
   bool integers;  /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
   uint64_t *rows; /* [count + 1] of brim_labels_scan: the rows of each class or with each label, or words of each, then all; NULL:
                      not counted */
+  uint64_t none;  /* of brim_labels_scan: rows whose label says that there is none, or words whose label is null; they are in no
+                     count */
   brim_runtime *runtime;
 } brim_labels;
 /* A mapping from names in the order of their ids (a model's id2label); copies. Regression: names NULL. Two equal names, or no
@@ -233,7 +239,7 @@ BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels,
 BRIM_API int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                               brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows,
                               brim_error *err) BRIM_CHECK;
-/* Numbers that stand for a row's label: an output each for MULTI_LABEL (0 or 1) and REGRESSION (values), 1 (the class) else. */
+/* Numbers that make a row's label: an output each for MULTI_LABEL (0 or 1) and REGRESSION (values), 1 (the class) else. */
 BRIM_API int32_t brim_labels_width(const brim_labels *labels);
 BRIM_API void brim_labels_free(brim_labels *labels); /* what it holds, not the struct */
 

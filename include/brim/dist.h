@@ -1,7 +1,7 @@
 /* brim/dist.h: ranks: the processes that train, evaluate or predict together.
  *
  * A brim_group is all that training knows of them. brim_ranks_open makes one of the processes that an MPI launcher has started
- * (mpirun, mpiexec, srun); anybody may make one of their own. */
+ * (mpirun, mpiexec, srun); anybody may make another. */
 #ifndef BRIM_DIST_H
 #define BRIM_DIST_H
 #include "brim/base.h"
@@ -24,8 +24,8 @@ typedef struct brim_group {
   int (*sum_double)(void *context, double *values, int64_t count, brim_error *err);
   void *context;
   int (*sum_tree)(void *context, const struct brim_tree_sum *sum, brim_error *err); /* brim's own; NULL: by sum_double */
-  bool apart; /* gradients are summed after backward, by its thread; else another thread sums pieces of them while it goes on. Two
-                 threads never call a group at once */
+  bool apart;    /* gradients are summed after backward, by its thread; else another thread sums pieces of them meanwhile. Two
+                    threads never call a group at once */
   bool messages; /* ranks of one machine share no memory: all goes through these functions */
   /* Every rank calls it with the same counts, some of which may be 0: rank r's counts[r] values follow those of the ranks before
    * it, and each rank has written its own. All ranks have this function or none; NULL: sums take its place. */
@@ -70,7 +70,7 @@ enum { BRIM_RANKS_PAUSE = 4 };
 /* For a program that is a rank and nothing else. As brim_ranks_open; when this rank does not come to its end although another one
  * is lost, or MPI has not begun after 25 seconds (or the timeout, if that is more), a message goes to standard error and the
  * process ends with 1. When MPI does not come to its end within 15 seconds, rank 0 says so, and the process ends with the code
- * that brim_ranks_end_with was told, or else 0, or 1 where a rank failed. When rank 0 is lost after this rank has settled,
+ * that brim_ranks_end_with was given, or else 0, or 1 where a rank failed. When rank 0 is lost after this rank has settled,
  * brim_ranks_close says so. SIGUSR1, which a launcher may send then, is ignored unless the program handles it. timeout 0: 20
  * seconds.
  */

@@ -25,10 +25,10 @@ typedef struct brim_feed_options {
   uint64_t epochs;        /* passes over the data; 0: without end */
   const double *weights;  /* NULL: all paths are one source. Else [path_count]: each path is one, and this is its share of the
                              rows, against those of the others */
-  bool repeat;            /* a source that ends begins again, in an order of its own, so that the shares hold for ever: one epoch
+  bool repeat;            /* a source that ends begins again, in a new order, so that the shares hold for ever: one epoch
                              without end (epochs 0). Else an epoch gives each row of each source once, and a source that has
                              no more leaves its share to the others */
-  int32_t prefetch;       /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
+  int32_t prefetch;       /* windows prepared ahead by another thread; 0: none, the caller waits for each */
 } brim_feed_options;
 
 /* What happened in an epoch, up to the present batch. Conservation: rows_read = rows_excluded + rows_damaged + rows_yielded +
@@ -70,7 +70,7 @@ BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int
                             const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;
 /* The next batch, borrowed until the next call; it may be empty on a rank that has nothing to do. batch->rows names each row: see
  * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END after the last epoch. BRIM_E_CANCELLED
- * leaves the feed where it stood, and the next call goes on there; after any other failure, or if a pipe is read, it can only be
+ * leaves the feed where it was, and the next call continues there; after any other failure, or if a pipe is read, it can only be
  * closed. */
 BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) BRIM_CHECK;
 /* The last batch, which nobody has used, comes again next time, and a place saved now is the one before it; the ledger has
@@ -92,7 +92,7 @@ BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *e
  * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves
  * the feed as it was: other files, or the same from other paths in another order, by their number or the first that differs;
  * other weights as other options. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step,
- * where batch_size or `accumulate` is given. With rank_slices neither rank nor world_size may. Cancelled, the feed stands at the
+ * where batch_size or `accumulate` is given. With rank_slices neither rank nor world_size may. Cancelled, the feed is at the
  * saved place; after any other failure it can only be closed. */
 BRIM_API int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) BRIM_CHECK;
 

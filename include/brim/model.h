@@ -82,8 +82,8 @@ BRIM_API int brim_model_unused_count(const brim_model *model);
 BRIM_API const char *brim_model_unused_name(const brim_model *model, int index);
 BRIM_API int brim_model_initialized_count(const brim_model *model);
 BRIM_API const char *brim_model_initialized_name(const brim_model *model, int index);
-/* The name that config.json has for class `index`, where the file's classifier went on for as many classes whose names are others
- * (LABEL_0 and the like are none): its rows kept their order, which may not be what is meant. NULL otherwise. */
+/* The name that config.json has for class `index`, where the file's classifier was continued for as many classes whose names are
+ * others (LABEL_0 and the like are none): its rows kept their order, which may not be what is meant. NULL otherwise. */
 BRIM_API const char *brim_model_former_class(const brim_model *model, int32_t index);
 
 /* Writes model.safetensors (F32, Hugging Face's names) and config.json into the folder, which is made if need be; each file is
@@ -160,7 +160,7 @@ typedef enum brim_precision {
 } brim_precision;
 BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16", "int8"; "unknown" */
 /* Whether layers multiply 16-bit values. */
-static inline bool brim_precision_is_narrow(brim_precision precision) {
+static inline bool brim_precision_is_half(brim_precision precision) {
   return precision == BRIM_PRECISION_BF16 || precision == BRIM_PRECISION_FP16;
 }
 /* False for any other name. */
@@ -252,7 +252,11 @@ BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, dou
  * layers that are frozen. NaN where there is no memory to find out. */
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
 /* Which share of them, for texts of this length, multiplies 16-bit values in a precision that has them: 0 to 1. */
-BRIM_API double brim_model_narrow_share(const brim_model *model, int32_t length);
+BRIM_API double brim_model_half_share(const brim_model *model, int32_t length);
+
+/* Their names in earlier sources. */
+#define brim_model_half_share  brim_model_half_share
+#define brim_precision_is_half brim_precision_is_half
 
 #ifdef __cplusplus
 }

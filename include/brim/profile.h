@@ -14,7 +14,7 @@ typedef enum brim_work {
   BRIM_WORK_PRODUCT,   /* matrix products, with the bias, activation or residual and norm that are done in the same pass */
   BRIM_WORK_ATTENTION,
   BRIM_WORK_ELEMENTWISE, /* activations, dropout, rows moved */
-  BRIM_WORK_NORM,        /* layer norms that stand alone */
+  BRIM_WORK_NORM,        /* layer norms that are no part of a product */
   BRIM_WORK_EMBEDDING,
   BRIM_WORK_LOSS,
   BRIM_WORK_OPTIMIZER, /* norm of the gradient and AdamW */

@@ -41,11 +41,11 @@ BRIM_API void brim_count_text(int64_t value, char *buffer, size_t size);
  * reader's system is, fits a phone and a wide screen, and every picture has a title, a description and its numbers as a table.
  *
  * Text is UTF-8 and is always shown as text: markup in it is escaped, its direction is its own, malformed bytes become U+FFFD.
- * Everything given is read during the call only. Calls that add cannot fail; brim_page_write tells if memory ran out. */
+ * Everything given is read during the call only. Calls that add cannot fail; brim_page_write says if memory ran out. */
 typedef struct brim_page brim_page;
 BRIM_API int brim_page_new(brim_runtime *runtime, const char *title, brim_page **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_page_free(brim_page *page);
-/* Writes the file: complete or absent. The page may go on growing and be written again. */
+/* Writes the file: complete or absent. The page may grow further and be written again. */
 BRIM_API int brim_page_write(brim_page *page, const char *path, brim_error *err) BRIM_CHECK;
 
 BRIM_API void brim_page_section(brim_page *page, const char *title);
@@ -88,7 +88,7 @@ BRIM_API void brim_page_chart(brim_page *page, brim_caption caption, const brim_
 
 /* Horizontal bars, one a name, each of `parts` values that follow each other. */
 typedef struct brim_bars {
-  const char *const *names, *const *labels; /* [count]; labels: what stands after a bar */
+  const char *const *names, *const *labels; /* [count]; labels: what is written after a bar */
   const double *values;
   int count; /* [count * parts], not negative */
   const char *const *part_names;

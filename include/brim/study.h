@@ -52,7 +52,7 @@ typedef struct brim_mode_round {
   double seconds;
   double speed; /* as below, of this round alone */
 } brim_mode_round;
-enum { BRIM_MOST_ROUNDS = 12, BRIM_LEAST_ROUNDS = 3 }; /* fewer than the latter do not tell modes apart */
+enum { BRIM_MOST_ROUNDS = 12, BRIM_LEAST_ROUNDS = 3 }; /* fewer than the latter do not show which mode is faster */
 typedef struct brim_mode_result {
   brim_mode mode;
   uint64_t steps, rows, tokens, slots;
@@ -69,7 +69,7 @@ typedef struct brim_mode_result {
 } brim_mode_result;
 /* Trains once per mode from identical weights, head and seed; the model's values are restored at the end. Modes take turns, in at
  * most BRIM_MOST_ROUNDS rounds of as many steps as each mode has, so that whatever else the machine does hits all alike; what
- * comes out of a mode is what a run of its own gives, to the bit. Those that wait keep their weights and moments in memory; where
+ * comes out of a mode is what a separate run gives, to the bit. Those that wait keep their weights and moments in memory; where
  * that does not fit into memory_limit, or into what the machine has, there is one round. A step is taken and forgotten before the
  * first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked at.
  *
@@ -168,7 +168,7 @@ typedef struct brim_folds_result {
  *   output/fold-N/       a run folder each, as brim_train makes it
  *   output/log.jsonl     "folds", a "fold" with its metrics after each, "end" with those of all rows
  *
- * `options->resume` goes on in the fold that was not finished; finished ones only predict again. With `options->overwrite` an
+ * `options->resume` continues in the fold that was not finished; finished ones only predict again. With `options->overwrite` an
  * earlier run (fold-N, folds.*, predictions*.jsonl, report.html) lies in replaced-run until all folds are done, and is removed
  * then. An assignment other than that of folds.csv is BRIM_E_MISMATCH. Events are those of training, with "fold" (fold, count,
  * train_rows, valid_rows) before each. The model's values are restored at the end. *result is to be freed, also after a failure:

@@ -38,8 +38,8 @@ BRIM_API int brim_tokenizer_content(const brim_tokenizer *tokenizer, uint64_t *o
  * where only older files were. */
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, brim_error *err) BRIM_CHECK;
 
-/* Per-thread working memory: 5 MB at first, at most about 30 MB beside what the longest text takes. Most of it is a cache of
- * words that grows with what it meets; it never changes a result. It is made for one tokenizer; with another it works too, but
+/* Per-thread working memory: 5 MB at first, at most about 30 MB besides what the longest text takes. Most of it is a cache of
+ * words that grows with what it sees; it never changes a result. It is made for one tokenizer; with another it works too, but
  * starts again at every change. */
 BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out,
                               brim_error *err) BRIM_CHECK;

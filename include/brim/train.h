@@ -135,7 +135,7 @@ typedef struct brim_train_options {
   /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
    * of training holds. Results do not depend on it but for rounding. */
   brim_eval_options eval;
-  bool resume;              /* go on from the newest checkpoint of `output` if there is one; more epochs or max_steps than it
+  bool resume;              /* resume from the newest checkpoint of `output` if there is one; more epochs or max_steps than it
                                was begun with make the run longer */
   bool resume_anyway;       /* also where the model was loaded with other kernels than the run was begun with: what is computed
                                from there on differs in rounding from what the former would compute */
@@ -194,8 +194,8 @@ BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *r
  *
  * A run that ends with weights of an earlier step evaluates them once more, without a line in the log.
  *
- * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for
- * its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
+ * Checkpoints are complete or absent. `resume` continues from the newest one: the remaining steps, the weights and the log (but
+ * for its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
  * checkpoint are BRIM_E_MISMATCH. A run, finished or not, is made longer by more epochs or max_steps: from the step reached on it
  * has the learning rates of the longer run, the best evaluation so far counts, and weights are averaged from swa_start of the
  * longer run on. With BRIM_SCHEDULE_CONSTANT (and the same steps of warm-up) the weights are those of a run begun that long. A
@@ -306,6 +306,12 @@ BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, c
  * know is
  * {"unknown": its name}, and BRIM_E_UNSUPPORTED when all lines are written. */
 BRIM_API int brim_inspect_losses(brim_runtime *runtime, const char *path, brim_text *out, brim_error *err) BRIM_CHECK;
+/* inspect: metrics of numbers in a file, a line for each entry. "similarity": {"pairs": [{"first", "second", "labels"}],
+ * "triplets":
+ * [{"anchor", "positive", "negative", "margin"}]}. "retrieval": [{"similarity", "queries", "corpus", "relevant", "at"?}], vectors
+ * by name. "reranking": [{"queries": [{"scores", "relevant"}]}]. */
+BRIM_API int brim_inspect_metrics(brim_runtime *runtime, const char *kind, const char *path, brim_text *out,
+                                  brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

@@ -221,7 +221,7 @@ typedef struct brim_shown_texts {
 } brim_shown_texts;
 BRIM_API void brim_shown_texts_pick(const brim_dataset *dataset, uint64_t seed, int samples, brim_shown_texts *out);
 
-/* One sentence: what max_length cuts, and what computing tokens alone saves; `gap` stands between the two. */
+/* One sentence: what max_length cuts, and what computing tokens alone saves; `gap` is written between the two. */
 BRIM_API void brim_study_advice(brim_text *out, const brim_study *study, int32_t max_length, const char *gap);
 /* Lengths, truncation, labels, strategies, batches, folds (`overlap`, NULL: none), texts. */
 typedef struct brim_analysis {
@@ -234,16 +234,16 @@ typedef struct brim_analysis {
 } brim_analysis;
 BRIM_API int brim_page_analysis(brim_page *page, const brim_analysis *analysis, brim_error *err) BRIM_CHECK;
 
-/* ---- while a run goes on, and after it -------------------------------------------------------------------- */
+/* ---- during a run, and after it --------------------------------------------------------------------------- */
 
-/* What others look at of one run: TensorBoard's files while it goes on; evaluation.jsonl and report.html when it ends.
+/* What others look at of one run: TensorBoard's files during it; evaluation.jsonl and report.html when it ends.
  *
  *   brim_views_new(runtime, "run", NULL, NULL, &views, &err);
  *   options.event = brim_views_event, options.evaluated = brim_views_evaluated, options.event_context = views;
  *   status = brim_train(..);
  *   brim_views_close(views, !status);
  *
- * One thread at a time. A run is worth keeping also where a picture of it fails: nothing here stops one, `failed` is told. */
+ * One thread at a time. A run is worth keeping also where a picture of it fails: nothing here stops one, `failed` is called. */
 typedef struct brim_views brim_views;
 typedef void (*brim_views_failed_fn)(void *context, const char *what, const brim_error *err);
 /* `folder`: of the run; it need not be there yet. NULL: nothing is written, evaluations are held for brim_views_judged alone.

@@ -409,9 +409,9 @@ static core_array *from_sequence(core_state *state, PyObject *module, PyObject *
   Py_XDECREF(list);
   if (!out || out->format[0] == format)
     return out;
-  core_array *narrow = core_array_from(state, module, (PyObject *)out, format);
+  core_array *half = core_array_from(state, module, (PyObject *)out, format);
   Py_DECREF((PyObject *)out);
-  return narrow;
+  return half;
 }
 
 core_array *core_array_from(core_state *state, PyObject *module, PyObject *object, char format) {

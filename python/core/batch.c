@@ -63,7 +63,7 @@ typedef struct parts {
   unsigned long long step, step_rows;
 } parts;
 
-static bool parts_agree(const parts *p) {
+static bool arrays_agree(const parts *p) {
   const int32_t *at = p->offsets->data;
   const Py_ssize_t n = p->offsets->shape[0] - 1;
   bool fine = n >= 0 && at[0] == 0 && at[n] == p->ids->shape[0] && p->types->shape[0] == p->ids->shape[0] && p->label_width > 0 &&
@@ -94,7 +94,7 @@ PyObject *core_batch_load(PyObject *module, PyObject *args) {
     made[i] = given[i] == Py_None && i == ARRAYS - 1 ? NULL : core_array_from(state, module, given[i], formats[i]);
   p.ids = made[0], p.types = made[1], p.offsets = made[2], p.labels = made[3], p.rows = made[4], p.places = made[5];
   p.token_labels = made[6];
-  if (of && !PyErr_Occurred() && parts_agree(&p)) {
+  if (of && !PyErr_Occurred() && arrays_agree(&p)) {
     const brim_batch from = {.count = (int32_t)(p.offsets->shape[0] - 1),
                              .width = p.width,
                              .tokens = p.ids->shape[0],

@@ -256,8 +256,8 @@ brim_where *core_conditions(PyObject *list, int *count);
 bool core_train_options(PyObject *options, brim_train_options *out);
 PyObject *core_metrics_dict(const brim_metrics *metrics);
 /* Parts of a page (study_page.c). */
-bool core_put_comparison(brim_page *page, PyObject *part, core_state *state);
-bool core_put_analysis(brim_page *page, PyObject *part, core_state *state, PyObject *module);
+bool core_put_comparison(brim_page *page, PyObject *item, core_state *state);
+bool core_put_analysis(brim_page *page, PyObject *item, core_state *state, PyObject *module);
 /* What a run keeps of itself, of work inside core_run. */
 typedef struct core_viewer {
   brim_runtime *runtime;

@@ -209,8 +209,8 @@ static brim_sample *samples_of(const core_array *ids, const core_array *offsets,
 }
 
 /* Of rows of words: the number of each token's word, the labels of tokens or NULL, and the words, where each row's begin at. */
-static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const parts[4], const core_array *offsets) {
-  const core_array *numbers = parts[0], *labels = parts[1], *text = parts[2], *begins = parts[3];
+static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const given[4], const core_array *offsets) {
+  const core_array *numbers = given[0], *labels = given[1], *text = given[2], *begins = given[3];
   const int64_t *at = offsets->data, *begin = begins ? begins->data : NULL;
   bool fine = numbers && text && begins && numbers->shape[0] == at[n] && (!labels || labels->shape[0] == at[n]) &&
               begins->shape[0] == n + 1 && begin[0] == 0 && begin[n] == text->shape[0];
@@ -246,31 +246,31 @@ static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
 
 /* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets]) */
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
-  enum { PARTS = 8, OF_ROWS = 4 };
-  PyObject *runtime, *parts[PARTS] = {NULL}, *labels, *result = NULL;
+  enum { ARRAYS = 8, OF_ROWS = 4 };
+  PyObject *runtime, *given[ARRAYS] = {NULL}, *labels, *result = NULL;
   static const char formats[] = "iqBfiiBq";
-  core_array *arrays[PARTS] = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO|OOOO", &runtime, &parts[0], &parts[1], &parts[2], &parts[3], &labels, &parts[4], &parts[5],
-                        &parts[6], &parts[7]))
+  core_array *arrays[ARRAYS] = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOO|OOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels, &given[4], &given[5],
+                        &given[6], &given[7]))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
   const brim_labels *known = NULL;
   if (!of || !core_known_labels(state, labels, &known))
     return NULL;
-  for (int i = 0; i < PARTS && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
-    arrays[i] = i > 1 && (!parts[i] || parts[i] == Py_None) ? NULL : core_array_from(state, module, parts[i], formats[i]);
+  for (int i = 0; i < ARRAYS && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
+    arrays[i] = i > 1 && (!given[i] || given[i] == Py_None) ? NULL : core_array_from(state, module, given[i], formats[i]);
   brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
                              ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(known) : 1)
                              : NULL;
-  if (samples && (!parts[OF_ROWS] || add_words(samples, arrays[1]->shape[0] - 1, arrays + OF_ROWS, arrays[1]))) {
+  if (samples && (!given[OF_ROWS] || add_words(samples, arrays[1]->shape[0] - 1, arrays + OF_ROWS, arrays[1]))) {
     brim_error error;
     brim_dataset *dataset;
     int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)(arrays[1]->shape[0] - 1), known, &dataset, &error);
     result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
   }
   PyMem_Free(samples);
-  for (int i = 0; i < PARTS; i++)
+  for (int i = 0; i < ARRAYS; i++)
     Py_XDECREF((PyObject *)arrays[i]);
   return result;
 }

@@ -182,7 +182,7 @@ static uint64_t outcome_count(const brim_dataset *dataset) {
 }
 
 /* A column an outcome's part: loss and probabilities as floats. */
-static void split_outcomes(const job *j, const brim_outcome *outcomes) {
+static void cut_outcomes(const job *j, const brim_outcome *outcomes) {
   for (Py_ssize_t i = 0; i < j->outcomes[0]->shape[0]; i++) {
     ((int32_t *)j->outcomes[0]->data)[i] = outcomes[i].label;
     ((int32_t *)j->outcomes[1]->data)[i] = outcomes[i].predicted;
@@ -203,7 +203,7 @@ static int evaluate_work(void *context, brim_error *error) {
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   int status = brim_judge_dataset(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, &j->judged, error);
   if (one && status == BRIM_OK)
-    split_outcomes(j, j->eval.outcomes);
+    cut_outcomes(j, j->eval.outcomes);
   free(j->eval.outcomes);
   return status;
 }

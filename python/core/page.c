@@ -12,10 +12,10 @@ static bool read_words(PyObject *list, words *out) {
 }
 
 /* (names, values) */
-static bool put_figures(brim_page *page, PyObject *part) {
+static bool put_figures(brim_page *page, PyObject *item) {
   PyObject *names, *values;
   words n = {0}, v = {0};
-  bool fine = PyArg_ParseTuple(part, "sOO", &(const char *){0}, &names, &values) && read_words(names, &n) &&
+  bool fine = PyArg_ParseTuple(item, "sOO", &(const char *){0}, &names, &values) && read_words(names, &n) &&
               read_words(values, &v);
   if (fine)
     brim_page_figures(page, n.strings, v.strings, (int)(n.count < v.count ? n.count : v.count));
@@ -25,13 +25,13 @@ static bool put_figures(brim_page *page, PyObject *part) {
 }
 
 /* (caption, titles, cells: all in one list): the first column is of words, the others of numbers */
-static bool put_table(brim_page *page, PyObject *part) {
+static bool put_table(brim_page *page, PyObject *item) {
   enum { MOST = 32 };
   PyObject *titles, *cells;
   const char *caption;
   words t = {0}, c = {0};
   brim_column columns[MOST];
-  bool fine = PyArg_ParseTuple(part, "szOO", &(const char *){0}, &caption, &titles, &cells) && read_words(titles, &t) &&
+  bool fine = PyArg_ParseTuple(item, "szOO", &(const char *){0}, &caption, &titles, &cells) && read_words(titles, &t) &&
               read_words(cells, &c);
   if (fine && (t.count < 1 || t.count > MOST || c.count % t.count != 0)) {
     PyErr_SetString(PyExc_ValueError, "a table needs one cell for each column of each row");
@@ -56,13 +56,13 @@ static double *read_numbers(PyObject *list, Py_ssize_t *count) {
 }
 
 /* (title, description, x title, y title, [(name, xs, ys)]): lines */
-static bool put_chart(brim_page *page, PyObject *part) {
+static bool put_chart(brim_page *page, PyObject *item) {
   enum { MOST = 16 };
   PyObject *list;
   brim_caption caption;
   brim_chart chart = {.smooth = true};
   brim_series series[MOST] = {0};
-  if (!PyArg_ParseTuple(part, "sszssO", &(const char *){0}, &caption.title, &caption.description, &chart.x.title, &chart.y.title,
+  if (!PyArg_ParseTuple(item, "sszssO", &(const char *){0}, &caption.title, &caption.description, &chart.x.title, &chart.y.title,
                         &list))
     return false;
   for (Py_ssize_t i = 0; i < PyList_Size(list) && i < MOST && !PyErr_Occurred(); i++) {
@@ -86,12 +86,12 @@ static bool put_chart(brim_page *page, PyObject *part) {
 }
 
 /* (title, description, names, labels, values) */
-static bool put_bars(brim_page *page, PyObject *part) {
+static bool put_bars(brim_page *page, PyObject *item) {
   PyObject *names, *labels, *values;
   brim_caption caption;
   words n = {0}, l = {0};
   Py_ssize_t count = 0;
-  bool fine = PyArg_ParseTuple(part, "sszOOO", &(const char *){0}, &caption.title, &caption.description, &names, &labels,
+  bool fine = PyArg_ParseTuple(item, "sszOOO", &(const char *){0}, &caption.title, &caption.description, &names, &labels,
                                &values) &&
               read_words(names, &n) && read_words(labels, &l);
   double *numbers = fine ? read_numbers(values, &count) : NULL;
@@ -106,11 +106,11 @@ static bool put_bars(brim_page *page, PyObject *part) {
 }
 
 /* (title, description, what the values are, what is counted, counts as int64): of whole numbers from 0 */
-static bool put_histogram(brim_page *page, PyObject *part, core_state *state, PyObject *module) {
+static bool put_histogram(brim_page *page, PyObject *item, core_state *state, PyObject *module) {
   PyObject *counts;
   brim_caption caption;
   brim_bins bins = {.width = 1, .whole = true};
-  if (!PyArg_ParseTuple(part, "sszssO", &(const char *){0}, &caption.title, &caption.description, &bins.title, &bins.counted,
+  if (!PyArg_ParseTuple(item, "sszssO", &(const char *){0}, &caption.title, &caption.description, &bins.title, &bins.counted,
                         &counts))
     return false;
   core_array *array = core_array_from(state, module, counts, 'q');
@@ -124,12 +124,12 @@ static bool put_histogram(brim_page *page, PyObject *part, core_state *state, Py
 }
 
 /* (Judged, of what, with the most wrong) */
-static bool put_judged(brim_page *page, PyObject *part, core_state *state) {
+static bool put_judged(brim_page *page, PyObject *item, core_state *state) {
   PyObject *handle;
   const char *of;
   brim_error error;
   int texts;
-  if (!PyArg_ParseTuple(part, "sOsp", &(const char *){0}, &handle, &of, &texts))
+  if (!PyArg_ParseTuple(item, "sOsp", &(const char *){0}, &handle, &of, &texts))
     return false;
   core_judged *judged = core_cast(state, handle, CORE_JUDGED);
   int status = judged ? brim_page_judged(page, &judged->judged, of, texts, &error) : BRIM_OK;
@@ -137,11 +137,11 @@ static bool put_judged(brim_page *page, PyObject *part, core_state *state) {
 }
 
 /* (folder, name): what a run's own page has */
-static bool put_run(brim_page *page, PyObject *part, core_state *state, brim_runtime *runtime) {
+static bool put_run(brim_page *page, PyObject *item, core_state *state, brim_runtime *runtime) {
   const char *folder, *name;
   brim_runs runs = {0};
   brim_error error;
-  if (!PyArg_ParseTuple(part, "sss", &(const char *){0}, &folder, &name))
+  if (!PyArg_ParseTuple(item, "sss", &(const char *){0}, &folder, &name))
     return false;
   int status = brim_runs_open(runtime, &folder, 1, &runs, &error);
   runs.names[0] = name;
@@ -156,8 +156,8 @@ static bool put_run(brim_page *page, PyObject *part, core_state *state, brim_run
   return status == BRIM_OK || core_fail(state, status, &error);
 }
 
-static bool put_part(brim_page *page, PyObject *part, core_state *state, PyObject *module, brim_runtime *runtime) {
-  const char *kind = PyTuple_Check(part) && PyTuple_Size(part) ? PyUnicode_AsUTF8AndSize(PyTuple_GetItem(part, 0), NULL) : NULL;
+static bool put_item(brim_page *page, PyObject *item, core_state *state, PyObject *module, brim_runtime *runtime) {
+  const char *kind = PyTuple_Check(item) && PyTuple_Size(item) ? PyUnicode_AsUTF8AndSize(PyTuple_GetItem(item, 0), NULL) : NULL;
   const char *text;
   static const char *const kinds[] = {"section",   "text",   "figures", "table",      "chart",    "bars",
                                       "histogram", "judged", "run",     "comparison", "analysis", NULL};
@@ -169,28 +169,28 @@ static bool put_part(brim_page *page, PyObject *part, core_state *state, PyObjec
   switch (which) {
   case 0:
   case 1:
-    if (!PyArg_ParseTuple(part, "ss", &kind, &text))
+    if (!PyArg_ParseTuple(item, "ss", &kind, &text))
       return false;
     (which == 0 ? brim_page_section : brim_page_text)(page, text);
     return true;
   case 2:
-    return put_figures(page, part);
+    return put_figures(page, item);
   case 3:
-    return put_table(page, part);
+    return put_table(page, item);
   case 4:
-    return put_chart(page, part);
+    return put_chart(page, item);
   case 5:
-    return put_bars(page, part);
+    return put_bars(page, item);
   case 7:
-    return put_judged(page, part, state);
+    return put_judged(page, item, state);
   case 8:
-    return put_run(page, part, state, runtime);
+    return put_run(page, item, state, runtime);
   case 9:
-    return core_put_comparison(page, part, state);
+    return core_put_comparison(page, item, state);
   case 10:
-    return core_put_analysis(page, part, state, module);
+    return core_put_analysis(page, item, state, module);
   default:
-    return put_histogram(page, part, state, module);
+    return put_histogram(page, item, state, module);
   }
 }
 
@@ -208,7 +208,7 @@ PyObject *core_page(PyObject *module, PyObject *args) {
   int status = brim_page_new(core_use(of), title, &page, &error);
   bool fine = true;
   for (Py_ssize_t i = 0; status == BRIM_OK && fine && i < PyList_Size(parts); i++)
-    fine = put_part(page, PyList_GetItem(parts, i), core_of(module), module, core_use(of));
+    fine = put_item(page, PyList_GetItem(parts, i), core_of(module), module, core_use(of));
   if (status == BRIM_OK && fine)
     status = brim_page_write(page, path, &error);
   brim_page_free(page);

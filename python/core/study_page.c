@@ -40,13 +40,13 @@ static bool read_mode(PyObject *item, brim_mode_result *r, brim_mode_curve *c, b
 }
 
 /* ("comparison", modes, regression) */
-bool core_put_comparison(brim_page *page, PyObject *part, core_state *state) {
+bool core_put_comparison(brim_page *page, PyObject *item, core_state *state) {
   PyObject *modes;
   brim_error error;
   int regression, status = BRIM_OK;
   brim_mode_result results[BRIM_MOST_MODES] = {0};
   brim_mode_curve curves[BRIM_MOST_MODES] = {0};
-  if (!PyArg_ParseTuple(part, "sOp", &(const char *){0}, &modes, &regression))
+  if (!PyArg_ParseTuple(item, "sOp", &(const char *){0}, &modes, &regression))
     return false;
   const Py_ssize_t count = PyList_Check(modes) ? PyList_Size(modes) : 0;
   bool fine = count >= 1 && count <= BRIM_MOST_MODES;
@@ -155,13 +155,13 @@ static bool read_files(analysis *a, PyObject *tokenizer, PyObject *paths, PyObje
 
 /* ("analysis", Dataset, plan options, seed, samples, "files", (Tokenizer, paths, source options, encode options)) or
  * (.., "rows", (lengths, labels, texts)) */
-bool core_put_analysis(brim_page *page, PyObject *part, core_state *state, PyObject *module) {
+bool core_put_analysis(brim_page *page, PyObject *item, core_state *state, PyObject *module) {
   PyObject *dataset, *plan, *rest[4];
   const char *kind;
   unsigned long long seed;
   int samples;
   analysis a = {.state = state, .page = page};
-  if (!PyArg_ParseTuple(part, "sOOKisO", &kind, &dataset, &plan, &seed, &samples, &kind, &rest[0]))
+  if (!PyArg_ParseTuple(item, "sOOKisO", &kind, &dataset, &plan, &seed, &samples, &kind, &rest[0]))
     return false;
   const bool files = strcmp(kind, "files") == 0;
   PyObject *tuple = rest[0];

@@ -1,4 +1,4 @@
-/* ahead.h: the next of several files, opened and begun by a thread of its own while the one before is read. What comes out is the
+/* ahead.h: the next of several files, opened and begun by another thread while the one before is read. What comes out is the
  * same, and so does what fails: when that file is asked for, or when its stream is read. */
 #ifndef BRIM_BASE_AHEAD_H
 #define BRIM_BASE_AHEAD_H

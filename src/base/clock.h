@@ -1,4 +1,4 @@
-/* clock.h: seconds that never go back. Times are told, and decide how long somebody waits, never what is computed. */
+/* clock.h: seconds that never go back. Times are reported, and decide how long somebody waits, never what is computed. */
 #ifndef BRIM_BASE_CLOCK_H
 #define BRIM_BASE_CLOCK_H
 #include <stdint.h>

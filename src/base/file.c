@@ -1,4 +1,4 @@
-/* Atomic files: written aside, synced, renamed. */
+/* Atomic files: written under a temporary name, synced, renamed. */
 #include "base/file.h"
 #include "base/leftovers.h"
 #include "base/memory.h"

@@ -3,7 +3,7 @@
 #define BRIM_BASE_FILE_H
 #include "brim/base.h"
 
-/* A file to write over a descriptor that is the caller's and stays open: neither written aside nor synced. */
+/* A file to write over a descriptor that is the caller's and stays open: neither renamed nor synced. */
 int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-/* The least that a member can have: header and trailer. A header with a checksum of its own (FHCRC) is for zlib: libdeflate
+/* The least that a member can have: header and trailer. A header with its own checksum (FHCRC) is for zlib: libdeflate
  * passes over it. */
 enum { HEADER = 10, TRAILER = 8, FLAGS_AT = 3, HEADER_CHECKSUM = 2 };
 

@@ -13,8 +13,8 @@ static bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* One part of a name: letters, digits, - . _, of which - and . stand alone and within. */
-static bool is_part(const char *text, size_t length) {
+/* One part of a name: letters, digits, - . _, of which - and . are single, and neither first nor last. */
+static bool is_component(const char *text, size_t length) {
   if (!length || !is_word(text[0]) || !is_word(text[length - 1]))
     return false;
   for (size_t i = 0; i < length; i++) {
@@ -29,7 +29,7 @@ static bool is_part(const char *text, size_t length) {
 static bool is_name(const char *text, size_t length) {
   const char *slash = memchr(text, '/', length);
   const size_t first = slash ? (size_t)(slash - text) : length;
-  return length <= LONGEST_NAME && is_part(text, first) && (!slash || is_part(slash + 1, length - first - 1));
+  return length <= LONGEST_NAME && is_component(text, first) && (!slash || is_component(slash + 1, length - first - 1));
 }
 
 /* A branch, a tag, "refs/pr/1" or a commit: no part of it leads out of a folder. */
@@ -59,11 +59,12 @@ static void put_folder(brim_text *out, const char *value, const char *rest) {
 static void put_cache(brim_text *out) {
   static const struct {
     const char *variable, *rest;
-  } places[] = {{"HF_HUB_CACHE", ""}, {"HUGGINGFACE_HUB_CACHE", ""}, {"HF_HOME", "/hub"}, {"XDG_CACHE_HOME", "/huggingface/hub"}};
-  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    const char *value = getenv(places[i].variable);
+  } folders[] = {
+      {"HF_HUB_CACHE", ""}, {"HUGGINGFACE_HUB_CACHE", ""}, {"HF_HOME", "/hub"}, {"XDG_CACHE_HOME", "/huggingface/hub"}};
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    const char *value = getenv(folders[i].variable);
     if (value && *value) {
-      put_folder(out, value, places[i].rest);
+      put_folder(out, value, folders[i].rest);
       return;
     }
   }
@@ -99,7 +100,7 @@ static bool is_within(brim_text *folder) {
   return has(folder, "modules.json") && !has(folder, "config.json") && has(folder, WITHIN "/config.json");
 }
 
-/* The first thing that the folder lacks; NULL: it is complete as far as can be told without reading it. A link to a file that is
+/* The first thing that the folder lacks; NULL: it is complete as far as can be seen without reading it. A link to a file that is
  * still being fetched counts as none. */
 static const char *missing(brim_text *folder, brim_hub_part part) {
   const bool tokenizer = has(folder, "tokenizer.json") || has(folder, "vocab.txt") || has(folder, "vocab.json");
@@ -113,7 +114,7 @@ static const char *missing(brim_text *folder, brim_hub_part part) {
   return NULL;
 }
 
-/* The commit that a branch or tag stands at, as `path`.refs says; the revision itself where there is no such file. */
+/* The commit that a branch or tag names, as `path`.refs says; the revision itself where there is no such file. */
 static int put_commit(brim_runtime *runtime, brim_text *path, const char *revision, brim_error *err) {
   enum { MOST = 256 };
   char *bytes = NULL;
@@ -141,7 +142,7 @@ typedef struct wanted {
 } wanted;
 
 /* False: it is no name of the hub's. */
-static bool split(const char *name, const char *revision, wanted *out) {
+static bool cut_name(const char *name, const char *revision, wanted *out) {
   const char *at = strchr(name, '@');
   *out = (wanted){.name = name, .length = at ? (size_t)(at - name) : strlen(name), .revision = revision ? revision : "main"};
   if (at && !revision) {
@@ -207,7 +208,7 @@ int brim_hub_find(brim_runtime *runtime, const char *name, const char *revision,
                   brim_error *err) {
   wanted w;
   *folder = NULL;
-  if (brim_path_exists(name) || !split(name, revision, &w)) {
+  if (brim_path_exists(name) || !cut_name(name, revision, &w)) {
     if (revision && !brim_path_exists(name))
       return brim_error_set(
           err, BRIM_E_USAGE,

@@ -6,7 +6,7 @@
 
 #define BRIM_JSON_DEPTH 128 /* deepest nesting of arrays and objects */
 
-/* What may stand between JSON values. */
+/* What may be between JSON values. */
 static inline bool brim_json_is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
@@ -70,7 +70,7 @@ int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_err
 /* ---- documents in memory: for small and cold files -------------------------------------------------------- */
 
 typedef struct brim_json_value {
-  uint8_t kind;    /* brim_json_kind; in objects a KEY stands before each value */
+  uint8_t kind;    /* brim_json_kind; in objects a KEY precedes each value */
   uint32_t length; /* STRING, KEY: bytes. ARRAY: items. OBJECT: members */
   uint32_t next;   /* distance to the value after this one, with all it holds */
   uint32_t byte;   /* where it begins */
@@ -118,7 +118,7 @@ int brim_json_error(const brim_json_document *document, const brim_json_value *v
 
 /* ---- more of the writer (brim_json_writer) ------------------------------------------------------------------ */
 
-/* The next value begins on a line of its own. There must be one. */
+/* The next value begins on a new line. There must be one. */
 void brim_json_begin_line(brim_json_writer *json);
 /* A member's name of any bytes; its value comes next, with NULL for a name. */
 void brim_json_put_name(brim_json_writer *json, const char *bytes, size_t length);

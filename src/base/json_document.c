@@ -163,7 +163,7 @@ int brim_json_error(const brim_json_document *d, const brim_json_value *value, b
   return brim_json_reader_error(&d->reader, value->byte, err, code, "%s", message);
 }
 
-/* *value is NULL when the key is absent or null: then the default stands. */
+/* *value is NULL when the key is absent or null: then the default is kept. */
 static int typed(const brim_json_document *d, const brim_json_value *object, const char *key, unsigned kinds,
                  const brim_json_value **value, brim_error *err) {
   *value = brim_json_get(object, key);

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "brim/base.h"
 
-/* What stands before a value: a comma after another value, and the member's name. */
+/* What precedes a value: a comma after another value, and the member's name. */
 static void begin_value(brim_json_writer *json, const char *name) {
   if (json->comma)
     brim_text_append(json->out, ",", 1);

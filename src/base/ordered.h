@@ -7,7 +7,7 @@
  * comes first, are thus the same for any number of threads; with threads == 0 no thread is started and `next` does the work
  * itself.
  *
- * A map has threads of its own and never uses brim_pool_run's, so it may run while the pool computes, and neither can wait for
+ * A map has its own threads and never uses brim_pool_run's, so it may run while the pool computes, and neither can wait for
  * the other. `produce` and `work` may call brim_pool_run only if they can bear it to run inline. Maps can be stacked: the produce
  * of one may call the next of another. */
 #ifndef BRIM_BASE_ORDERED_H

@@ -77,7 +77,7 @@ static size_t kept_length(size_t length) {
 char *brim_temporary_name(brim_runtime *runtime, const char *path) {
   struct {
     struct timespec time;
-    uint64_t process, place;
+    uint64_t process, address;
   } unique = {.process = (uint64_t)getpid()};
   size_t end;
   const size_t first = last_name(path, &end), length = first + kept_length(end - first);
@@ -85,7 +85,7 @@ char *brim_temporary_name(brim_runtime *runtime, const char *path) {
   if (!name)
     return NULL;
   clock_gettime(CLOCK_REALTIME, &unique.time);
-  unique.place = (uint64_t)(uintptr_t)name;
+  unique.address = (uint64_t)(uintptr_t)name;
   memcpy(name, path, length);
   memcpy(name + length, mark, MARK);
   put_letters(name + length + MARK, RANDOM, brim_hash64(&unique, sizeof unique, 0));

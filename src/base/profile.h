@@ -1,4 +1,4 @@
-/* profile.h: what devices with a clock of their own tell a profile. */
+/* profile.h: what devices with their own clock report to a profile. */
 #ifndef BRIM_BASE_PROFILE_H
 #define BRIM_BASE_PROFILE_H
 #include "brim/profile.h"

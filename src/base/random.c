@@ -8,7 +8,7 @@ void brim_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t 
 }
 
 /* The key is the seed. The counter is (index low, index high, epoch, purpose and try): 2^24 tries of one purpose before streams
- * could meet, and a try past the first has probability below 1/2. */
+ * could be the same, and a try past the first has probability below 1/2. */
 brim_random brim_random_make(uint64_t seed, uint64_t epoch, brim_purpose purpose) {
   uint32_t high = (uint32_t)(epoch >> 32);
   return (brim_random){.key = {(uint32_t)seed, (uint32_t)(seed >> 32) ^ high * 0x9E3779B9u},

@@ -46,10 +46,10 @@ int32_t brim_reduce_tree_roots(const brim_slice_range *run, bool smaller_first, 
       size = next;
     const int32_t end = at + size < run->end ? at + size : run->end;
     const brim_slice_range root = {run->slices, at, end};
-    int32_t place = count++;
-    for (; smaller_first && place > 0 && size_of(&roots[place - 1]) > size_of(&root); place--)
-      roots[place] = roots[place - 1];
-    roots[place] = root;
+    int32_t index = count++;
+    for (; smaller_first && index > 0 && size_of(&roots[index - 1]) > size_of(&root); index--)
+      roots[index] = roots[index - 1];
+    roots[index] = root;
     at = end;
   }
   return count;

@@ -2,7 +2,7 @@
  *
  * A node holds 2^k neighbouring slices that begin at a multiple of 2^k, and is the sum of its halves; a half without rows is left
  * out. So the sum of all slices has the same bits wherever, and in however many pieces, its nodes were added up. A sum is named
- * by one of its slices: two neighbouring sums meet at the height that the names tell. */
+ * by one of its slices: two neighbouring sums are added at the height that follows from the names. */
 #ifndef BRIM_BASE_REDUCE_TREE_H
 #define BRIM_BASE_REDUCE_TREE_H
 #include "brim/base.h"

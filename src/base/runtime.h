@@ -10,7 +10,7 @@ struct brim_pool;
 typedef enum brim_bf16_way {
   BRIM_BF16_WIDENED = 0,   /* as products of floats, in the order of the next: any processor */
   BRIM_BF16_PAIRS,         /* vdpbf16ps on AVX-512: two products a lane */
-  BRIM_BF16_TILES,         /* AMX, whose sums have an order of their own */
+  BRIM_BF16_TILES,         /* AMX, whose sums have another order */
   BRIM_BF16_TILES_EMULATED /* for tests: AMX's code with tiles in plain C, on AVX-512 */
 } brim_bf16_way;
 

@@ -17,7 +17,7 @@ static void tidy(char *text) {
     text[--length] = 0;
 }
 
-/* A path that is too long keeps its end, which tells more. */
+/* A path that is too long keeps its end, which says more. */
 static void copy_path(char *out, size_t size, const char *path) {
   size_t length = path ? strlen(path) : 0;
   if (length < size) {
@@ -62,14 +62,14 @@ int brim_error_at(brim_error *err, int code, const char *file, int64_t line, int
 }
 
 size_t brim_error_text(const brim_error *err, char *buffer, size_t size) {
-  char place[64] = "";
+  char where[64] = "";
   if (err->line > 0 && err->byte >= 0)
-    snprintf(place, sizeof place, "line %lld, byte %lld", (long long)err->line, (long long)err->byte);
+    snprintf(where, sizeof where, "line %lld, byte %lld", (long long)err->line, (long long)err->byte);
   else if (err->line > 0)
-    snprintf(place, sizeof place, "line %lld", (long long)err->line);
+    snprintf(where, sizeof where, "line %lld", (long long)err->line);
   else if (err->byte >= 0)
-    snprintf(place, sizeof place, "byte %lld", (long long)err->byte);
-  int n = snprintf(buffer, size, "%s%s%s%s%s", err->file, *err->file ? ": " : "", place, *place ? ": " : "", err->message);
+    snprintf(where, sizeof where, "byte %lld", (long long)err->byte);
+  int n = snprintf(buffer, size, "%s%s%s%s%s", err->file, *err->file ? ": " : "", where, *where ? ": " : "", err->message);
   return n < 0 ? 0 : (size_t)n;
 }
 

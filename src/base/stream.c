@@ -37,7 +37,7 @@ static int fill(brim_stream *s, char *to, size_t size, size_t *got, brim_error *
     return brim_stream_fill_zstd(s, to, size, got, err);
   if (s->kind == BRIM_STREAM_OTHER)
     return brim_stream_fill_other(s, to, size, got, err);
-  if (s->input_at < s->input_used) { /* what was read to tell the kind */
+  if (s->input_at < s->input_used) { /* what was read to find the kind */
     *got = s->input_used - s->input_at < size ? s->input_used - s->input_at : size;
     memcpy(to, s->input + s->input_at, *got);
     s->input_at += *got;
@@ -94,7 +94,7 @@ static int load_rest(brim_stream *s, bool *whole, brim_error *err) {
 }
 
 /* Inflates the member that begins here straight into the window, if the rest of the file is small and the member whole and right.
- * Else nothing has happened, and fill_gzip goes the slow way: so damage is told, and what comes before it given, as ever. */
+ * Else nothing has happened, and fill_gzip goes the slow way: so damage is reported, and what comes before it given, as ever. */
 static int fill_member(brim_stream *s, bool *done, brim_error *err) {
   bool whole;
   size_t used, made;

@@ -1,5 +1,5 @@
-/* stream.h: bytes of a file, decompressed when they are gzip (also several members in a row), zstd, xz or bzip2, which is told by
- * the first bytes and not by the name. Offsets are those of the uncompressed bytes. */
+/* stream.h: bytes of a file, decompressed when they are gzip (also several members in a row), zstd, xz or bzip2, which is found
+ * by the first bytes and not by the name. Offsets are those of the uncompressed bytes. */
 #ifndef BRIM_BASE_STREAM_H
 #define BRIM_BASE_STREAM_H
 #include "base/stop.h"

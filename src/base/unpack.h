@@ -5,9 +5,9 @@
 
 typedef enum brim_packing { BRIM_PACKING_NONE = 0, BRIM_PACKING_XZ, BRIM_PACKING_BZIP2 } brim_packing;
 
-enum { BRIM_PACKING_BYTES = 6 }; /* that tell a packing */
+enum { BRIM_PACKING_BYTES = 6 }; /* that show a packing */
 
-/* By the first bytes of a file. *more: further ones could still tell it. */
+/* By the first bytes of a file. *more: further ones could still show it. */
 brim_packing brim_packing_of(const char *bytes, size_t length, bool *more);
 const char *brim_packing_name(brim_packing packing); /* "xz", "bzip2" */
 /* What to do without it: a message. */

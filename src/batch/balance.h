@@ -19,7 +19,7 @@ typedef struct brim_balance_bin {
 typedef struct brim_balance {
   brim_runtime *runtime;
   uint32_t ranks, bins_per_rank;
-  int64_t capacity, item_capacity; /* of a bin; an item heavier than that may stand alone in one */
+  int64_t capacity, item_capacity; /* of a bin; an item heavier than that may be alone in one */
   brim_balance_item *items;        /* [count], costliest first */
   size_t count, item_room;
   brim_balance_bin *bins; /* [ranks * bins_per_rank] */

@@ -17,7 +17,7 @@ typedef struct brim_budget {
   void *rows_context;
 } brim_budget;
 
-/* Rows that stand together. */
+/* Rows that are computed together. */
 typedef struct brim_load {
   int64_t rows, tokens;
   int32_t longest;
@@ -70,7 +70,7 @@ static inline bool brim_budget_open(const brim_budget *budget) {
 brim_load brim_load_of(const brim_budget *budget, const int32_t *lengths, const uint32_t *rows, uint64_t count);
 
 /* How many of rows[0 .. count-1], taken in this order, make the next batch: as many as the budget holds, at least one (a row over
- * the budget stands alone), trimmed to the required multiple where there are enough. `room` is set when the rows ended before the
+ * the budget is alone), trimmed to the required multiple where there are enough. `room` is set when the rows ended before the
  * budget did. */
 uint64_t brim_budget_take(const brim_budget *budget, const int32_t *lengths, const uint32_t *rows, uint64_t count, bool *room);
 

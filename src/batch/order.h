@@ -12,7 +12,7 @@ void brim_order_identity(uint32_t *out, uint64_t count);
 int brim_order_shuffle(brim_runtime *runtime, const brim_random *random, uint64_t base, uint32_t *out, uint64_t count,
                        brim_error *err) BRIM_CHECK;
 
-/* Sorts rows by min(lengths[row], limit), longest first; equal lengths stay in the order in which they stood. `scratch` has room
+/* Sorts rows by min(lengths[row], limit), longest first; equal lengths stay in the order in which they were. `scratch` has room
  * for `count` rows. */
 int brim_order_sort(brim_runtime *runtime, const int32_t *lengths, int32_t limit, uint32_t *order, uint32_t *scratch,
                     uint64_t count, brim_error *err) BRIM_CHECK;

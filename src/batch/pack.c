@@ -147,7 +147,7 @@ static void clear(brim_packer *p, const scale *s) {
   }
 }
 
-static int place(brim_packer *p, const scale *s, int64_t weight, int64_t rows, uint32_t *bin, brim_error *err) {
+static int pack_one(brim_packer *p, const scale *s, int64_t weight, int64_t rows, uint32_t *bin, brim_error *err) {
   size_t need = (size_t)((weight + s->unit - 1) / s->unit), unit = need > s->units ? SIZE_MAX : find(p, need, s->units);
   if (unit == SIZE_MAX) {
     BRIM_TRY(open_bin(p, s->capacity, bin, err));
@@ -169,7 +169,7 @@ int brim_pack(brim_packer *p, const int64_t *weights, const uint32_t *sizes, uin
   BRIM_TRY(reserve(p, s.units, err));
   int status = BRIM_OK;
   for (uint64_t i = 0; i < count && status == BRIM_OK; i++)
-    status = place(p, &s, weights[i], sizes ? sizes[i] : 1, &bin_of[i], err);
+    status = pack_one(p, &s, weights[i], sizes ? sizes[i] : 1, &bin_of[i], err);
   clear(p, &s);
   return status;
 }

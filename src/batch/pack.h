@@ -5,7 +5,7 @@
 #include "brim/base.h"
 
 typedef struct brim_bin {
-  int64_t left; /* capacity - weight; negative for an item over the capacity, which stands alone */
+  int64_t left; /* capacity - weight; negative for an item over the capacity, which is alone */
   int64_t rows;
   uint32_t next; /* in the list of bins with as much left */
 } brim_bin;

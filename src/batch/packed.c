@@ -15,7 +15,7 @@
 /* Of several ranks' batches this share of the budget is left free, if that costs no step: room to even out the ranks by swaps. */
 enum { FREE_SHARE = 1024 };
 
-/* Items are `multiple` rows that stand together in the order. Fewer, where the budget or the order ends, take a bin of their own.
+/* Items are `multiple` rows that are neighbours in the order. Fewer, where the budget or the order ends, take a separate bin.
  */
 typedef struct packing {
   brim_packer packer;
@@ -120,7 +120,7 @@ static bool may_be_free(const brim_composition *c, uint64_t fewest) {
   return c->recipe->accumulate > 1 && few_enough(c, bins + bins / (4 * FREE_SHARE), fewest);
 }
 
-/* The rows of order[begin, end) come out bin by bin; *mixed tells that the random order won. */
+/* The rows of order[begin, end) come out bin by bin; *mixed says that the random order won. */
 static int pack_window(brim_composition *c, packing *p, uint64_t begin, uint64_t end, bool *mixed, brim_error *err) {
   const brim_budget *budget = &c->recipe->compose;
   uint32_t *rows = c->order + begin;

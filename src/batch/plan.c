@@ -141,7 +141,7 @@ static int write_step(making *m, uint64_t step, const brim_share *share, brim_er
   return BRIM_OK;
 }
 
-/* Drops what falls short: the batch that the end of the rows cut short, wherever it stands, and an incomplete last step. */
+/* Drops what falls short: the batch that the end of the rows cut short, wherever it is, and an incomplete last step. */
 static int drop_short(making *m, uint64_t *batches, brim_error *err) {
   brim_composition *c = &m->composition;
   uint64_t size = m->recipe->options.batch_size ? 1 : m->recipe->accumulate;

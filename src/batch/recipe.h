@@ -1,4 +1,4 @@
-/* recipe.h: plan options made ready to plan with, and the lengths they meet. */
+/* recipe.h: plan options made ready to plan with, and the lengths that are planned. */
 #ifndef BRIM_BATCH_RECIPE_H
 #define BRIM_BATCH_RECIPE_H
 #include "base/random.h"

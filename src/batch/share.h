@@ -50,9 +50,9 @@ int brim_share_step(brim_share *share, const int32_t *lengths, const uint32_t *r
 int brim_share_slices(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
 /* Fills lengths and sorted. */
 int brim_share_look(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
-/* Any rows may stand together. */
+/* Any rows may be in one part. */
 bool brim_share_is_loose(const brim_recipe *recipe);
-/* Rows count the same beside any others: there is no padding, multiple or rows function. */
+/* Rows count the same with any others: there is no padding, multiple or rows function. */
 bool brim_rows_stand_alone(const brim_plan_options *options);
 /* slices.c: nothing but a rank's run cuts its slices: what is computed at once has no limit. */
 bool brim_slices_whole(const brim_plan_options *options);
@@ -62,10 +62,10 @@ bool brim_slices_whole(const brim_plan_options *options);
 /* Whole batches dealt to the ranks. */
 int brim_assign_batches(brim_share *share, const uint32_t *ends, uint32_t base, uint64_t batches, brim_assignment *out,
                         brim_error *err) BRIM_CHECK;
-/* The other two make so many parts a rank (0: as few as the budget allows); *fits tells whether those hold everything.
+/* The other two make so many parts a rank (0: as few as the budget allows); *fits says whether those hold everything.
  * Neighbours in `sorted` stay together: for padded rows, required multiples, a rows function and file order. */
 int brim_assign_neighbours(brim_share *share, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) BRIM_CHECK;
-/* Any rows may stand together (ragged): best fit for the budget, LPT and swaps for the ranks. */
+/* Any rows may be in one part (ragged): best fit for the budget, LPT and swaps for the ranks. */
 int brim_assign_freely(brim_share *share, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) BRIM_CHECK;
 /* Rows change places between the ranks of an assignment, inside the budget. */
 int brim_assign_improve(brim_share *share, brim_assignment *assignment, brim_error *err) BRIM_CHECK;

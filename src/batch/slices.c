@@ -46,14 +46,14 @@ static void spread(brim_share *s) {
   const int32_t slices = s->recipe->options.slices;
   double costs[BRIM_MOST_SLICES] = {0}, loads[WORLDS][MOST_WORLD] = {{0}};
   int32_t number[BRIM_MOST_SLICES];
-  bool taken[BRIM_MOST_SLICES] = {false}, placed[BRIM_MOST_SLICES] = {false};
+  bool taken[BRIM_MOST_SLICES] = {false}, assigned[BRIM_MOST_SLICES] = {false};
   for (uint64_t i = 0; i < s->count; i++)
     costs[s->first.part_of[i]] += row_cost(&s->recipe->budget, s->lengths[i]);
   for (int32_t k = 0; k < slices; k++) {
     int32_t next = -1, best = -1;
     double least = HUGE_VAL;
     for (int32_t i = 0; i < slices; i++)
-      if (!placed[i] && (next < 0 || costs[i] > costs[next]))
+      if (!assigned[i] && (next < 0 || costs[i] > costs[next]))
         next = i;
     for (int32_t at = 0; at < slices; at++) {
       double load = 0;
@@ -62,7 +62,7 @@ static void spread(brim_share *s) {
       if (!taken[at] && load < least)
         best = at, least = load;
     }
-    placed[next] = taken[best] = true;
+    assigned[next] = taken[best] = true;
     number[next] = best;
     for (int w = 0; w < WORLDS; w++)
       loads[w][brim_slice_rank(slices, worlds[w], best)] += costs[next];
@@ -79,7 +79,7 @@ static bool begins_run(int32_t slices, int32_t slice) {
   return slice == 0;
 }
 
-/* Sums of few rows cost more than they help: in a step of few tokens slices that all those numbers of ranks have beside each
+/* Sums of few rows cost more than they help: in a step of few tokens slices that all those numbers of ranks have besides each
  * other are one, the first of them. The others are empty. */
 static void join_short(brim_share *s) {
   const int32_t slices = s->recipe->options.slices;
@@ -135,7 +135,7 @@ typedef struct cutting {
   int32_t count;
 } cutting;
 
-/* At least `accumulate` parts, as without slices. Rows that are not the same beside others stay with their slice. */
+/* At least `accumulate` parts, as without slices. Rows whose cost depends on others stay with their slice. */
 static int32_t most_slices(const brim_plan_options *o) {
   if (!brim_rows_stand_alone(o))
     return 1;

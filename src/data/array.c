@@ -35,7 +35,7 @@ bool brim_reader_is_array(brim_reader *reader) {
   size_t length = 0;
   for (size_t at = 0, least = 1; least <= reader->max_record; least = at + 1) {
     if (brim_stream_peek(reader->stream, least, &bytes, &length, NULL) != BRIM_OK)
-      return false; /* what fails fails again where records are read, and is told there */
+      return false; /* what fails fails again where records are read, and is reported there */
     while (at < length && brim_json_is_space(bytes[at]))
       at++;
     if (at < length || length < least)
@@ -87,7 +87,7 @@ static int find_object(brim_reader *reader, brim_error *err) {
 
 /* ---- objects ---------------------------------------------------------------------------------------------- */
 
-/* Where a scan of an object stands. */
+/* Where a scan of an object is. */
 typedef struct extent {
   size_t at, depth;
   bool string, escaped;

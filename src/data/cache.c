@@ -1,6 +1,6 @@
 /* cache.c: when rows come from a cache, and when they are encoded again.
  *
- * A cache never stands in the way: one that is stale, damaged or cannot be written costs the time to encode and a line that says
+ * A cache never stops a run: one that is stale, damaged or cannot be written costs the time to encode and a line that says
  * why. */
 #include "data/cache.h"
 
@@ -132,7 +132,7 @@ static int tell(const caching *c, const brim_dataset *dataset, bool used, brim_e
   return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
 }
 
-/* Failures that are the cache's own matter become a reason; others go on to the caller. */
+/* Failures that are the cache's own matter become a reason; others reach the caller. */
 static int excuse(caching *c, int status, const brim_error *failure, brim_error *err) {
   if (status == BRIM_E_MEMORY || status == BRIM_E_CANCELLED) {
     if (err)

@@ -6,7 +6,7 @@
  * Each section begins at a multiple of 8; their sizes follow from the header's counts, and together they are the file. Numbers
  * are those of the machine that wrote it; another byte order is refused. The file is mapped, and nothing in it is believed before
  * it was looked at: the dataset's fingerprint covers ids, types and labels, `check` all the rest, and ids, lengths and labels are
- * compared with what they may be, so that even a forged file only gives a dataset of its own. */
+ * compared with what they may be, so that even a forged file only gives another dataset. */
 #ifndef BRIM_DATA_CACHE_H
 #define BRIM_DATA_CACHE_H
 #include "data/dataset.h"

@@ -110,7 +110,7 @@ static int next_line(brim_reader *reader, const char **line, size_t *length, bri
   return BRIM_OK;
 }
 
-/* What stands between sentences. "# text = ..." is no word: its first column would be # alone. */
+/* What is between sentences. "# text = ..." is no word: its first column would be # alone. */
 static bool is_skipped(const char *line, size_t length) {
   static const char start[] = "-DOCSTART-";
   if (length >= sizeof start - 1 && memcmp(line, start, sizeof start - 1) == 0)

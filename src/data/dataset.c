@@ -73,7 +73,7 @@ void brim_dataset_free(brim_dataset *dataset) {
   brim_release(runtime, dataset);
 }
 
-/* After the newest chunk: a spare one, if the row fits, or a new one. */
+/* After the newest chunk: an unused one, if the row fits, or a new one. */
 static brim_chunk *add_chunk(brim_dataset *d, brim_chunk *newest, size_t length) {
   brim_chunk *chunk = d->spare;
   if (chunk && chunk->size >= length) {
@@ -119,11 +119,11 @@ static void *keep(brim_dataset *d, brim_chunk **newest, const void *bytes, size_
       return NULL;
     *newest = chunk;
   }
-  void *place = chunk->bytes + chunk->used;
+  void *to = chunk->bytes + chunk->used;
   if (length > 0)
-    memcpy(place, bytes, length);
+    memcpy(to, bytes, length);
   chunk->used += length;
-  return place;
+  return to;
 }
 
 /* Nearly all rows have zeros only, which is seen faster than counted. */

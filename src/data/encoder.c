@@ -14,7 +14,7 @@
 #include "base/ordered.h"
 #include "base/runtime.h"
 #include "base/status.h"
-#include "data/place.h"
+#include "data/position.h"
 #include "data/reader.h"
 #include "text/encode.h"
 
@@ -25,7 +25,7 @@
 
 /* In a brim_coded_row strings are ranges of the block's bytes, NONE if there is none, then comes the range of its tokens. */
 typedef struct block {
-  struct block *next; /* in the list of spare blocks */
+  struct block *next; /* in the list of free blocks */
   char *bytes;
   size_t byte_count, byte_capacity;
   brim_coded_row *rows;
@@ -49,7 +49,7 @@ struct brim_encoder {
   brim_scratch **scratches; /* [scratch_count] one for each thread */
   int scratch_count;
   brim_ordered *map;
-  pthread_mutex_t lock; /* of the spare blocks */
+  pthread_mutex_t lock; /* of the free blocks */
   block *spare;
   bool read_all; /* the producing side: the reader has ended, or failed in a block already made */
 

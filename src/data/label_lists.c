@@ -190,7 +190,7 @@ int brim_label_taker_list(brim_label_taker *taker, const brim_label_source *sour
       taker->task = brim_task_of_label(false, true);
   }
   if (taker->rows == 0)
-    brim_label_taker_place(taker, &(brim_label_text){.text = source->text, .length = 0}, source);
+    brim_label_taker_where(taker, &(brim_label_text){.text = source->text, .length = 0}, source);
   BRIM_TRY((taker->hot ? take_hot : take_names)(taker, source, row, err));
   if (brim_task_has_values(taker->task))
     return check_width(taker, taker->count - row, source, err);

@@ -169,7 +169,7 @@ int brim_label_taker_known(brim_label_taker *taker, const brim_label_text *label
                   : refuse_unknown(taker->known, label, at, err);
 }
 
-void brim_label_taker_place(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at) {
+void brim_label_taker_where(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at) {
   brim_number_format(taker->first_text, sizeof taker->first_text, "%.*s", brim_label_shown(label->text, label->length, 60),
                      label->text);
   size_t skip = strlen(at->file) < sizeof taker->first_file ? 0 : strlen(at->file) - sizeof taker->first_file + 1;
@@ -179,7 +179,7 @@ void brim_label_taker_place(brim_label_taker *taker, const brim_label_text *labe
 
 int brim_label_taker_kind(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at, brim_error *err) {
   if (!taker->begun) {
-    brim_label_taker_place(taker, label, at);
+    brim_label_taker_where(taker, label, at);
     taker->first_kind = label->kind;
     taker->begun = true;
     if (!taker->task_given)

@@ -17,7 +17,7 @@ typedef struct brim_label_class {
   size_t listed; /* 1 + the last row whose list has it; 0: none */
 } brim_label_class;
 
-/* A row's label as it stands in the data. */
+/* A row's label as it is in the data. */
 typedef struct brim_label_source {
   const char *text;
   size_t length;
@@ -100,7 +100,7 @@ int brim_label_taker_known(brim_label_taker *taker, const brim_label_text *label
 /* The first label says what the task is, where it is not given; later ones are of its kind. */
 int brim_label_taker_kind(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at,
                           brim_error *err) BRIM_CHECK;
-void brim_label_taker_place(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at);
+void brim_label_taker_where(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at);
 int brim_label_taker_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) BRIM_CHECK;
 
 /* The next item of a list. */

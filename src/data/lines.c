@@ -54,7 +54,7 @@ bool brim_reader_run(brim_reader *reader, size_t most, brim_run *run) {
       reader->most == 0 || reader->selection.min_chars > 0)
     return false;
   if (brim_runtime_cancelled(reader->runtime) || brim_stream_peek(reader->stream, 1, &bytes, &length, NULL) != BRIM_OK)
-    return false; /* what fails fails again there, and is told there */
+    return false; /* what fails fails again there, and is reported there */
   if (most > reader->max_record)
     most = reader->max_record;
   length = whole_lines(bytes, length < most ? length : most);

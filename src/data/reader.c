@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "data/label_text.h"
-#include "data/place.h"
+#include "data/position.h"
 
 #define DEFAULT_MAX_RECORD ((int64_t)1 << 30)
 
@@ -124,7 +124,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   brim_reader *reader = brim_alloc_zero(runtime, sizeof *reader);
   if (!reader)
     return BRIM_NOMEM(err);
-  reader->runtime = reader->source.runtime = reader->split.runtime = reader->ahead.runtime = runtime;
+  reader->runtime = reader->source.runtime = reader->scan.runtime = reader->ahead.runtime = runtime;
   reader->raw = raw;
   reader->ahead.stop = stop;
   reader->most = UINT64_MAX;
@@ -172,7 +172,7 @@ void brim_reader_close(brim_reader *reader) {
   brim_text_free(&reader->list);
   brim_text_free(&reader->word_list);
   brim_text_free(&reader->forms);
-  brim_split_free(&reader->split);
+  brim_csv_scan_free(&reader->scan);
   brim_json_reader_free(&reader->json);
   brim_selection_free(&reader->selection);
   brim_source_free(&reader->source);
@@ -215,7 +215,7 @@ static int reason_to_exclude(const brim_reader *reader) {
 }
 
 /* A string becomes the list of what stands between its white space, as Python's str.split() has it. */
-static int split_words(brim_slot *slot, brim_text *list, brim_error *err) {
+static int cut_words(brim_slot *slot, brim_text *list, brim_error *err) {
   const char *at = slot->bytes, *end = at + slot->length;
   if (!slot->present || slot->is_list)
     return BRIM_OK;
@@ -256,8 +256,8 @@ static int make_words(brim_reader *reader, brim_error *err) {
         err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
         "the tags are a list as Python or JSON writes it, in one field: write words and tags with spaces between "
         "them, or give JSON lines with lists");
-  BRIM_TRY(split_words(text, &reader->word_list, err));
-  BRIM_TRY(split_words(label, &reader->list, err));
+  BRIM_TRY(cut_words(text, &reader->word_list, err));
+  BRIM_TRY(cut_words(label, &reader->list, err));
   const size_t words = list_count(text), tags = list_count(label);
   if (!text->present || !label->present || !reader->need_label || words == tags)
     return BRIM_OK;
@@ -335,7 +335,7 @@ static int next_values(brim_reader *reader, brim_error *err) {
   return BRIM_END;
 }
 
-/* The next record that is selected, or damaged where damage is told. */
+/* The next record that is selected, or damaged where damage is reported. */
 static int next_selected(brim_reader *reader, brim_error *err) {
   for (;; reader->row++) {
     BRIM_TRY(next_values(reader, err));
@@ -416,7 +416,7 @@ int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length
   return settle(reader, failed ? reader->failure.code : next_raw(reader, bytes, length, &reader->failure), err);
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- positions -------------------------------------------------------------------------------------------- */
 
 void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total) {
   *consumed = reader->consumed + (reader->stream ? (uint64_t)brim_stream_consumed(reader->stream) : 0);
@@ -443,40 +443,40 @@ void brim_reader_end_after(brim_reader *reader, uint64_t records) {
   reader->most = records;
 }
 
-void brim_reader_tell(const brim_reader *reader, brim_place *place) {
-  *place = (brim_place){.file = (int64_t)reader->file + (reader->state == BRIM_READER_LEFT_OUT), .row = reader->row};
+void brim_reader_tell(const brim_reader *reader, brim_position *position) {
+  *position = (brim_position){.file = (int64_t)reader->file + (reader->state == BRIM_READER_LEFT_OUT), .row = reader->row};
   if (reader->stream) {
-    place->file_row = reader->row - reader->first_row;
-    place->byte = brim_stream_offset(reader->stream);
-    place->line = reader->next_line;
+    position->file_row = reader->row - reader->first_row;
+    position->byte = brim_stream_offset(reader->stream);
+    position->line = reader->next_line;
   }
 }
 
-static int seek_place(brim_reader *reader, const brim_place *place, brim_error *err) {
-  if (place->file < 0 || (uint64_t)place->file > reader->source.count || place->byte < 0)
+static int seek_position(brim_reader *reader, const brim_position *position, brim_error *err) {
+  if (position->file < 0 || (uint64_t)position->file > reader->source.count || position->byte < 0)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the place to resume at is not one of these files: give the files that the state was saved with");
   brim_selection_restart(&reader->selection);
   brim_reader_close_stream(reader);
   reader->consumed = 0;
-  for (int64_t i = 0; i < place->file; i++)
+  for (int64_t i = 0; i < position->file; i++)
     reader->consumed += reader->source.files[i].size > 0 ? (uint64_t)reader->source.files[i].size : 0;
-  reader->file = (size_t)place->file;
-  reader->row = place->row;
+  reader->file = (size_t)position->file;
+  reader->row = position->row;
   reader->state = reader->file < reader->source.count ? BRIM_READER_CLOSED : BRIM_READER_DONE;
-  if (reader->state == BRIM_READER_DONE || (reader->skip_damaged && place->byte == 0)) /* the next record opens it */
+  if (reader->state == BRIM_READER_DONE || (reader->skip_damaged && position->byte == 0)) /* the next record opens it */
     return BRIM_OK;
   BRIM_TRY(brim_reader_open_file(reader, reader->file, err));
-  reader->first_row = place->row - place->file_row;
-  if (place->byte <= brim_stream_offset(reader->stream))
+  reader->first_row = position->row - position->file_row;
+  if (position->byte <= brim_stream_offset(reader->stream))
     return BRIM_OK;
-  BRIM_TRY(brim_stream_seek(reader->stream, place->byte, err));
-  reader->next_line = place->line;
+  BRIM_TRY(brim_stream_seek(reader->stream, position->byte, err));
+  reader->next_line = position->line;
   return BRIM_OK;
 }
 
-int brim_reader_seek(brim_reader *reader, const brim_place *place, brim_error *err) {
-  return settle(reader, seek_place(reader, place, &reader->failure), err);
+int brim_reader_seek(brim_reader *reader, const brim_position *position, brim_error *err) {
+  return settle(reader, seek_position(reader, position, &reader->failure), err);
 }
 
 const char *brim_reader_file(const brim_reader *reader, int64_t index) {

@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/stream.h"
 #include "brim/data.h"
+#include "data/csv_scan.h"
 #include "data/select.h"
 #include "data/source.h"
-#include "data/split.h"
 #include <pthread.h>
 
 /* A wanted column, and its value in the present record. */
@@ -61,7 +61,7 @@ extern const brim_format_ops brim_conll_format;
  *         --> CLOSED    the file's end: the next file's turn; DONE after the last
  *  CUT    --> CUT       a record that is whole
  *         --> LEFT_OUT  the place where the stream failed
- *  LEFT_OUT --> CLOSED  that was told; the next file's turn; DONE after the last
+ *  LEFT_OUT --> CLOSED  that was reported; the next file's turn; DONE after the last
  *  any    --> FAILED    any other failure */
 typedef enum brim_reader_state {
   BRIM_READER_CLOSED = 0, /* the next record opens `file` */
@@ -107,7 +107,7 @@ struct brim_reader {
   bool passed;        /* the present record's end is known */
   const char *bytes;  /* the record's own, up to its line end, which they may hold */
   size_t byte_count;
-  brim_text header; /* raw: the present table's header line as it stands */
+  brim_text header; /* raw: the present table's header line as it is */
 
   /* Damage that is skipped. */
   brim_error cut_by;
@@ -117,7 +117,7 @@ struct brim_reader {
   const char *line;   /* jsonl: of the present record */
   int64_t array_byte; /* JSON arrays: after the [ */
   size_t line_length;
-  brim_split split;
+  brim_csv_scan scan;
   char *decoded;
   size_t decoded_capacity;
   int64_t columns;   /* of the present table */
@@ -153,7 +153,7 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
     BRIM_PRINTF(5, 6);
 /* Does a file of JSON begin with an array? Nothing is passed over. */
 bool brim_reader_is_array(brim_reader *reader);
-/* Does the JSON object that begins here go on after these bytes? */
+/* Does the JSON object that begins here continue after these bytes? */
 bool brim_json_is_open(const char *bytes, size_t length);
 /* Fills the slots from the JSON object in reader->line. */
 int brim_reader_take_object(brim_reader *reader, brim_error *err) BRIM_CHECK;
@@ -170,7 +170,7 @@ int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, 
 /* A reader of whole records for those who copy them: it looks only for the columns that the options name or need. */
 int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                          brim_reader **out, brim_error *err) BRIM_CHECK;
-/* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
+/* The next record as it is in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
  * they have one, objects of an array as one line. Borrowed until the next call. BRIM_END after the last. */
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
 /* Lines of a text file that are whole and without damage in the stream's window, so that nothing has to be asked of each: every
@@ -192,7 +192,7 @@ void brim_reader_pass(brim_reader *reader, size_t length, uint64_t lines);
 /* From now on excluded rows are counted (their numbers are missing) but not listed, and damaged ones come as records: for endless
  * reading in bounded memory. */
 void brim_reader_forget_excluded(brim_reader *reader);
-/* A thread of its own decompresses the beginning of the next file. Changes nothing but when. */
+/* Another thread decompresses the beginning of the next file. Changes nothing but when. */
 int brim_reader_look_ahead(brim_reader *reader, brim_error *err) BRIM_CHECK;
 /* The end comes after so many more records, damaged ones not counted. */
 void brim_reader_end_after(brim_reader *reader, uint64_t records);

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "data/reader.h"
 
-/* The first failure of a stream is set aside: what came before it can still be read, and then the stream ends. */
+/* The first failure of a stream is kept for later: what came before it can still be read, and then the stream ends. */
 static bool set_aside(brim_reader *reader, int status, const brim_error *failure) {
   if (!reader->skip_damaged || status != BRIM_E_FORMAT || !reader->stream || !brim_stream_salvage(reader->stream))
     return false;

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/labels.h"
-#include "data/place.h"
+#include "data/position.h"
 
 enum { EVERY = 4096 }; /* records between two events */
 
@@ -60,7 +60,7 @@ static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t 
     if (rank >= 0)
       labels->rows[rank] += t->rows[i];
     else
-      *rows -= t->rows[i];
+      *rows -= t->rows[i], labels->none += t->rows[i];
     all += rank >= 0 ? t->rows[i] : 0;
   }
   labels->rows[labels->count] = words ? all : *rows;
@@ -108,6 +108,7 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
     status = brim_label_taker_finish(&taker, out, &values, err);
   if (status == BRIM_OK)
     status = tally_finish(&t, &taker, &count, out, err);
+  out->none += taker.unlabelled;
   if (status != BRIM_OK)
     brim_labels_free(out);
   brim_release(runtime, t.rows);

@@ -10,7 +10,7 @@
 #include "base/ordered.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "data/place.h"
+#include "data/position.h"
 #include "data/reader.h"
 
 #define DEFAULT_RECORDS 10000

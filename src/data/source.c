@@ -36,7 +36,7 @@ static bool ends_with(const char *name, size_t length, const char *extension) {
   return length > n && strncasecmp(name + length - n, extension, n) == 0;
 }
 
-/* The format that a name tells, or AUTO. */
+/* The format by a name's end, or AUTO. */
 static brim_format format_of_name(const char *name) {
   static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
   size_t length = strlen(name), whole = length;
@@ -109,14 +109,19 @@ static int add_file(brim_source *source, const char *path, const brim_source_opt
   return choose_format(file, options, err);
 }
 
+/* A .json in a folder is as a rule about the data: it is read by its name. */
+static bool is_data(const char *name) {
+  return name[0] != '.' && format_of_name(name) != BRIM_FORMAT_AUTO && !ends_with(name, strlen(name), ".json");
+}
+
 /* The data files of a folder, by the names that say so. */
 static int add_folder(brim_source *source, const char *path, const brim_source_options *options, brim_error *err) {
   char **names = NULL;
   size_t count = 0, before = source->count;
   int status = brim_list_folder(source->runtime, path, &names, &count, err);
   for (size_t i = 0; i < count && status == BRIM_OK; i++) {
-    if (names[i][0] == '.' || format_of_name(names[i]) == BRIM_FORMAT_AUTO || ends_with(names[i], strlen(names[i]), ".json"))
-      continue; /* a .json in a folder is as a rule about the data: it is read by its name */
+    if (!is_data(names[i]))
+      continue;
     char *file = brim_path_join(source->runtime, path, names[i]);
     if (!file)
       status = BRIM_NOMEM(err);
@@ -129,6 +134,26 @@ static int add_folder(brim_source *source, const char *path, const brim_source_o
     status = brim_error_at(err, BRIM_E_IO, path, 0, -1,
                            "the folder holds no data files (.csv, .tsv, .jsonl, .txt, plain, .gz, .zst, .xz or .bz2)");
   return status;
+}
+
+int brim_source_passed_over(brim_runtime *runtime, const char *path, brim_text *out, uint64_t *count, brim_error *err) {
+  enum { SHOWN = 3 };
+  char **names = NULL;
+  size_t found = 0;
+  *count = 0;
+  if (strcmp(path, "-") == 0 || !brim_path_is_folder(path))
+    return BRIM_OK;
+  int status = brim_list_folder(runtime, path, &names, &found, err);
+  for (size_t i = 0; i < found && status == BRIM_OK; i++) {
+    char *file = is_data(names[i]) ? NULL : brim_path_join(runtime, path, names[i]);
+    if (!file && !is_data(names[i]))
+      status = BRIM_NOMEM(err);
+    if (file && !brim_path_is_folder(file) && ++*count <= SHOWN)
+      brim_text_printf(out, "%s%s", *count > 1 ? ", " : "", names[i]);
+    brim_release(runtime, file);
+  }
+  brim_names_free(runtime, names, found);
+  return status ? status : brim_text_status(out, err);
 }
 
 static int add_path(brim_source *source, const char *path, const brim_source_options *options, brim_error *err) {
@@ -145,8 +170,8 @@ static bool has_magic(const char *text, size_t length) {
   return false;
 }
 
-/* folder + part, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
-static char *join(brim_runtime *runtime, const char *folder, const char *part, size_t length) {
+/* folder + component, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
+static char *join(brim_runtime *runtime, const char *folder, const char *component, size_t length) {
   size_t head = strlen(folder), slash = head && folder[head - 1] != '/';
   char *path = brim_alloc(runtime, head + slash + length + 1);
   if (!path)
@@ -154,7 +179,7 @@ static char *join(brim_runtime *runtime, const char *folder, const char *part, s
   memcpy(path, folder, head);
   if (slash)
     path[head] = '/';
-  memcpy(path + head + slash, part, length);
+  memcpy(path + head + slash, component, length);
   path[head + slash + length] = 0;
   return path;
 }
@@ -162,10 +187,10 @@ static char *join(brim_runtime *runtime, const char *folder, const char *part, s
 static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
                      brim_error *err);
 
-/* Goes on after one component that is now known to be `part`. */
-static int glob_into(brim_source *source, const char *folder, const char *part, size_t length, const char *rest,
+/* Continues after one component that is now known to be `component`. */
+static int glob_into(brim_source *source, const char *folder, const char *component, size_t length, const char *rest,
                      const brim_source_options *options, brim_error *err) {
-  char *path = join(source->runtime, folder, part, length);
+  char *path = join(source->runtime, folder, component, length);
   if (!path)
     return BRIM_NOMEM(err);
   int status = BRIM_OK;

@@ -18,7 +18,7 @@ typedef struct brim_source {
   size_t count, capacity;
 } brim_source;
 
-/* Expands globs and folders, looks every file up, tells formats and refuses doubles. Fails with *source freed. */
+/* Expands globs and folders, looks every file up, finds formats and refuses doubles. Fails with *source freed. */
 int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_source *source, brim_error *err) BRIM_CHECK;
 void brim_source_free(brim_source *source);

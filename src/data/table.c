@@ -9,12 +9,12 @@
 
 /* ---- records ---------------------------------------------------------------------------------------------- */
 
-static int split_failed(const brim_reader *reader, brim_split_status status, const char *record, brim_error *err) {
-  if (status == BRIM_SPLIT_MEMORY)
+static int scan_failed(const brim_reader *reader, brim_csv_status status, const char *record, brim_error *err) {
+  if (status == BRIM_CSV_MEMORY)
     return BRIM_NOMEM(err);
-  if (status == BRIM_SPLIT_OPEN)
-    return brim_reader_fault(reader, err, record, reader->split.fault, "the quote that opens here is never closed");
-  return brim_reader_fault(reader, err, record, reader->split.fault,
+  if (status == BRIM_CSV_OPEN)
+    return brim_reader_fault(reader, err, record, reader->scan.fault, "the quote that opens here is never closed");
+  return brim_reader_fault(reader, err, record, reader->scan.fault,
                            "text after a closing quote: a quote inside a quoted field is written twice (\"\")");
 }
 
@@ -32,7 +32,7 @@ static int peek_record(brim_reader *reader, size_t had, size_t least, const char
 }
 
 /* Splits the record at the front of the stream, without passing over it. BRIM_END at the end of the file. */
-static int split_record(brim_reader *reader, const char **record, brim_error *err) {
+static int scan_record(brim_reader *reader, const char **record, brim_error *err) {
   const brim_source_file *file = &reader->source.files[reader->file];
   size_t least = 1, length = 0;
   bool final;
@@ -40,22 +40,22 @@ static int split_record(brim_reader *reader, const char **record, brim_error *er
     BRIM_TRY(peek_record(reader, length, least, record, &length, &final, err));
     if (length == 0)
       return BRIM_END;
-    brim_split_status status = file->quoted ? brim_split_quoted(&reader->split, *record, length, final, file->delimiter)
-                                            : brim_split_plain(&reader->split, *record, length, final, file->delimiter);
-    size_t extent = status == BRIM_SPLIT_DONE ? reader->split.used : status == BRIM_SPLIT_STRAY ? reader->split.fault : length;
+    brim_csv_status status = file->quoted ? brim_csv_scan_quoted(&reader->scan, *record, length, final, file->delimiter)
+                                          : brim_csv_scan_plain(&reader->scan, *record, length, final, file->delimiter);
+    size_t extent = status == BRIM_CSV_DONE ? reader->scan.used : status == BRIM_CSV_STRAY ? reader->scan.fault : length;
     if (extent > reader->max_record)
       return brim_reader_fault(reader, err, *record, 0, "a record of more than %zu bytes begins here%s", reader->max_record,
                                file->quoted ? ": is a quote never closed? If not, raise max_record"
                                             : ": raise max_record if that is right");
-    if (status != BRIM_SPLIT_MORE)
-      return status == BRIM_SPLIT_DONE ? BRIM_OK : split_failed(reader, status, *record, err);
+    if (status != BRIM_CSV_MORE)
+      return status == BRIM_CSV_DONE ? BRIM_OK : scan_failed(reader, status, *record, err);
     least = length <= reader->max_record / 2 ? 2 * length : reader->max_record + 1;
   }
 }
 
 static void pass_record(brim_reader *reader) {
-  brim_stream_consume(reader->stream, reader->split.used);
-  reader->next_line += reader->split.lines;
+  brim_stream_consume(reader->stream, reader->scan.used);
+  reader->next_line += reader->scan.lines;
 }
 
 /* The same for the first record that is not an empty line; empty lines are skipped. */
@@ -63,8 +63,8 @@ static int find_record(brim_reader *reader, const char **record, brim_error *err
   for (;;) {
     reader->record_byte = brim_stream_offset(reader->stream);
     reader->record_line = reader->next_line;
-    BRIM_TRY(split_record(reader, record, err));
-    if (!brim_split_blank(&reader->split))
+    BRIM_TRY(scan_record(reader, record, err));
+    if (!brim_csv_is_empty(&reader->scan))
       return BRIM_OK;
     pass_record(reader);
   }
@@ -74,13 +74,13 @@ static int find_record(brim_reader *reader, const char **record, brim_error *err
 
 /* Rewrites the header's spans to lie, decoded, in reader->decoded. */
 static int decode_header(brim_reader *reader, const char *record, brim_error *err) {
-  brim_split *split = &reader->split;
-  BRIM_TRY(brim_reader_check_text(reader, record, record, split->used, err));
-  BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, split->used, 1, err));
+  brim_csv_scan *scan = &reader->scan;
+  BRIM_TRY(brim_reader_check_text(reader, record, record, scan->used, err));
+  BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, scan->used, 1, err));
   size_t at = 0;
-  for (size_t i = 0; i < split->count; i++) {
-    size_t length = brim_field_span_decode(&split->spans[i], record, reader->decoded + at);
-    split->spans[i] = (brim_field_span){.start = at, .length = length};
+  for (size_t i = 0; i < scan->count; i++) {
+    size_t length = brim_field_span_decode(&scan->spans[i], record, reader->decoded + at);
+    scan->spans[i] = (brim_field_span){.start = at, .length = length};
     at += length;
   }
   return BRIM_OK;
@@ -89,10 +89,10 @@ static int decode_header(brim_reader *reader, const char *record, brim_error *er
 /* The columns there are, for a message. */
 static void list_columns(const brim_reader *reader, brim_text *out) {
   const size_t enough = 300;
-  for (size_t i = 0; i < reader->split.count; i++) {
-    const brim_field_span *name = &reader->split.spans[i];
+  for (size_t i = 0; i < reader->scan.count; i++) {
+    const brim_field_span *name = &reader->scan.spans[i];
     if (out->length + name->length > enough) {
-      brim_text_printf(out, "%s.. (%zu in all)", i ? ", " : "", reader->split.count);
+      brim_text_printf(out, "%s.. (%zu in all)", i ? ", " : "", reader->scan.count);
       return;
     }
     brim_text_printf(out, "%s\"", i ? ", " : "");
@@ -110,8 +110,8 @@ static const char *separator_hint(const brim_reader *reader) {
                {'|', "; it looks separated by |: give the delimiter (--delimiter '|')"},
                {'\t', "; it looks separated by tabs: --format tsv"},
                {',', "; it looks separated by commas: --format csv"}};
-  const brim_field_span *only = reader->split.spans;
-  for (size_t i = 0; reader->split.count == 1 && i < sizeof marks / sizeof *marks; i++)
+  const brim_field_span *only = reader->scan.spans;
+  for (size_t i = 0; reader->scan.count == 1 && i < sizeof marks / sizeof *marks; i++)
     if (memchr(reader->decoded + only->start, marks[i].mark, only->length))
       return marks[i].hint;
   return "";
@@ -119,8 +119,8 @@ static const char *separator_hint(const brim_reader *reader) {
 
 /* What to say of names in quotes, in a file whose quotes are text. */
 static const char *quote_hint(const brim_reader *reader) {
-  for (size_t i = 0; i < reader->split.count; i++) {
-    const brim_field_span *name = &reader->split.spans[i];
+  for (size_t i = 0; i < reader->scan.count; i++) {
+    const brim_field_span *name = &reader->scan.spans[i];
     const char *bytes = reader->decoded + name->start;
     if (name->length > 1 && bytes[0] == '"' && bytes[name->length - 1] == '"')
       return "; the names stand in quotes, which are text here: --quote csv reads them as csv does";
@@ -130,19 +130,19 @@ static const char *quote_hint(const brim_reader *reader) {
 
 /* What to say of a column that has its default's name and is not there: another spelling, or no head line at all. */
 static const char *name_hint(const brim_reader *reader, const char *name) {
-  const brim_split *split = &reader->split;
+  const brim_csv_scan *scan = &reader->scan;
   if (strcmp(name, "text") != 0 && strcmp(name, "label") != 0)
     return "";
-  for (size_t i = 0; i < split->count; i++)
-    if (split->spans[i].length == strlen(name) && strncasecmp(reader->decoded + split->spans[i].start, name, strlen(name)) == 0)
+  for (size_t i = 0; i < scan->count; i++)
+    if (scan->spans[i].length == strlen(name) && strncasecmp(reader->decoded + scan->spans[i].start, name, strlen(name)) == 0)
       return "; capitals count: name the column (--text-column, --label-column)";
-  for (size_t i = 0; i < split->count; i++) {
+  for (size_t i = 0; i < scan->count; i++) {
     double number;
-    const brim_field_span *span = &split->spans[i];
+    const brim_field_span *span = &scan->spans[i];
     if (span->length > 0 && brim_number_real(reader->decoded + span->start, span->length, &number))
       return "; it looks as if there were no head line: --no-header (header=False in Python) calls the columns 0, 1, ..";
   }
-  if (split->count < 2)
+  if (scan->count < 2)
     return "";
   return strcmp(name, "text") == 0 ? "; say which has the texts: --text-column NAME"
                                    : "; say which has the labels: --label-column NAME";
@@ -172,7 +172,7 @@ static int no_such_column(const brim_reader *reader, const char *name, brim_erro
 }
 
 static bool named(const brim_reader *reader, size_t column, const char *name) {
-  const brim_field_span *span = &reader->split.spans[column];
+  const brim_field_span *span = &reader->scan.spans[column];
   return span->length == strlen(name) && memcmp(reader->decoded + span->start, name, span->length) == 0;
 }
 
@@ -185,7 +185,7 @@ static int find_column(const brim_reader *reader, const char *name, int64_t *col
       *column = number;
     return BRIM_OK;
   }
-  for (size_t i = 0; i < reader->split.count; i++) {
+  for (size_t i = 0; i < reader->scan.count; i++) {
     if (!named(reader, i, name))
       continue;
     if (*column >= 0)
@@ -228,7 +228,7 @@ static int find_columns(brim_reader *reader, brim_error *err) {
 static int keep_header(brim_reader *reader, const char *record, brim_error *err) {
   brim_text_clear(&reader->header);
   if (reader->raw)
-    brim_text_append(&reader->header, record, reader->split.used);
+    brim_text_append(&reader->header, record, reader->scan.used);
   return brim_text_status(&reader->header, err);
 }
 
@@ -238,7 +238,7 @@ static int begin_table(brim_reader *reader, brim_error *err) {
   if (status == BRIM_END)
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1, "holds only empty lines");
   BRIM_TRY(status);
-  reader->columns = (int64_t)reader->split.count;
+  reader->columns = (int64_t)reader->scan.count;
   if (!reader->no_header) {
     BRIM_TRY(decode_header(reader, record, err));
     BRIM_TRY(keep_header(reader, record, err));
@@ -254,19 +254,19 @@ static int reserve_decoded(brim_reader *reader, brim_error *err) {
   size_t room = 0;
   for (int i = 0; i < reader->slot_count; i++) {
     const brim_slot *slot = &reader->slots[i];
-    if (slot->column >= 0 && reader->split.spans[slot->column].doubled)
-      room += reader->split.spans[slot->column].length;
+    if (slot->column >= 0 && reader->scan.spans[slot->column].doubled)
+      room += reader->scan.spans[slot->column].length;
   }
   return brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, room, 1, err);
 }
 
 static int take_values(brim_reader *reader, const char *record, brim_error *err) {
-  if ((int64_t)reader->split.count != reader->columns)
+  if ((int64_t)reader->scan.count != reader->columns)
     return brim_reader_fault(
-        reader, err, record, 0, "%zu column%s where the %s has %lld%s", reader->split.count, reader->split.count == 1 ? "" : "s",
+        reader, err, record, 0, "%zu column%s where the %s has %lld%s", reader->scan.count, reader->scan.count == 1 ? "" : "s",
         reader->no_header ? "first row" : "header", (long long)reader->columns,
         reader->source.files[reader->file].quoted ? ": a delimiter inside a text needs quotes around the text"
-        : memchr(record, '"', reader->split.used)
+        : memchr(record, '"', reader->scan.used)
             ? ": quotes are text in this file; where they stand around fields, as pandas writes "
               "them, --quote csv reads them"
             : "");
@@ -278,7 +278,7 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
     slot->is_list = false;
     if (!slot->present)
       continue;
-    const brim_field_span *span = &reader->split.spans[slot->column];
+    const brim_field_span *span = &reader->scan.spans[slot->column];
     BRIM_TRY(brim_reader_check_text(reader, record, record + span->start, span->length, err));
     slot->bytes = record + span->start;
     slot->length = span->length;
@@ -296,7 +296,7 @@ static int next_row(brim_reader *reader, brim_error *err) {
   BRIM_TRY(find_record(reader, &record, err));
   int status = take_values(reader, record, err);
   reader->bytes = record;
-  reader->byte_count = reader->split.used;
+  reader->byte_count = reader->scan.used;
   pass_record(reader);
   reader->passed = true;
   return status;

@@ -1,4 +1,4 @@
-/* build.c: which build this is: a hash of its own code, so that compilers and options count as well as sources do.
+/* build.c: which build this is: a hash of the code itself, so that compilers and options count as well as sources do.
  *
  * Code has no relocations and no paths in it: it is the same wherever it is loaded, and on every machine that builds the same
  * sources with the same compiler. */
@@ -19,9 +19,9 @@
 #define CONSTANTS true
 #endif
 
-static bool is_inside(const struct dl_phdr_info *info, const ElfW(Phdr) * segment, uintptr_t place) {
+static bool is_inside(const struct dl_phdr_info *info, const ElfW(Phdr) * segment, uintptr_t address) {
   const uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
-  return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && place >= begin && place - begin < segment->p_filesz;
+  return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && address >= begin && address - begin < segment->p_filesz;
 }
 
 /* Each step can be undone, so nothing that comes later forgets an earlier difference. The hash of hash maps, brim_hash64, forgets

@@ -372,13 +372,13 @@ int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_er
 /* ---- what each rank has ------------------------------------------------------------------------------------- */
 
 /* Of each rank's values those after its first `done`, `most` of them. */
-typedef struct parts {
+typedef struct counted {
   const int64_t *counts;
   size_t done, most;
-} parts;
+} counted;
 
-static size_t part_of(const void *of, int32_t rank, size_t *from) {
-  const parts *p = of;
+static size_t counted_piece(const void *of, int32_t rank, size_t *from) {
+  const counted *p = of;
   const size_t count = (size_t)p->counts[rank], rest = count > p->done ? count - p->done : 0;
   *from = count - rest;
   for (int32_t before = 0; before < rank; before++)
@@ -395,8 +395,8 @@ int brim_exchange_gather(void *ranks, float *values, const int64_t *counts, brim
     return BRIM_OK;
   BRIM_TRY(begin(s.ranks, s.size, most * s.ranks->wire.world, err));
   s.large = (size_t)most * s.size > SMALL_BYTES;
-  for (parts p = {counts, 0, s.ranks->piece_bytes / s.size}; p.done < (size_t)most; p.done += p.most)
-    BRIM_TRY(hand_round(&s, (char *)values, part_of, &p, err));
+  for (counted p = {counts, 0, s.ranks->piece_bytes / s.size}; p.done < (size_t)most; p.done += p.most)
+    BRIM_TRY(hand_round(&s, (char *)values, counted_piece, &p, err));
   return BRIM_OK;
 }
 
@@ -439,15 +439,15 @@ static void add_along_tree(const sum *s, const tree_block *t, size_t from, size_
   if (count == 0)
     return;
   for (int32_t i = 0; i < t->name_count; i++) {
-    const int32_t owner = t->sum->owners[t->names[i]], place = t->sum->places[t->names[i]];
+    const int32_t owner = t->sum->owners[t->names[i]], number = t->sum->numbers[t->names[i]];
     int32_t first;
     (void)sent_of(t, owner, &first);
     if (owner == r->wire.rank)
-      t->lists[i] = t->sum->sums[place] + t->from + from;
-    else if (place < first)
-      t->lists[i] = t->sum->rooms[place] + t->from + (size_t)owner * t->size;
+      t->lists[i] = t->sum->sums[number] + t->from + from;
+    else if (number < first)
+      t->lists[i] = t->sum->rooms[number] + t->from + (size_t)owner * t->size;
     else
-      t->lists[i] = (float *)(void *)received_from(r, owner) + (size_t)(place - first) * count;
+      t->lists[i] = (float *)(void *)received_from(r, owner) + (size_t)(number - first) * count;
   }
   brim_tree_add(t->lists, t->names, t->name_count, count);
   memmove(t->sum->out + t->from + from, t->lists[0], count * s->size);
@@ -491,23 +491,23 @@ static int sum_tree_blocks(sum *s, tree_block *t, size_t count, brim_error *err)
   return BRIM_OK;
 }
 
-/* Ranks change pieces of their sums of one place: that of rank q in this rank's sum for that of this rank in q's. No rank needs
+/* Ranks change pieces of their sums of one number: that of rank q in this rank's sum for that of this rank in q's. No rank needs
  * more room, and the tree is for the late call. */
-static int change_block(sum *s, const tree_block *t, int32_t place, size_t piece, brim_error *err) {
+static int change_block(sum *s, const tree_block *t, int32_t number, size_t piece, brim_error *err) {
   brim_ranks *r = s->ranks;
-  float *room = t->sum->rooms[place] + t->from;
+  float *room = t->sum->rooms[number] + t->from;
   pthread_mutex_lock(&r->door);
   for (int32_t rank = 0; rank < r->wire.world; rank++)
-    if (rank != r->wire.rank && place + 1 < brim_tree_sums_of(t->sum, rank))
+    if (rank != r->wire.rank && number + 1 < brim_tree_sums_of(t->sum, rank))
       receive(s, rank, piece);
-  for (int32_t i = 1; i < r->wire.world && place + 1 < t->own_count; i++) {
+  for (int32_t i = 1; i < r->wire.world && number + 1 < t->own_count; i++) {
     const int32_t rank = (r->wire.rank + i) % r->wire.world;
     send(s, rank, room + (size_t)rank * piece, piece);
   }
   pthread_mutex_unlock(&r->door);
   BRIM_TRY(finish(s, err));
   for (int32_t rank = 0; rank < r->wire.world; rank++)
-    if (rank != r->wire.rank && place + 1 < brim_tree_sums_of(t->sum, rank))
+    if (rank != r->wire.rank && number + 1 < brim_tree_sums_of(t->sum, rank))
       memcpy(room + (size_t)rank * piece, received_from(r, rank), piece * s->size);
   return BRIM_OK;
 }
@@ -516,13 +516,13 @@ static int change_block(sum *s, const tree_block *t, int32_t place, size_t piece
 static int change_blocks(sum *s, tree_block *t, size_t count, brim_error *err) {
   const brim_ranks *r = s->ranks;
   const size_t world = (size_t)r->wire.world, most = r->piece_bytes / s->size;
-  int32_t places = 0;
+  int32_t rounds = 0;
   for (int32_t rank = 0; rank < r->wire.world; rank++)
-    places = brim_tree_sums_of(t->sum, rank) > places + 1 ? brim_tree_sums_of(t->sum, rank) - 1 : places;
+    rounds = brim_tree_sums_of(t->sum, rank) > rounds + 1 ? brim_tree_sums_of(t->sum, rank) - 1 : rounds;
   while (t->from < count) {
     const size_t even = (count - t->from) / world, piece = even < most ? even : most;
-    for (int32_t place = 0; place < places; place++)
-      BRIM_TRY(change_block(s, t, place, piece, err));
+    for (int32_t number = 0; number < rounds; number++)
+      BRIM_TRY(change_block(s, t, number, piece, err));
     t->from += piece * world;
   }
   return BRIM_OK;

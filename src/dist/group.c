@@ -39,7 +39,8 @@ int brim_group_agree(const brim_group *group, int status, brim_error *err) {
   return brim_group_decide(status, sums[0], sums[1], err);
 }
 
-/* A double holds 32 bits, and x + 0 is x: a sum in which each rank has a place of its own hands over what stands there. */
+/* A double holds 32 bits, and x + 0 is x: a sum in which each rank has its own element, and zeros elsewhere, hands over that
+ * element. */
 int brim_group_gather(const brim_group *group, brim_runtime *runtime, const void *mine, size_t bytes, void *all,
                       brim_error *err) {
   if (group->world_size <= 1) {

@@ -1,5 +1,6 @@
-/* heartbeat.c: a thread that tells rank 0 that this rank lives, and hears whether rank 0 does; rank 0's hears and tells all. So a
- * rank that was killed, stopped or cut off is noticed by one that waits for it, and a rank that fails is heard of by all. */
+/* heartbeat.c: a thread that sends rank 0 a sign that this rank lives, and hears whether rank 0 does; rank 0's hears and answers
+ * all. So a rank that was killed, stopped or cut off is noticed by one that waits for it, and a rank that fails is heard of by
+ * all. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -176,7 +177,7 @@ static void watch(brim_ranks *r, int32_t rank, double now) {
   }
 }
 
-/* A process that was itself stopped for a while, and goes on, has heard nobody: the others get their time again. */
+/* A process that was itself stopped for a while, and continues, has heard nobody: the others get their time again. */
 static void forgive(brim_ranks *r, double now) {
   if (now - r->turn > r->options.timeout / 2) {
     r->paused = now - r->turn;

@@ -8,7 +8,7 @@ typedef struct launcher {
   const char *name, *rank, *size;
 } launcher;
 
-/* In the order in which they count: Slurm sets variables of its own beside those of PMI and PMIx. */
+/* In the order in which they count: Slurm sets its variables besides those of PMI and PMIx. */
 static const launcher launchers[] = {
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"MPICH", "PMI_RANK", "PMI_SIZE"},

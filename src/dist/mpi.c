@@ -101,12 +101,12 @@ static bool find_launcher(char *folder, size_t size) {
 }
 
 static void *find_beside(const char *folder, const char *const *files) {
-  static const char *const places[] = {"lib", "lib64", "lib/release"};
+  static const char *const folders[] = {"lib", "lib64", "lib/release"};
   char path[PATH_MAX];
   void *library = NULL;
   for (int i = 0; files[i] && !library; i++)
-    for (size_t k = 0; k < sizeof places / sizeof *places && !library; k++)
-      if (snprintf(path, sizeof path, "%s/%s/%s", folder, places[k], files[i]) < (int)sizeof path)
+    for (size_t k = 0; k < sizeof folders / sizeof *folders && !library; k++)
+      if (snprintf(path, sizeof path, "%s/%s/%s", folder, folders[k], files[i]) < (int)sizeof path)
         library = open_library(path, 0);
   return library;
 }
@@ -223,7 +223,7 @@ static int failed(const brim_mpi *mpi, const char *what, brim_error *err) {
   return brim_error_set(err, BRIM_E_IO, "%s failed; MPI is %s", what, mpi->name);
 }
 
-/* A library that does not belong to the launcher starts each process as a world of its own. */
+/* A library that does not belong to the launcher starts each process as a separate world. */
 static int check_world(const brim_mpi *mpi, brim_error *err) {
   const brim_launch launch = brim_launch_find();
   if (!launch.launcher || launch.world_size == 0 || launch.world_size == mpi->size)

@@ -102,7 +102,7 @@ int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **
   return status;
 }
 
-/* All that ranks do and tell is done and told by now. */
+/* All that ranks compute and say is done and said by now. */
 static void late_end(const watch *w) {
   if (brim_launch_find().rank == 0)
     fprintf(stderr, "brim: MPI has not come to its end within %.0f seconds: it is left%s\n", w->patience,

@@ -189,7 +189,7 @@ static const char *after(const brim_error *err, const char *text) {
   return strncmp(err->message, text, length) == 0 ? err->message + length : NULL;
 }
 
-/* A rank that only says that another one failed, or repeats what it was told, has nothing of its own to say but what follows,
+/* A rank that only says that another one failed, or repeats what it heard, has nothing to say but what follows,
  * "; the checkpoint of step 20 is kept ...". NULL: all of it is its own. */
 static const char *said_besides(const brim_ranks *r, const brim_error *err) {
   const char *rest = after(err, BRIM_FAILED_ELSEWHERE);
@@ -233,7 +233,7 @@ static bool ends_with(const char *text, const char *end) {
   return length >= size && strcmp(text + length - size, end) == 0;
 }
 
-/* Rank 0, which has no reason of its own: that of the first rank which has one, or what was noticed. `besides` follows. */
+/* Rank 0, which has no failure itself: that of the first rank which has one, or what was noticed. `besides` follows. */
 static int tell(brim_ranks *r, int status, brim_error *err, const char *besides) {
   for (int32_t rank = 1; rank < r->wire.world; rank++) {
     const brim_beat *b = &r->peers[rank].left_with;

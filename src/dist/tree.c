@@ -45,19 +45,20 @@ void brim_tree_add(float *const *sums, const int32_t *names, int32_t sum_count, 
 
 /* ---- over any group --------------------------------------------------------------------------------------- */
 
-typedef struct places {
+typedef struct separate_sums {
   int32_t names[BRIM_MOST_SLICES];
   int32_t count;
   double *values; /* [count][PIECE] */
   float *pieces;  /* likewise */
-} places;
+} separate_sums;
 
-static int sum_piece(const brim_group *group, const brim_tree_sum *s, places *p, int64_t from, size_t count, brim_error *err) {
+static int sum_piece(const brim_group *group, const brim_tree_sum *s, separate_sums *p, int64_t from, size_t count,
+                     brim_error *err) {
   float *lists[BRIM_MOST_SLICES];
   for (int32_t i = 0; i < p->count; i++) {
     const bool is_own = s->owners[p->names[i]] == group->rank;
     for (size_t k = 0; k < count; k++)
-      p->values[(size_t)i * count + k] = is_own ? (double)s->sums[s->places[p->names[i]]][from + (int64_t)k] : 0.0;
+      p->values[(size_t)i * count + k] = is_own ? (double)s->sums[s->numbers[p->names[i]]][from + (int64_t)k] : 0.0;
     lists[i] = p->pieces + (size_t)i * count;
   }
   BRIM_TRY(group->sum_double(group->context, p->values, (int64_t)count * p->count, err));
@@ -69,7 +70,7 @@ static int sum_piece(const brim_group *group, const brim_tree_sum *s, places *p,
   return BRIM_OK;
 }
 
-static int sum_in_places(const brim_group *group, const brim_tree_sum *s, places *p, brim_error *err) {
+static int sum_separately(const brim_group *group, const brim_tree_sum *s, separate_sums *p, brim_error *err) {
   for (int64_t from = 0; from < s->count; from += PIECE) {
     const int64_t rest = s->count - from;
     BRIM_TRY(sum_piece(group, s, p, from, (size_t)(rest < PIECE ? rest : PIECE), err));
@@ -82,7 +83,7 @@ int brim_group_sum_tree(const brim_group *group, brim_runtime *runtime, const br
     return group->sum_tree(group->context, s, err);
   if (s->call == BRIM_TREE_EARLY)
     return BRIM_OK;
-  places *p = brim_alloc_zero(runtime, sizeof *p);
+  separate_sums *p = brim_alloc_zero(runtime, sizeof *p);
   if (p && (p->count = brim_tree_names(s, p->names)) > 0) {
     p->values = brim_alloc_array(runtime, (size_t)p->count * PIECE, sizeof *p->values);
     p->pieces = brim_alloc_array(runtime, (size_t)p->count * PIECE, sizeof *p->pieces);
@@ -90,7 +91,7 @@ int brim_group_sum_tree(const brim_group *group, brim_runtime *runtime, const br
   int status = p && (p->count == 0 || (p->values && p->pieces)) ? BRIM_OK : BRIM_NOMEM(err);
   status = brim_group_agree(group, status, err);
   if (!status && p->count > 0)
-    status = sum_in_places(group, s, p, err);
+    status = sum_separately(group, s, p, err);
   if (p) {
     brim_release(runtime, p->values);
     brim_release(runtime, p->pieces);

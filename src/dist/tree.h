@@ -1,4 +1,4 @@
-/* tree.h: the sums of a step's slices, which ranks have, added along the fixed tree of base/slices.h. */
+/* tree.h: the sums of a step's slices, which ranks have, added along the fixed tree of base/reduce_tree.h. */
 #ifndef BRIM_DIST_TREE_H
 #define BRIM_DIST_TREE_H
 #include "brim/dist.h"
@@ -9,19 +9,19 @@ typedef enum brim_tree_call { BRIM_TREE_ALL, BRIM_TREE_EARLY, BRIM_TREE_LATE } b
 /* The sums of one rank are added to those of all others. */
 typedef struct brim_tree_sum {
   int32_t slices;
-  const int32_t *owners; /* [slices] the rank that has the sum named by this slice; -1: there is none of that name */
-  const int32_t *places; /* [slices] which of its rank's sums that is, from 0 on */
-  float *const *sums;    /* [own sums] of this rank, by place */
-  float *out;            /* [count] the sum of all, on every rank; may be one of `sums` */
+  const int32_t *owners;  /* [slices] the rank that has the sum named by this slice; -1: there is none of that name */
+  const int32_t *numbers; /* [slices] which of its rank's sums that is, from 0 on */
+  float *const *sums;     /* [own sums] of this rank, by number */
+  float *out;             /* [count] the sum of all, on every rank; may be one of `sums` */
   int64_t count;
   brim_tree_call call;
   float *const
       *rooms; /* [most sums of a rank but 1] of an early and a late call: sums[i] itself where there is one before the last.
-                 An early call puts what other ranks have at this place into the pieces that are theirs to add up */
+                 An early call puts what other ranks have of this number into the pieces that are theirs to add up */
 } brim_tree_sum;
 
-/* Every rank calls it with the same owners, places and count. `sums` are of no use after it, but between an early call and the
- * late one. By the group's own sum_tree, or in doubles, in which every sum has a place of its own, and where early calls do
+/* Every rank calls it with the same owners, numbers and count. `sums` are of no use after it, but between an early call and the
+ * late one. By the group's own sum_tree, or in doubles, in which every sum has its own memory, and where early calls do
  * nothing. */
 int brim_group_sum_tree(const brim_group *group, brim_runtime *runtime, const brim_tree_sum *sum, brim_error *err) BRIM_CHECK;
 

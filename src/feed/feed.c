@@ -222,7 +222,7 @@ static void count_waiting(brim_feed_ledger *l) {
   l->rows_waiting = l->rows_read - l->rows_excluded - l->rows_damaged - l->rows_yielded - l->rows_dropped;
 }
 
-/* The list of damaged rows goes on, or begins again with the epoch. */
+/* The list of damaged rows continues, or begins again with the epoch. */
 static int list_damage(brim_feed *feed, const brim_window *w, brim_error *err) {
   if (w->beginning.window == 0 || !feed->damage.runtime) {
     brim_exclusions_free(&feed->damage);
@@ -330,7 +330,7 @@ static int leave_window(brim_feed *feed, brim_error *err) {
 static int next_window(brim_feed *feed, brim_error *err) {
   void *next = NULL;
   BRIM_TRY(leave_window(feed, err));
-  if (!feed->windows) /* not sooner: a feed may be opened only to go on elsewhere */
+  if (!feed->windows) /* not sooner: a feed may be opened only to continue elsewhere */
     BRIM_TRY(begin_producing(feed, err));
   BRIM_TRY(brim_ordered_next(feed->windows, &next, err)); /* at the end the last window stays, for save */
   brim_producer_take_back(&feed->producer, feed->window);
@@ -370,7 +370,7 @@ static void place_in_step(brim_feed *feed) {
     feed->batch.places[i] += (uint32_t)before;
 }
 
-/* As an act of go_on, which has nothing to tell through `over`. */
+/* As an act of go_on, which sets nothing through `over`. */
 static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   (void)over;
   brim_planned part;
@@ -385,7 +385,7 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   return BRIM_OK;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- positions -------------------------------------------------------------------------------------------- */
 
 /* Parts of the present step that were handed out, 0 when all were. */
 static uint64_t parts_of_open_step(const brim_feed *feed) {
@@ -405,26 +405,27 @@ bool brim_feed_step_over(const brim_feed *feed) {
 }
 
 /* The beginning stays the feed's. */
-static void find_place(const brim_feed *feed, brim_feed_place *place) {
-  *place = (brim_feed_place){.beginning = feed->window ? feed->window->beginning : feed->resume_at, .world = world_of(feed)};
-  place->part = parts_of_open_step(feed);
-  place->step = feed->cancelled ? feed->steps_done : feed->step - (feed->put_back || place->part > 0);
+static void find_position(const brim_feed *feed, brim_feed_position *position) {
+  *position = (brim_feed_position){.beginning = feed->window ? feed->window->beginning : feed->resume_at,
+                                   .world = world_of(feed)};
+  position->part = parts_of_open_step(feed);
+  position->step = feed->cancelled ? feed->steps_done : feed->step - (feed->put_back || position->part > 0);
 }
 
-/* The feed stands there, and has to go there before its next batch. */
-static void leave(brim_feed *feed, const brim_feed_place *place) {
+/* The feed is there, and has to go there before its next batch. */
+static void leave(brim_feed *feed, const brim_feed_position *position) {
   feed->cancelled = true;
-  feed->steps_done = place->step;
-  feed->parts_done = place->part;
+  feed->steps_done = position->step;
+  feed->parts_done = position->part;
 }
 
 /* Goes forward in the first window, without batches. */
-static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *err) {
+static int pass_over(brim_feed *feed, const brim_feed_position *position, brim_error *err) {
   brim_planned part;
-  if (place->step == 0 && place->part == 0)
+  if (position->step == 0 && position->part == 0)
     return BRIM_OK;
   BRIM_TRY(next_window(feed, err));
-  while (feed->step < place->step) {
+  while (feed->step < position->step) {
     int status = feed->part < parts_of(feed->window) ? next_part(feed, &part, err) : BRIM_END;
     if (status != BRIM_OK)
       return status != BRIM_END
@@ -437,11 +438,11 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
   uint64_t parts = parts_of(feed->window);
   while (feed->part < parts) {
     const uint64_t step = step_of(feed->window, feed->part), skipped = feed->window->waiting_step;
-    if (step != skipped && step - (skipped < step) >= place->step)
+    if (step != skipped && step - (skipped < step) >= position->step)
       break;
     feed->part++;
   }
-  for (uint64_t i = 0; i < place->part; i++) {
+  for (uint64_t i = 0; i < position->part; i++) {
     if (feed->part == parts)
       return brim_error_set(err, BRIM_E_MISMATCH,
                             "this step has fewer parts than when the state was saved: the data have changed; begin again");
@@ -450,31 +451,31 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
   return BRIM_OK;
 }
 
-static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
+static int go_to(brim_feed *feed, brim_feed_position *position, brim_error *err) {
   const brim_tokenizer *tokenizer = feed->producer.tokenizer;
-  BRIM_TRY(brim_beginning_copy(feed->runtime, &place->beginning, &feed->resume_at, err));
+  BRIM_TRY(brim_beginning_copy(feed->runtime, &position->beginning, &feed->resume_at, err));
   stop(feed);
   feed->has_finished = false;
-  leave(feed, place);
+  leave(feed, position);
   feed->put_back = false;
-  BRIM_TRY(start(feed, tokenizer, &place->beginning, err));
-  BRIM_TRY(pass_over(feed, place, err));
+  BRIM_TRY(start(feed, tokenizer, &position->beginning, err));
+  BRIM_TRY(pass_over(feed, position, err));
   feed->cancelled = false;
   return BRIM_OK;
 }
 
-/* Cancelled before anything changed, the feed stands where it stood, but what was read ahead may be lost. */
+/* Cancelled before anything changed, the feed is where it was, but what was read ahead may be lost. */
 static int come_back(brim_feed *feed, brim_error *err) {
-  brim_feed_place place;
+  brim_feed_position position;
   brim_beginning own = {0};
   bool finished = feed->has_finished;
-  find_place(feed, &place);
-  int status = brim_beginning_copy(feed->runtime, &place.beginning, &own, err);
-  place.beginning = own;
+  find_position(feed, &position);
+  int status = brim_beginning_copy(feed->runtime, &position.beginning, &own, err);
+  position.beginning = own;
   if (status == BRIM_OK)
-    status = go_to(feed, &place, err);
+    status = go_to(feed, &position, err);
   feed->has_finished = finished;
-  brim_beginning_free(feed->runtime, &place.beginning);
+  brim_beginning_free(feed->runtime, &position.beginning);
   return status;
 }
 
@@ -482,12 +483,12 @@ static int come_back(brim_feed *feed, brim_error *err) {
  * happened to see. What comes through a pipe is lost for good. */
 static bool settle(brim_feed *feed, int status) {
   bool cancelled = status == BRIM_E_CANCELLED && !feed->shards.once;
-  brim_feed_place place;
+  brim_feed_position position;
   feed->broken = status != BRIM_OK && status != BRIM_END && !cancelled;
   if (!cancelled)
     return false;
-  find_place(feed, &place);
-  leave(feed, &place);
+  find_position(feed, &position);
+  leave(feed, &position);
   return !brim_runtime_cancelled(feed->runtime);
 }
 
@@ -497,7 +498,7 @@ static int refuse_broken(brim_error *err) {
   return brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow");
 }
 
-/* Goes back to where a cancelled feed stood, if it was, and on from there. */
+/* Goes back to where a feed was cancelled, if it was, and continues from there. */
 static int go_on(brim_feed *feed, int (*act)(brim_feed *feed, bool *over, brim_error *err), bool *over, brim_error *err) {
   if (feed->broken)
     return refuse_broken(err);
@@ -553,9 +554,9 @@ int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {
 /* ---- save and restore ------------------------------------------------------------------------------------- */
 
 int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) {
-  brim_feed_place place;
-  find_place(feed, &place);
-  return brim_state_write(feed, &place, out, err);
+  brim_feed_position position;
+  find_position(feed, &position);
+  return brim_state_write(feed, &position, out, err);
 }
 
 static int check_again(const brim_feed *feed, brim_error *err) {
@@ -568,14 +569,14 @@ static int check_again(const brim_feed *feed, brim_error *err) {
 }
 
 int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) {
-  brim_feed_place place = {0};
+  brim_feed_position position = {0};
   int status = check_again(feed, err);
   if (status == BRIM_OK)
-    status = brim_state_read(feed, state, length, &place, err);
+    status = brim_state_read(feed, state, length, &position, err);
   if (status == BRIM_OK) {
-    status = go_to(feed, &place, err);
+    status = go_to(feed, &position, err);
     feed->broken = status != BRIM_OK && status != BRIM_E_CANCELLED;
   }
-  brim_beginning_free(feed->runtime, &place.beginning);
+  brim_beginning_free(feed->runtime, &position.beginning);
   return status;
 }

@@ -1,6 +1,6 @@
 /* feed.h: the inside of brim_feed.
  *
- * The producing side (producer) makes windows one after another, in a thread of its own if asked to; the consuming side hands out
+ * The producing side (producer) makes windows one after another, in another thread if asked to; the consuming side hands out
  * the batches of one window. A window knows all that it began with, so a saved state is that and the number of the step. */
 #ifndef BRIM_FEED_FEED_H
 #define BRIM_FEED_FEED_H
@@ -10,7 +10,7 @@
 #include "brim/feed.h"
 #include "data/dataset.h"
 #include "data/labels.h"
-#include "data/place.h"
+#include "data/position.h"
 #include "data/select.h"
 #include <stdatomic.h>
 
@@ -28,18 +28,18 @@ typedef struct brim_waiting {
   brim_spot spot;
 } brim_waiting;
 
-/* Where a source stands. */
-typedef struct brim_mix_place {
-  brim_place place;    /* in the pass's order of its files */
-  uint64_t pass;       /* with repeat; else the epoch */
-  uint64_t rows_given; /* of the slice, in this pass; 0 without slices */
-} brim_mix_place;
+/* Where a source is. */
+typedef struct brim_mix_position {
+  brim_position position; /* in the pass's order of its files */
+  uint64_t pass;          /* with repeat; else the epoch */
+  uint64_t rows_given;    /* of the slice, in this pass; 0 without slices */
+} brim_mix_position;
 
 /* What a window begins with. */
 typedef struct brim_beginning {
   uint64_t epoch, window; /* the window's number in its epoch */
   uint64_t rows_taken;    /* of the epoch, by earlier windows, damaged ones too */
-  brim_mix_place places[BRIM_FEED_SOURCES];
+  brim_mix_position positions[BRIM_FEED_SOURCES];
   brim_feed_ledger ledger; /* of the epoch up to here; the consuming side fills it in */
   brim_waiting *waiting;   /* [waiting_count] rows of earlier windows, in their order */
   size_t waiting_count, waiting_room;
@@ -51,7 +51,7 @@ int brim_beginning_copy(brim_runtime *runtime, const brim_beginning *from, brim_
 typedef struct brim_window {
   brim_beginning beginning;
   brim_dataset *dataset; /* its rows */
-  uint64_t *names;       /* [rows] a brim_waiting each, its row apart: batches ask for that alone */
+  uint64_t *names;       /* [rows] row numbers of `waiting`, in an array of their own because batching reads nothing else */
   brim_spot *spots;      /* [rows] */
   size_t name_room, spot_room;
   brim_plan *plan;
@@ -80,12 +80,12 @@ typedef struct brim_shards {
   size_t count;
 } brim_shards;
 
-/* `apart`: each path is a source of its own; else all are one. */
+/* `apart`: each path is a source; else all are one. */
 int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      bool apart, brim_shards *out, brim_error *err) BRIM_CHECK;
 void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
-/* The bytes that lie before a place in the files order[0, count). */
-double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_place *place);
+/* The bytes that lie before a position in the files order[0, count). */
+double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_position *position);
 
 /* How many rows each rank has, where ranks read slices. */
 typedef struct brim_rank_readers {
@@ -172,7 +172,7 @@ int brim_producer_sample(brim_producer *producer, const brim_encoded *row, uint6
 
 /* mix.c: the rows of all sources. */
 int brim_mix_taps(brim_producer *producer, brim_error *err) BRIM_CHECK;
-/* Opens all files at the places where the next window, which is being made, begins. */
+/* Opens all files at the positions where the next window, which is being made, begins. */
 int brim_mix_begin(brim_producer *producer, brim_window *window, brim_error *err) BRIM_CHECK;
 void brim_mix_end(brim_producer *producer);
 /* The tap whose row is the next of all; NULL after the last. */
@@ -181,11 +181,11 @@ brim_tap *brim_mix_choose(brim_producer *producer);
 int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, uint64_t count, uint64_t last,
                    brim_error *err) BRIM_CHECK;
 /* Where the next window begins. */
-void brim_mix_places(brim_producer *producer, brim_window *window, brim_mix_place *out);
+void brim_mix_positions(brim_producer *producer, brim_window *window, brim_mix_position *out);
 /* The rows of its slices that the epoch has given; 0 without slices. */
 uint64_t brim_mix_rows(const brim_producer *producer);
-/* The share of the epoch that lies before these places. */
-double brim_mix_share(const brim_producer *producer, const brim_mix_place *places);
+/* The share of the epoch that lies before these positions. */
+double brim_mix_share(const brim_producer *producer, const brim_mix_position *places);
 
 struct brim_feed {
   brim_runtime *runtime;
@@ -201,13 +201,13 @@ struct brim_feed {
   brim_ordered *windows;
   brim_window *window;      /* present; NULL before the first and after the last */
   uint64_t part, step;      /* the next part of the window's plan; steps of the window that are in the ledger */
-  brim_beginning resume_at; /* where the feed stands when there is no window */
+  brim_beginning resume_at; /* where the feed is when there is no window */
   brim_feed_ledger ledger, finished;
   bool has_finished, broken;
-  /* Cancelled: the feed stands in the present window, or the one that begins at resume_at, after so many steps and parts. */
+  /* Cancelled: the feed is in the present window, or the one that begins at resume_at, after so many steps and parts. */
   bool cancelled;
   uint64_t steps_done, parts_done;
-  bool put_back;          /* `batch` comes again, and the feed stands before it */
+  bool put_back;          /* `batch` comes again, and the feed is before it */
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids;          /* of a step in order of place */
   size_t id_room;
@@ -215,17 +215,18 @@ struct brim_feed {
   brim_batch batch;
 };
 
-/* A place in a window, as the state has it. */
-typedef struct brim_feed_place {
+/* A position in a window, as the state has it. */
+typedef struct brim_feed_position {
   brim_beginning beginning;
   uint64_t step, part; /* steps that are done; parts of the next one that are done */
   uint64_t world;
-} brim_feed_place;
+} brim_feed_position;
 
-int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_text *out, brim_error *err) BRIM_CHECK;
-/* Reads a state and compares it with the feed; *place must be freed whatever comes back. */
-int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_place *place, brim_error *err) BRIM_CHECK;
-/* Of everything that decides what comes out, the files left aside. */
+int brim_state_write(const brim_feed *feed, const brim_feed_position *position, brim_text *out, brim_error *err) BRIM_CHECK;
+/* Reads a state and compares it with the feed; *position must be freed whatever comes back. */
+int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_position *position,
+                    brim_error *err) BRIM_CHECK;
+/* Of everything that decides what comes out, but for the files. */
 int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* mix.c: rows of several sources, one after another.
  *
- * Each source (tap) has its own files, order and place, and its next row is always at hand: so where a window begins is known for
- * every source, and a saved state needs nothing of what was read ahead. Which source the k-th row of an epoch comes from is a
+ * Each source (tap) has its own files, order and position, and its next row is always at hand: so where a window begins is known
+ * for every source, and a saved state needs nothing of what was read ahead. Which source the k-th row of an epoch comes from is a
  * function of (seed, epoch, k) and of which sources have rows left. */
 #include <string.h>
 
@@ -56,26 +56,27 @@ static int pass_rows(const brim_producer *p, const brim_tap *tap, brim_reader *r
   return BRIM_OK;
 }
 
-/* Brings the reader to the pass's first row, or to a place in it. */
-static int go_to_place(const brim_producer *p, brim_tap *tap, brim_reader *reader, const brim_mix_place *at, brim_error *err) {
-  brim_place place = {0};
+/* Brings the reader to the pass's first row, or to a position in it. */
+static int go_to_position(const brim_producer *p, brim_tap *tap, brim_reader *reader, const brim_mix_position *at,
+                          brim_error *err) {
+  brim_position position = {0};
   brim_reader_forget_excluded(reader);
   if (at) {
-    place = at->place;
-    place.file -= (int64_t)tap->slice.first;
-    BRIM_TRY(brim_reader_seek(reader, &place, err));
+    position = at->position;
+    position.file -= (int64_t)tap->slice.first;
+    BRIM_TRY(brim_reader_seek(reader, &position, err));
   } else {
     BRIM_TRY(pass_rows(p, tap, reader, err));
-    brim_reader_tell(reader, &place);
+    brim_reader_tell(reader, &position);
   }
-  tap->next_row = place.row;
+  tap->next_row = position.row;
   if (p->slices->world && !tap->slice.to_end)
     brim_reader_end_after(reader, tap->slice.rows - tap->rows_given);
   return BRIM_OK;
 }
 
 /* Opens the files of a pass in its order. `at` NULL: at their beginning. */
-static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim_mix_place *at, brim_error *err) {
+static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim_mix_position *at, brim_error *err) {
   brim_reader *reader = NULL;
   BRIM_TRY(order_files(p, tap, pass, err));
   tap->slice = (brim_reader_range){.end = tap->count};
@@ -83,14 +84,14 @@ static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim
     brim_rank_readers_cut(p->slices, (int)(tap - p->taps), p->order + tap->first, tap->count, &tap->slice);
   tap->pass = pass;
   tap->rows_given = at ? at->rows_given : 0;
-  tap->next_row = at ? at->place.row : 0;
+  tap->next_row = at ? at->position.row : 0;
   tap->pending = false;
   /* Of a slice that is used up there may be no file left to open. */
-  tap->read_all = p->slices->world && (tap->slice.first == tap->slice.end || (at && at->place.file == (int64_t)tap->count));
+  tap->read_all = p->slices->world && (tap->slice.first == tap->slice.end || (at && at->position.file == (int64_t)tap->count));
   if (tap->read_all)
     return BRIM_OK;
   BRIM_TRY(open_files(p, tap, &reader, err));
-  int status = go_to_place(p, tap, reader, at, err);
+  int status = go_to_position(p, tap, reader, at, err);
   if (status != BRIM_OK) {
     brim_reader_close(reader);
     return status;
@@ -135,7 +136,7 @@ static int look(brim_producer *p, brim_tap *tap, brim_window *w, brim_error *err
 int brim_mix_begin(brim_producer *p, brim_window *w, brim_error *err) {
   for (int i = 0; i < p->tap_count; i++) {
     brim_tap *tap = &p->taps[i];
-    const brim_mix_place *at = &p->next.places[i];
+    const brim_mix_position *at = &p->next.positions[i];
     uint64_t pass = p->options->repeat ? at->pass : p->next.epoch;
     tap->given = p->next.window > 0; /* a pass that is resumed may have given its rows before */
     BRIM_TRY(begin_pass(p, tap, pass, p->next.window > 0 ? at : NULL, err));
@@ -193,20 +194,20 @@ int brim_mix_taken(brim_producer *p, brim_tap *tap, brim_window *w, uint64_t cou
 }
 
 /* Excluded rows before the one that is next are this window's. */
-void brim_mix_places(brim_producer *p, brim_window *w, brim_mix_place *out) {
+void brim_mix_positions(brim_producer *p, brim_window *w, brim_mix_position *out) {
   for (int i = 0; i < p->tap_count; i++) {
     brim_tap *tap = &p->taps[i];
     const brim_encoded *row = &tap->row;
-    out[i] = (brim_mix_place){
-        .pass = tap->pass, .rows_given = tap->rows_given, .place = {.file = (int64_t)tap->count, .row = tap->next_row}};
+    out[i] = (brim_mix_position){
+        .pass = tap->pass, .rows_given = tap->rows_given, .position = {.file = (int64_t)tap->count, .row = tap->next_row}};
     if (!tap->pending)
       continue;
     pass_excluded(tap, w, row->row);
-    out[i].place = (brim_place){.file = (int64_t)tap->slice.first + row->file_number,
-                                .byte = row->byte,
-                                .line = row->line,
-                                .row = row->row,
-                                .file_row = row->file_row};
+    out[i].position = (brim_position){.file = (int64_t)tap->slice.first + row->file_number,
+                                      .byte = row->byte,
+                                      .line = row->line,
+                                      .row = row->row,
+                                      .file_row = row->file_row};
   }
 }
 
@@ -218,19 +219,19 @@ uint64_t brim_mix_rows(const brim_producer *p) {
 }
 
 /* With slices by rows, which are counted; else by bytes. */
-static double slice_share(const brim_producer *p, const brim_mix_place *places) {
+static double slice_share(const brim_producer *p, const brim_mix_position *positions) {
   uint64_t rows = 0, all = brim_rank_readers_rows(p->slices, p->slices->rank);
   for (int i = 0; i < p->tap_count; i++)
-    rows += places[i].rows_given;
+    rows += positions[i].rows_given;
   return p->options->repeat ? 0 : all > 0 ? (double)rows / (double)all : 1;
 }
 
-double brim_mix_share(const brim_producer *p, const brim_mix_place *places) {
+double brim_mix_share(const brim_producer *p, const brim_mix_position *positions) {
   double before = 0;
   if (p->slices->world)
-    return slice_share(p, places);
+    return slice_share(p, positions);
   for (int i = 0; i < p->tap_count; i++)
-    before += brim_shards_before(p->shards, p->order + p->taps[i].first, p->taps[i].count, &places[i].place);
+    before += brim_shards_before(p->shards, p->order + p->taps[i].first, p->taps[i].count, &positions[i].position);
   return p->options->repeat ? 0 : p->shards->bytes > 0 ? before / p->shards->bytes : 1;
 }
 

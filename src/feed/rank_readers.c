@@ -1,7 +1,7 @@
 /* rank_readers.c: which rows of an epoch are a rank's, where each rank reads only its own.
  *
- * The rows of a source that are left (neither excluded nor damaged) stand one after another in the order of its files, and are
- * cut into as many runs as there are ranks: fewer files than ranks and files without rows need no rule of their own. Every rank
+ * The rows of a source that are left (neither excluded nor damaged) follow one another in the order of its files, and are
+ * cut into as many runs as there are ranks: fewer files than ranks and files without rows need no separate rule. Every rank
  * counts the rows of all files when it opens, so each knows the runs of all others, and with them their steps: nobody asks. */
 #include "feed/feed.h"
 

@@ -1,4 +1,4 @@
-/* reread.c: a feed that goes on in another process encodes the rows that waited once more. */
+/* reread.c: a feed that continues in another process encodes the rows that waited once more. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -7,9 +7,9 @@
 #include "feed/feed.h"
 #include "text/encode.h"
 
-/* One row to find, and where it stands in the list. */
+/* One row to find, and where it is in the list. */
 typedef struct wanted {
-  const brim_waiting *place;
+  const brim_waiting *waiting;
   size_t at;
 } wanted;
 
@@ -19,19 +19,19 @@ typedef struct rereading {
   brim_scratch *scratch;
   brim_encoding encoding;
   brim_word_numbers words;
-  brim_dataset *found; /* in order of place */
+  brim_dataset *found; /* in order of position */
   wanted *order;       /* [waiting] */
   size_t *found_at;    /* [waiting] */
 } rereading;
 
-static int by_place(const void *a, const void *b) {
-  const brim_waiting *x = ((const wanted *)a)->place, *y = ((const wanted *)b)->place;
+static int by_position(const void *a, const void *b) {
+  const brim_waiting *x = ((const wanted *)a)->waiting, *y = ((const wanted *)b)->waiting;
   return (x->row > y->row) - (x->row < y->row);
 }
 
-static int not_there(const rereading *r, const brim_waiting *place, brim_error *err) {
-  size_t file = (size_t)brim_feed_file(place->row);
-  return brim_error_at(err, BRIM_E_MISMATCH, r->producer->shards->paths[file], place->spot.line, place->spot.byte,
+static int not_there(const rereading *r, const brim_waiting *waiting, brim_error *err) {
+  size_t file = (size_t)brim_feed_file(waiting->row);
+  return brim_error_at(err, BRIM_E_MISMATCH, r->producer->shards->paths[file], waiting->spot.line, waiting->spot.byte,
                        "no row begins here, as the state says: the file is not the one that was read then");
 }
 
@@ -66,34 +66,34 @@ static int encode_row(rereading *r, const brim_record *record, uint64_t name, br
 }
 
 /* Passes over the rows of a file up to the wanted one. */
-static int find_row(rereading *r, const brim_waiting *place, brim_record *record, brim_error *err) {
+static int find_row(rereading *r, const brim_waiting *waiting, brim_record *record, brim_error *err) {
   do {
     int status = brim_reader_next(r->reader, record, err);
     if (status == BRIM_END)
-      return not_there(r, place, err);
+      return not_there(r, waiting, err);
     BRIM_TRY(status);
-  } while (record->file_number == brim_feed_file(place->row) && record->byte < place->spot.byte);
-  bool same = record->file_number == brim_feed_file(place->row) && record->file_row == brim_feed_record(place->row) &&
-              record->byte == place->spot.byte && !record->damage;
-  return same ? BRIM_OK : not_there(r, place, err);
+  } while (record->file_number == brim_feed_file(waiting->row) && record->byte < waiting->spot.byte);
+  bool same = record->file_number == brim_feed_file(waiting->row) && record->file_row == brim_feed_record(waiting->row) &&
+              record->byte == waiting->spot.byte && !record->damage;
+  return same ? BRIM_OK : not_there(r, waiting, err);
 }
 
 /* All wanted rows, one file after another: each file is read once. */
 static int find_rows(rereading *r, size_t count, brim_error *err) {
   int64_t file = -1;
   for (size_t i = 0; i < count; i++) {
-    const brim_waiting *place = r->order[i].place;
+    const brim_waiting *waiting = r->order[i].waiting;
     brim_record record;
-    if (brim_feed_file(place->row) != file) {
-      file = brim_feed_file(place->row);
-      const brim_place from = {.file = file,
-                               .byte = place->spot.byte,
-                               .line = place->spot.line,
-                               .file_row = brim_feed_record(place->row),
-                               .row = brim_feed_record(place->row)};
+    if (brim_feed_file(waiting->row) != file) {
+      file = brim_feed_file(waiting->row);
+      const brim_position from = {.file = file,
+                                  .byte = waiting->spot.byte,
+                                  .line = waiting->spot.line,
+                                  .file_row = brim_feed_record(waiting->row),
+                                  .row = brim_feed_record(waiting->row)};
       BRIM_TRY(brim_reader_seek(r->reader, &from, err));
     }
-    BRIM_TRY(find_row(r, place, &record, err));
+    BRIM_TRY(find_row(r, waiting, &record, err));
     BRIM_TRY(encode_row(r, &record, i, err));
     r->found_at[r->order[i].at] = i;
   }
@@ -108,8 +108,8 @@ static int reread(rereading *r, brim_error *err) {
   if (!r->order || !r->found_at)
     return BRIM_NOMEM(err);
   for (size_t i = 0; i < count; i++)
-    r->order[i] = (wanted){.place = &p->next.waiting[i], .at = i};
-  qsort(r->order, count, sizeof *r->order, by_place);
+    r->order[i] = (wanted){.waiting = &p->next.waiting[i], .at = i};
+  qsort(r->order, count, sizeof *r->order, by_position);
   r->found = brim_dataset_new(p->runtime, err);
   if (!r->found)
     return BRIM_E_MEMORY;

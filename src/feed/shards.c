@@ -80,9 +80,9 @@ static int take_files(brim_runtime *runtime, const brim_source *source, brim_sha
   return status;
 }
 
-/* The files of all paths stand one after another. */
-static int part_sources(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
-                        brim_shards *out, brim_error *err) {
+/* The files of all paths, one after another. */
+static int cut_sources(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                       brim_shards *out, brim_error *err) {
   if (path_count > BRIM_FEED_SOURCES)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "%d sources are too many to mix: %d are possible", path_count,
                           BRIM_FEED_SOURCES);
@@ -109,7 +109,7 @@ int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_c
   out->first[1] = source.count;
   brim_source_free(&source);
   if (status == BRIM_OK && apart)
-    status = part_sources(runtime, paths, path_count, options, out, err);
+    status = cut_sources(runtime, paths, path_count, options, out, err);
   if (status != BRIM_OK)
     brim_shards_free(runtime, out);
   return status;
@@ -124,14 +124,14 @@ void brim_shards_free(brim_runtime *runtime, brim_shards *shards) {
   *shards = (brim_shards){0};
 }
 
-double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_place *place) {
+double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_position *position) {
   double before = 0;
-  for (size_t i = 0; i < count && (int64_t)i <= place->file; i++) {
+  for (size_t i = 0; i < count && (int64_t)i <= position->file; i++) {
     int64_t size = shards->sizes[order[i]];
-    if ((int64_t)i < place->file)
+    if ((int64_t)i < position->file)
       before += (double)(size < 0 ? -size : size);
     else if (size > 0)
-      before += (double)(place->byte < size ? place->byte : size);
+      before += (double)(position->byte < size ? position->byte : size);
   }
   return before;
 }

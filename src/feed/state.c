@@ -1,4 +1,4 @@
-/* state.c: where a feed stands, as JSON; and what it must find when it comes back. */
+/* state.c: where a feed is, as JSON; and what it must find when it comes back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,24 +59,24 @@ typedef struct named {
   size_t at;
 } named;
 
-static const named PLACE[] = {
-    {"file", offsetof(brim_mix_place, place.file)},         {"byte", offsetof(brim_mix_place, place.byte)},
-    {"line", offsetof(brim_mix_place, place.line)},         {"row", offsetof(brim_mix_place, place.row)},
-    {"file_row", offsetof(brim_mix_place, place.file_row)}, {"pass", offsetof(brim_mix_place, pass)},
-    {"rows_given", offsetof(brim_mix_place, rows_given)}};
+static const named POSITION[] = {
+    {"file", offsetof(brim_mix_position, position.file)},         {"byte", offsetof(brim_mix_position, position.byte)},
+    {"line", offsetof(brim_mix_position, position.line)},         {"row", offsetof(brim_mix_position, position.row)},
+    {"file_row", offsetof(brim_mix_position, position.file_row)}, {"pass", offsetof(brim_mix_position, pass)},
+    {"rows_given", offsetof(brim_mix_position, rows_given)}};
 
-/* A row of an earlier window: its name is taken apart. */
-typedef struct waiting_place {
+/* A row of an earlier window: its name is taken to pieces. */
+typedef struct waiting_position {
   uint64_t file, record;
   int64_t byte, line;
-} waiting_place;
+} waiting_position;
 
-static const named WAITING[] = {{"file", offsetof(waiting_place, file)},
-                                {"record", offsetof(waiting_place, record)},
-                                {"byte", offsetof(waiting_place, byte)},
-                                {"line", offsetof(waiting_place, line)}};
+static const named WAITING[] = {{"file", offsetof(waiting_position, file)},
+                                {"record", offsetof(waiting_position, record)},
+                                {"byte", offsetof(waiting_position, byte)},
+                                {"line", offsetof(waiting_position, line)}};
 
-/* What of a ledger a window begins with; the epoch and the hash are apart. */
+/* What of a ledger a window begins with; the epoch and the hash are written separately. */
 static const named LEDGER[] = {{"rows_read", offsetof(brim_feed_ledger, rows_read)},
                                {"rows_excluded", offsetof(brim_feed_ledger, rows_excluded)},
                                {"rows_damaged", offsetof(brim_feed_ledger, rows_damaged)},
@@ -112,20 +112,20 @@ static void put_beginning(brim_json_writer *json, const brim_feed *feed, const b
   brim_json_put_count(json, "rows_taken", b->rows_taken);
   brim_json_open_array(json, "places");
   for (int i = 0; i < feed->shards.source_count; i++)
-    put_named(json, NULL, PLACE, COUNT(PLACE), &b->places[i]);
+    put_named(json, NULL, POSITION, COUNT(POSITION), &b->positions[i]);
   brim_json_close_array(json);
   brim_json_open_array(json, "waiting");
   for (size_t i = 0; i < b->waiting_count; i++) {
     const brim_waiting *w = &b->waiting[i];
-    const waiting_place place = {(uint64_t)brim_feed_file(w->row), brim_feed_record(w->row), w->spot.byte, w->spot.line};
-    put_named(json, NULL, WAITING, COUNT(WAITING), &place);
+    const waiting_position position = {(uint64_t)brim_feed_file(w->row), brim_feed_record(w->row), w->spot.byte, w->spot.line};
+    put_named(json, NULL, WAITING, COUNT(WAITING), &position);
   }
   brim_json_close_array(json);
   put_named(json, "ledger", LEDGER, COUNT(LEDGER), &b->ledger);
   put_hex(json, "hash", b->ledger.hash);
 }
 
-int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_text *out, brim_error *err) {
+int brim_state_write(const brim_feed *feed, const brim_feed_position *position, brim_text *out, brim_error *err) {
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_integer(&json, "brim_feed", VERSION);
@@ -134,12 +134,12 @@ int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_t
   for (size_t i = 0; i < feed->shards.count; i++)
     put_hex(&json, NULL, feed->shards.prints[i]);
   brim_json_close_array(&json);
-  brim_json_put_count(&json, "steps_done", place->step);
-  brim_json_put_count(&json, "parts_done", place->part);
-  brim_json_put_count(&json, "world_size", place->world);
+  brim_json_put_count(&json, "steps_done", position->step);
+  brim_json_put_count(&json, "parts_done", position->part);
+  brim_json_put_count(&json, "world_size", position->world);
   if (feed->slices.world)
     brim_json_put_integer(&json, "rank", feed->slices.rank);
-  put_beginning(&json, feed, &place->beginning);
+  put_beginning(&json, feed, &position->beginning);
   brim_json_close_object(&json);
   return brim_text_status(out, err);
 }
@@ -207,25 +207,26 @@ static int read_waiting(const brim_feed *feed, const brim_json_value *array, bri
     return malformed(err);
   BRIM_TRY(brim_grow(feed->runtime, (void **)&b->waiting, &b->waiting_room, array->length, sizeof *b->waiting, err));
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
-    waiting_place place;
-    if (!read_named(v, WAITING, COUNT(WAITING), &place) || place.file >= feed->shards.count ||
-        place.record >> BRIM_FEED_RECORD_BITS)
+    waiting_position position;
+    if (!read_named(v, WAITING, COUNT(WAITING), &position) || position.file >= feed->shards.count ||
+        position.record >> BRIM_FEED_RECORD_BITS)
       return malformed(err);
-    b->waiting[b->waiting_count++] = (brim_waiting){.row = place.file << BRIM_FEED_RECORD_BITS | place.record,
-                                                    .spot = {place.byte, place.line}};
+    b->waiting[b->waiting_count++] = (brim_waiting){.row = position.file << BRIM_FEED_RECORD_BITS | position.record,
+                                                    .spot = {position.byte, position.line}};
   }
   return BRIM_OK;
 }
 
-static int read_places(const brim_feed *feed, const brim_json_value *array, brim_beginning *b, brim_error *err) {
+static int read_positions(const brim_feed *feed, const brim_json_value *array, brim_beginning *b, brim_error *err) {
   if (!array || array->kind != BRIM_JSON_ARRAY || (int)array->length != feed->shards.source_count)
     return malformed(err);
   int i = 0;
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v), i++) {
-    brim_mix_place *place = &b->places[i];
+    brim_mix_position *position = &b->positions[i];
     const uint64_t rows = feed->slices.world ? feed->slices.source_rows[i]
                                              : 0; /* of the source; nothing is counted without slices */
-    if (!read_named(v, PLACE, COUNT(PLACE), place) || place->place.file_row > place->place.row || place->rows_given > rows)
+    if (!read_named(v, POSITION, COUNT(POSITION), position) || position->position.file_row > position->position.row ||
+        position->rows_given > rows)
       return malformed(err);
   }
   return BRIM_OK;
@@ -251,11 +252,11 @@ static int read_beginning(const brim_feed *feed, const brim_json_value *root, br
       !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
     return malformed(err);
   b->ledger.epoch = b->epoch;
-  BRIM_TRY(read_places(feed, brim_json_get(root, "places"), b, err));
+  BRIM_TRY(read_positions(feed, brim_json_get(root, "places"), b, err));
   return read_waiting(feed, brim_json_get(root, "waiting"), b, err);
 }
 
-static int read_state(const brim_feed *feed, const brim_json_value *root, brim_feed_place *place, brim_error *err) {
+static int read_state(const brim_feed *feed, const brim_json_value *root, brim_feed_position *position, brim_error *err) {
   uint64_t version = 0, configuration = 0,
            world = feed->options.plan.world_size > 1 ? (uint64_t)feed->options.plan.world_size : 1;
   if (!read_count(root, "brim_feed", &version) || !read_hex(brim_json_get(root, "configuration"), &configuration))
@@ -269,23 +270,23 @@ static int read_state(const brim_feed *feed, const brim_json_value *root, brim_f
         err, BRIM_E_MISMATCH,
         "the state was saved with another tokenizer or other options (columns, selection, lengths, batches, window, "
         "seed): use the same, or begin again");
-  BRIM_TRY(read_beginning(feed, root, &place->beginning, err));
-  if (!read_count(root, "steps_done", &place->step) || !read_count(root, "parts_done", &place->part) ||
-      !read_count(root, "world_size", &place->world))
+  BRIM_TRY(read_beginning(feed, root, &position->beginning, err));
+  if (!read_count(root, "steps_done", &position->step) || !read_count(root, "parts_done", &position->part) ||
+      !read_count(root, "world_size", &position->world))
     return malformed(err);
   if (feed->slices.world)
-    return compare_slice(feed, root, place->world, err);
-  if (place->part && place->world != world)
+    return compare_slice(feed, root, position->world, err);
+  if (position->part && position->world != world)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the state was saved inside a step of %llu ranks: another world_size can begin only between two steps",
-                          (unsigned long long)place->world);
+                          (unsigned long long)position->world);
   return BRIM_OK;
 }
 
-int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_place *place, brim_error *err) {
+int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_position *position, brim_error *err) {
   brim_json_document *document = NULL;
   BRIM_TRY(brim_json_parse(feed->runtime, state, length, NULL, &document, err));
-  int status = read_state(feed, brim_json_root(document), place, err);
+  int status = read_state(feed, brim_json_root(document), position, err);
   brim_json_free(document);
   return status;
 }

@@ -1,4 +1,4 @@
-/* tell.c: what a feed says of itself. */
+/* tell.c: what a feed reports of itself. */
 #include "feed/feed.h"
 
 #include "base/status.h"

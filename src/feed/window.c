@@ -77,10 +77,10 @@ static int make_room(brim_producer *p, brim_window *w, size_t count, brim_error 
   return brim_grow(p->runtime, (void **)&w->spots, &w->spot_room, rows, sizeof *w->spots, err);
 }
 
-static int add_place(brim_producer *p, brim_window *w, const brim_waiting *place, brim_error *err) {
+static int add_waiting(brim_producer *p, brim_window *w, const brim_waiting *waiting, brim_error *err) {
   BRIM_TRY(make_room(p, w, 1, err));
-  w->names[w->dataset->rows] = place->row;
-  w->spots[w->dataset->rows] = place->spot;
+  w->names[w->dataset->rows] = waiting->row;
+  w->spots[w->dataset->rows] = waiting->spot;
   return BRIM_OK;
 }
 
@@ -89,17 +89,17 @@ static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
   for (size_t i = 0; i < p->next.waiting_count; i++) {
     brim_sample sample;
     brim_dataset_sample(p->waiting_rows, i, &sample);
-    sample.row = w->dataset->rows; /* what it is called stands in its place */
-    BRIM_TRY(add_place(p, w, &p->next.waiting[i], err));
+    sample.row = w->dataset->rows; /* its number is its name */
+    BRIM_TRY(add_waiting(p, w, &p->next.waiting[i], err));
     BRIM_TRY(brim_dataset_add(w->dataset, &sample, 0, p->options->source.need_label, err));
   }
   return BRIM_OK;
 }
 
-static int add_damaged(brim_window *w, const brim_encoded *row, const brim_waiting *place, brim_error *err) {
+static int add_damaged(brim_window *w, const brim_encoded *row, const brim_waiting *waiting, brim_error *err) {
   if (w->rows_damaged++ >= BRIM_FEED_DAMAGE)
     return BRIM_OK;
-  return brim_exclusions_add_damaged(&w->damage, row->damage, place->row, row->line, row->file, err);
+  return brim_exclusions_add_damaged(&w->damage, row->damage, waiting->row, row->line, row->file, err);
 }
 
 /* Slots of a row and its padding are a multiple of this. */
@@ -139,16 +139,16 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
   brim_sample sample;
   if (row->file_row >> BRIM_FEED_RECORD_BITS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
-  const brim_waiting place = {.row = row_name(p, tap, row->file_number, row->file_row), .spot = {row->byte, row->line}};
+  const brim_waiting waiting = {.row = row_name(p, tap, row->file_number, row->file_row), .spot = {row->byte, row->line}};
   if (row->damage)
-    return add_damaged(w, row, &place, err);
+    return add_damaged(w, row, &waiting, err);
   if (p->slices->drop && brim_mix_rows(p) == p->slices->rows_to_take) {
     w->rows_surplus++;
     return BRIM_OK;
   }
   BRIM_TRY(check_budget(p, row, err));
   BRIM_TRY(brim_producer_sample(p, row, w->dataset->rows, &sample, err));
-  BRIM_TRY(add_place(p, w, &place, err));
+  BRIM_TRY(add_waiting(p, w, &waiting, err));
   BRIM_TRY(brim_dataset_add(w->dataset, &sample, row->lost, p->options->source.need_label, err));
   w->rows_truncated += row->lost > 0;
   w->tokens_lost += row->lost;
@@ -194,7 +194,7 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
     BRIM_TRY(brim_mix_taken(p, tap, w, 1, tap->row.row, err));
     added = 1;
   }
-  /* With slices, what fills no step on this rank is a window of its own: the short step is then the last on every rank. */
+  /* With slices, what fills no step on this rank is a separate window: the short step is then the last on every rank. */
   w->last = !tap && (!p->slices->fill || fresh == 0);
   w->idle = w->last && brim_rank_readers_idle(p->slices);
   return BRIM_OK;
@@ -229,7 +229,7 @@ static uint64_t step_to_skip(const brim_plan_options *how, const brim_plan *plan
   return skip;
 }
 
-/* Each window has random numbers of its own. Only the last one of an epoch may end short: what others drop waits. */
+/* Each window has its own random numbers. Only the last one of an epoch may end short: what others drop waits. */
 static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
   const brim_rank_readers *s = p->slices;
   brim_plan_options how = *p->plan;
@@ -308,16 +308,16 @@ static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
   BRIM_TRY(fill_window(p, w, err));
   BRIM_TRY(plan_window(p, w, err));
   BRIM_TRY(hold(p, w, err));
-  w->share_before = p->next.window ? brim_mix_share(p, p->next.places) : 0;
-  brim_mix_places(p, w, p->next.places);
-  w->share_after = w->last ? 1 : brim_mix_share(p, p->next.places);
+  w->share_before = p->next.window ? brim_mix_share(p, p->next.positions) : 0;
+  brim_mix_positions(p, w, p->next.positions);
+  w->share_after = w->last ? 1 : brim_mix_share(p, p->next.positions);
   p->next.window++;
   p->next.rows_taken = p->rows_taken;
   if (w->last) {
     brim_mix_end(p);
     p->next.epoch++;
     p->next.window = p->next.rows_taken = 0;
-    memset(p->next.places, 0, sizeof p->next.places);
+    memset(p->next.positions, 0, sizeof p->next.positions);
   }
   return BRIM_OK;
 }

@@ -38,18 +38,18 @@ static inline brim_at brim_read_rows(brim_lowering *l, int32_t value, brim_row_k
   return rows == BRIM_ROW_CHOSEN ? brim_read_chosen(l, value) : brim_read(l, value);
 }
 /* The same in 16 bits: as they are stored, or a copy. */
-brim_at brim_read_narrow(brim_lowering *l, int32_t value);
-brim_at brim_read_chosen_narrow(brim_lowering *l, int32_t value);
+brim_at brim_read_half(brim_lowering *l, int32_t value);
+brim_at brim_read_chosen_half(brim_lowering *l, int32_t value);
 /* A new version of a value, to be written as it is stored. */
 brim_at brim_write(brim_lowering *l, int32_t value);
 /* And its copy in 16 bits, which the same call may write; or the copy alone, where the value is made again. Nowhere if nobody
  * reads it, or the value itself is of 16 bits. */
-brim_at brim_write_narrow(brim_lowering *l, int32_t value);
+brim_at brim_write_half(brim_lowering *l, int32_t value);
 /* The same for two values whose columns lie side by side, `*second` after `first`. */
 brim_at brim_write_beside(brim_lowering *l, int32_t first, int32_t second, brim_at *after);
 /* Memory for one call. */
 brim_at brim_spare(brim_lowering *l, brim_row_kind rows, int32_t width);
-brim_at brim_spare_narrow(brim_lowering *l, brim_row_kind rows, int32_t width);
+brim_at brim_spare_half(brim_lowering *l, brim_row_kind rows, int32_t width);
 brim_at brim_rounded(brim_lowering *l, brim_at at); /* a copy in 16 bits, for one call */
 /* From now on `value` is what lies in a version of another one. */
 void brim_becomes(brim_lowering *l, int32_t value, brim_at at);
@@ -62,13 +62,13 @@ bool brim_is_kept(const brim_lowering *l, int32_t value);
  * this is its first contribution. Gradients of values that lie side by side do so too. */
 bool brim_wants_gradient(const brim_lowering *l, int32_t value);
 brim_at brim_gradient(brim_lowering *l, int32_t value);
-brim_at brim_gradient_narrow(brim_lowering *l, int32_t value); /* in 16 bits: as it is stored, or a copy */
+brim_at brim_gradient_half(brim_lowering *l, int32_t value); /* in 16 bits: as it is stored, or a copy */
 brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add);
 brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add);
-/* All of the gradient of `from` goes on to `to`, of which `from` is a sum with something else. To be called last: the gradient of
- * `to` may from then on be in the same memory. The rows of `from` are those of `to`, or the chosen ones. */
+/* All of the gradient of `from` is passed to `to`, of which `from` is a sum with something else. To be called last: the gradient
+ * of `to` may from then on be in the same memory. The rows of `from` are those of `to`, or the chosen ones. */
 void brim_share_gradient(brim_lowering *l, int32_t from, int32_t to);
-/* The value has no gradient of its own: it is the chosen rows of another one. */
+/* The value has no separate gradient: it is the chosen rows of another one. */
 void brim_pass_gradient_on(brim_lowering *l, int32_t from, int32_t chosen_of);
 /* Where a call writes that cannot add: the first contribution, or scratch where no gradient is wanted. */
 brim_at brim_write_gradient(brim_lowering *l, int32_t value, brim_row_kind rows);
@@ -86,21 +86,21 @@ const brim_program *brim_program_of(const brim_lowering *l);
 /* Products are of bytes: a prediction in int8. */
 bool brim_in_bytes(const brim_lowering *l);
 /* Products are of 16-bit values: a kind with products writes other calls. */
-bool brim_narrows(const brim_lowering *l);
+bool brim_uses_half(const brim_lowering *l);
 /* The operation reads this input in 16 bits. */
-bool brim_reads_narrow(const brim_lowering *l, const brim_operation *o, int input);
+bool brim_reads_half(const brim_lowering *l, const brim_operation *o, int input);
 /* Stored in 16 bits. */
-bool brim_is_narrow(const brim_lowering *l, int32_t value);
+bool brim_is_half(const brim_lowering *l, int32_t value);
 
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access);
 void brim_fill_typed(brim_lowering *l, brim_typed *field, brim_at at, brim_access access); /* its type too */
-/* A place among rows of distances: from the first on that the batch reaches. */
+/* An offset among rows of distances: from the first on that the batch reaches. */
 void brim_fill_reached(brim_lowering *l, void *field, brim_at at, brim_access access);
 /* A field of a weight that is BRIM_NONE stays NULL. */
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);
-/* Its copy in 16 bits, of a weight that has its bit in `narrow`. */
-void brim_fill_weight_narrow(brim_lowering *l, void *field, int32_t weight, int64_t element);
+/* Its copy in 16 bits, of a weight that has its bit in `half`. */
+void brim_fill_weight_half(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* The weight is there, and not frozen. */
 bool brim_is_weight_trained(const brim_lowering *l, int32_t weight);
 /* From `element` on; NULL where it is frozen. */

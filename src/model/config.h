@@ -11,13 +11,13 @@ typedef struct brim_config {
   const brim_family *family;
   int32_t vocab_size, hidden, layers, heads, intermediate;
   int32_t groups;           /* ALBERT: of layers with the same weights */
-  brim_distances distances; /* DeBERTa: of the table; and whether it has a norm, and there are positions too */
+  brim_distances distances; /* DeBERTa: of the distance embedding; and whether it has a norm, and there are positions too */
   bool norms_distances, has_positions;
   bool by_distance, shares_keys; /* DeBERTa: scores have terms by distance; by the weights of queries and keys of tokens */
   double pooler_dropout;         /* DeBERTa: of the head's input; its activation */
   brim_activation pooler_activation;
-  int32_t embedding;        /* width of the embeddings' tables */
-  int32_t positions, types; /* rows of the tables; types 0: none */
+  int32_t embedding;        /* width of the embeddings */
+  int32_t positions, types; /* rows of the embeddings; types 0: none */
   int32_t pad_id;           /* -1: none */
   brim_activation activation;
   brim_pooling pooling; /* cls, mean or max */

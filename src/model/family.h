@@ -1,4 +1,4 @@
-/* family.h: what tells the encoders apart: names of tensors and of config.json's keys, defaults, and the program.
+/* family.h: what distinguishes the encoders: names of tensors and of config.json's keys, defaults, and the program.
  *
  * A family is a file of families/ and its row in families/families.h. */
 #ifndef BRIM_MODEL_FAMILY_H
@@ -12,11 +12,11 @@ struct brim_program;
 /* Keys of config.json; NULL: the family has no such member. */
 typedef struct brim_family_keys {
   const char *hidden, *layers, *heads, *intermediate, *activation, *hidden_dropout, *attention_dropout, *head_dropout;
-  const char *embedding; /* width of the tables; without this member as wide as the layers */
+  const char *embedding; /* width of the embeddings; without this member as wide as the layers */
   const char *eps;       /* NULL: "layer_norm_eps" */
 } brim_family_keys;
 
-/* Names of tensors, without ".weight" and ".bias". Those of the encoder stand after the prefix, those of a layer after
+/* Names of tensors, without ".weight" and ".bias". Those of the encoder follow the prefix, those of a layer after
  * prefix + layer. `position`, `type`, `embed_norm` NULL: there is none. */
 typedef struct brim_family_names {
   const char *word, *position, *type, *embed_norm;

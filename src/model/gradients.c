@@ -21,7 +21,7 @@ static int32_t add_version(brim_lowering *l, int32_t value, brim_row_kind rows, 
 }
 
 /* Values side by side have one version for their gradients too. */
-static brim_at place_of(brim_lowering *l, int32_t value) {
+static brim_at version_of(brim_lowering *l, int32_t value) {
   const int32_t leader = l->held[value].leader;
   brim_held *h = &l->held[leader];
   if (h->gradient == BRIM_NONE)
@@ -30,12 +30,12 @@ static brim_at place_of(brim_lowering *l, int32_t value) {
 }
 
 brim_at brim_gradient(brim_lowering *l, int32_t value) {
-  return place_of(l, value);
+  return version_of(l, value);
 }
 
-brim_at brim_gradient_narrow(brim_lowering *l, int32_t value) {
+brim_at brim_gradient_half(brim_lowering *l, int32_t value) {
   const brim_at at = brim_gradient(l, value);
-  if (l->status || brim_is_narrow(l, value))
+  if (l->status || brim_is_half(l, value))
     return at;
   return brim_rounded(l, at);
 }
@@ -44,7 +44,7 @@ brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add) {
   brim_held *h = &l->held[value];
   *add = h->has_gradient;
   h->has_gradient = true;
-  return place_of(l, value);
+  return version_of(l, value);
 }
 
 brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add) {
@@ -61,8 +61,8 @@ brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add) {
 brim_at brim_write_gradient(brim_lowering *l, int32_t value, brim_row_kind rows) {
   bool add = false;
   if (!brim_wants_gradient(l, value))
-    return brim_is_narrow(l, value) ? brim_spare_narrow(l, rows, l->program->values[value].width)
-                                    : brim_spare(l, rows, l->program->values[value].width);
+    return brim_is_half(l, value) ? brim_spare_half(l, rows, l->program->values[value].width)
+                                  : brim_spare(l, rows, l->program->values[value].width);
   const brim_at at = rows == BRIM_ROW_CHOSEN ? brim_add_gradient_chosen(l, value, &add) : brim_add_gradient(l, value, &add);
   if (add && !l->status)
     l->status = BRIM_E_UNSUPPORTED;

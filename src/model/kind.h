@@ -30,15 +30,15 @@ typedef struct brim_kind {
   struct {
     unsigned in, out, inner;
   } reads;
-  /* 16 bits: which inputs it reads with brim_read_narrow, forward and backward, and which outputs and inner values it can write
+  /* 16 bits: which inputs it reads with brim_read_half, forward and backward, and which outputs and inner values it can write
    * as they are stored, a bit for each; and which weights its products read in 16 bits. A value whose writer and readers all have
-   * their bit is stored in 16 bits with --precision bf16, and so is its gradient; any other is fp32, and those who read it narrow
-   * have a copy. `alike`: these inputs and outputs all have 16 bits, or none has; the inputs are
-   * read with brim_read, as they are stored. A kind that says nothing computes in fp32. `far`: inputs whose values may be beyond
-   * what fp16 has (65,504), which bf16 alone reads in 16 bits. */
+   * their bit is stored in 16 bits with --precision bf16, and so is its gradient; any other is fp32, and those who read it in 16
+   * bits have a copy. `alike`: these inputs and outputs all have 16 bits, or none has; the inputs are read with brim_read, as
+   * they are stored. A kind that says nothing computes in fp32. `far`: inputs whose values may be beyond what fp16 has (65,504),
+   * which bf16 alone reads in 16 bits. */
   struct {
     unsigned in, out, inner, weights, far;
-  } narrow;
+  } half;
   struct {
     unsigned in, out;
   } alike;
@@ -53,8 +53,8 @@ typedef struct brim_kind {
 } brim_kind;
 
 /* Which inputs it reads in 16 bits in this precision. */
-static inline unsigned brim_narrow_inputs(const brim_kind *kind, brim_precision precision) {
-  return precision == BRIM_PRECISION_FP16 ? kind->narrow.in & ~kind->narrow.far : kind->narrow.in;
+static inline unsigned brim_half_inputs(const brim_kind *kind, brim_precision precision) {
+  return precision == BRIM_PRECISION_FP16 ? kind->half.in & ~kind->half.far : kind->half.in;
 }
 
 #endif

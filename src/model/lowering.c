@@ -34,7 +34,7 @@ brim_at brim_new_version(brim_lowering *l, brim_value_version version) {
 static brim_region region_of(const brim_lowering *l, int32_t value) {
   const brim_keep keep = l->schedule->values[value].keep;
   const bool next = l->phase == BRIM_FORWARD_AGAIN &&
-                    l->program->parts[l->program->operations[l->operation].part + 1].input == value;
+                    l->program->sections[l->program->operations[l->operation].section + 1].input == value;
   return keep == BRIM_KEEP_AS_IS && !next ? BRIM_KEPT : BRIM_TEMPORARY;
 }
 
@@ -52,7 +52,7 @@ static void hold(brim_lowering *l, int32_t value, int32_t leader, int32_t column
   brim_held *h = &l->held[value];
   h->leader = leader;
   h->column = column;
-  h->narrow = h->chosen = BRIM_NONE; /* chosen rows in 16 bits would be the same ones */
+  h->half = h->chosen = BRIM_NONE; /* chosen rows in 16 bits would be the same ones */
 }
 
 brim_at brim_write(brim_lowering *l, int32_t value) {
@@ -82,7 +82,7 @@ brim_at brim_spare(brim_lowering *l, brim_row_kind rows, int32_t width) {
   return add_spare(l, rows, width, BRIM_AS_REAL);
 }
 
-brim_at brim_spare_narrow(brim_lowering *l, brim_row_kind rows, int32_t width) {
+brim_at brim_spare_half(brim_lowering *l, brim_row_kind rows, int32_t width) {
   return add_spare(l, rows, width, BRIM_AS_BF16);
 }
 
@@ -109,15 +109,15 @@ bool brim_in_bytes(const brim_lowering *l) {
   return l->schedule->variant.precision == BRIM_PRECISION_INT8;
 }
 
-bool brim_narrows(const brim_lowering *l) {
-  return brim_precision_is_narrow(l->schedule->variant.precision);
+bool brim_uses_half(const brim_lowering *l) {
+  return brim_precision_is_half(l->schedule->variant.precision);
 }
 
-bool brim_reads_narrow(const brim_lowering *l, const brim_operation *o, int input) {
-  return brim_narrows(l) && brim_narrow_inputs(o->kind, l->schedule->variant.precision) >> input & 1;
+bool brim_reads_half(const brim_lowering *l, const brim_operation *o, int input) {
+  return brim_uses_half(l) && brim_half_inputs(o->kind, l->schedule->variant.precision) >> input & 1;
 }
 
-bool brim_is_narrow(const brim_lowering *l, int32_t value) {
+bool brim_is_half(const brim_lowering *l, int32_t value) {
   return l->schedule->values[value].type == BRIM_AS_BF16;
 }
 
@@ -147,7 +147,7 @@ void brim_call_narrow(brim_lowering *l, brim_at from, brim_at to) {
 brim_at brim_rounded(brim_lowering *l, brim_at at) {
   if (l->status)
     return BRIM_NOWHERE;
-  const brim_at copy = brim_spare_narrow(l, l->schedule->versions[at.version].rows, brim_stride(l, at));
+  const brim_at copy = brim_spare_half(l, l->schedule->versions[at.version].rows, brim_stride(l, at));
   brim_call_narrow(l, (brim_at){at.version, 0}, copy);
   return (brim_at){copy.version, at.column};
 }
@@ -160,7 +160,7 @@ static void call_widen(brim_lowering *l, brim_at from, brim_at to) {
   BRIM_CALL(l, widen, op);
 }
 
-/* Of all rows of a value and those beside it, or of its chosen ones. */
+/* Of all rows of a value and those it shares versions with, or of its chosen ones. */
 static brim_at add_copy(brim_lowering *l, int32_t leader, brim_row_kind rows, int32_t width, bool kept) {
   return brim_new_version(l, (brim_value_version){.value = leader,
                                                   .role = BRIM_STORED,
@@ -171,26 +171,26 @@ static brim_at add_copy(brim_lowering *l, int32_t leader, brim_row_kind rows, in
 }
 
 static brim_at add_copy_of_all(brim_lowering *l, int32_t leader) {
-  const bool kept = l->schedule->values[leader].keep == BRIM_KEEP_NARROW && l->phase != BRIM_BACKWARD;
+  const bool kept = l->schedule->values[leader].keep == BRIM_KEEP_HALF && l->phase != BRIM_BACKWARD;
   const brim_at copy = add_copy(l, leader, l->schedule->values[leader].rows, l->held[leader].width, kept);
-  l->held[leader].narrow = copy.version;
+  l->held[leader].half = copy.version;
   return copy;
 }
 
-static bool is_read_narrow(const brim_lowering *l, int32_t value) {
+static bool is_read_half(const brim_lowering *l, int32_t value) {
   const brim_program *p = l->program;
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];
     for (int k = 0; k < o->in.count; k++)
-      if (o->in.of[k] == value && brim_reads_narrow(l, o, k) && !(o->kind->alike.in >> k & 1))
+      if (o->in.of[k] == value && brim_reads_half(l, o, k) && !(o->kind->alike.in >> k & 1))
         return true;
   }
   return false;
 }
 
 /* A value that is made again may have no other form. */
-brim_at brim_write_narrow(brim_lowering *l, int32_t value) {
-  if (brim_is_narrow(l, value) || (l->phase != BRIM_BACKWARD && !is_read_narrow(l, value)))
+brim_at brim_write_half(brim_lowering *l, int32_t value) {
+  if (brim_is_half(l, value) || (l->phase != BRIM_BACKWARD && !is_read_half(l, value)))
     return BRIM_NOWHERE;
   return add_copy_of_all(l, value);
 }
@@ -205,12 +205,12 @@ static void make_again(brim_lowering *l, int32_t leader) {
 /* What is there no longer is made again by its operation, or widened from its copy. */
 static void restore(brim_lowering *l, int32_t leader) {
   brim_held *h = &l->held[leader];
-  if (h->narrow == BRIM_NONE)
+  if (h->half == BRIM_NONE)
     make_again(l, leader);
   if (h->now != BRIM_NONE || l->status)
     return;
   h->now = add_version_of(l, leader, h->width);
-  call_widen(l, (brim_at){h->narrow, 0}, (brim_at){h->now, 0});
+  call_widen(l, (brim_at){h->half, 0}, (brim_at){h->now, 0});
 }
 
 brim_at brim_read(brim_lowering *l, int32_t value) {
@@ -223,20 +223,20 @@ brim_at brim_read(brim_lowering *l, int32_t value) {
   return (brim_at){h->now, l->held[value].column};
 }
 
-brim_at brim_read_narrow(brim_lowering *l, int32_t value) {
+brim_at brim_read_half(brim_lowering *l, int32_t value) {
   const int32_t leader = l->held[value].leader;
   brim_held *h = &l->held[leader];
   if (l->status)
     return BRIM_NOWHERE;
-  if (brim_is_narrow(l, leader))
+  if (brim_is_half(l, leader))
     return brim_read(l, value);
-  if (h->narrow == BRIM_NONE && h->now == BRIM_NONE)
+  if (h->half == BRIM_NONE && h->now == BRIM_NONE)
     make_again(l, leader);
-  if (h->narrow == BRIM_NONE && !l->status) {
+  if (h->half == BRIM_NONE && !l->status) {
     const brim_at now = {h->now, 0};
     brim_call_narrow(l, now, add_copy_of_all(l, leader));
   }
-  return (brim_at){h->narrow, l->held[value].column};
+  return (brim_at){h->half, l->held[value].column};
 }
 
 brim_at brim_read_chosen(brim_lowering *l, int32_t value) {
@@ -245,7 +245,7 @@ brim_at brim_read_chosen(brim_lowering *l, int32_t value) {
     return brim_read(l, value);
   if (h->chosen != BRIM_NONE)
     return (brim_at){h->chosen, 0};
-  if (brim_is_narrow(l, value) && !l->status) /* passes/types.c */
+  if (brim_is_half(l, value) && !l->status) /* passes/types.c */
     l->status = BRIM_E_UNSUPPORTED;
   const int32_t width = l->program->values[value].width;
   const brim_at all = brim_read(l, value);
@@ -265,18 +265,18 @@ brim_at brim_read_chosen(brim_lowering *l, int32_t value) {
 }
 
 /* Chosen rows in 16 bits are kept: few, and all that products of them read in backward. */
-brim_at brim_read_chosen_narrow(brim_lowering *l, int32_t value) {
+brim_at brim_read_chosen_half(brim_lowering *l, int32_t value) {
   brim_held *h = &l->held[value];
   if (l->schedule->values[value].rows != BRIM_ROW_TOKENS)
-    return brim_read_narrow(l, value);
-  if (h->chosen_narrow == BRIM_NONE) {
+    return brim_read_half(l, value);
+  if (h->chosen_half == BRIM_NONE) {
     const brim_at few = brim_read_chosen(l, value);
     const bool kept = l->schedule->trained[l->operation];
     const brim_at copy = add_copy(l, value, BRIM_ROW_CHOSEN, l->program->values[value].width, kept);
     brim_call_narrow(l, few, copy);
-    h->chosen_narrow = copy.version;
+    h->chosen_half = copy.version;
   }
-  return (brim_at){h->chosen_narrow, 0};
+  return (brim_at){h->chosen_half, 0};
 }
 
 /* Values that are kept as they are stay, and copies that are. */
@@ -286,8 +286,8 @@ void brim_forget(brim_lowering *l) {
     l->held[i].chosen = BRIM_NONE;
     if (keep != BRIM_KEEP_AS_IS)
       l->held[i].now = BRIM_NONE;
-    if (keep != BRIM_KEEP_NARROW)
-      l->held[i].narrow = BRIM_NONE;
+    if (keep != BRIM_KEEP_HALF)
+      l->held[i].half = BRIM_NONE;
   }
 }
 
@@ -300,7 +300,7 @@ static void fill(brim_lowering *l, const void *field, brim_fill_in as) {
     l->pending[l->pending_count++] = (brim_pending){field, as};
 }
 
-static void fill_place(brim_lowering *l, void *field, brim_at at, brim_access access, bool reached) {
+static void fill_address(brim_lowering *l, void *field, brim_at at, brim_access access, bool reached) {
   if (at.version != BRIM_NONE)
     fill(l, field,
          (brim_fill_in){.source = BRIM_FROM_VERSION,
@@ -311,11 +311,11 @@ static void fill_place(brim_lowering *l, void *field, brim_at at, brim_access ac
 }
 
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access) {
-  fill_place(l, field, at, access, false);
+  fill_address(l, field, at, access, false);
 }
 
 void brim_fill_reached(brim_lowering *l, void *field, brim_at at, brim_access access) {
-  fill_place(l, field, at, access, true);
+  fill_address(l, field, at, access, true);
 }
 
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element) {
@@ -331,11 +331,11 @@ void brim_fill_typed(brim_lowering *l, brim_typed *field, brim_at at, brim_acces
   brim_fill(l, &field->at, at, access);
 }
 
-void brim_fill_weight_narrow(brim_lowering *l, void *field, int32_t weight, int64_t element) {
+void brim_fill_weight_half(brim_lowering *l, void *field, int32_t weight, int64_t element) {
   if (!l->status)
-    fill(l, field,
-         (brim_fill_in){
-             .source = BRIM_FROM_WEIGHT_NARROW, .index = weight, .offset = brim_weight_at(l->program, weight) + element});
+    fill(
+        l, field,
+        (brim_fill_in){.source = BRIM_FROM_WEIGHT_HALF, .index = weight, .offset = brim_weight_at(l->program, weight) + element});
 }
 
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight) {
@@ -348,7 +348,7 @@ void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, in
 }
 
 bool brim_is_weight_trained(const brim_lowering *l, int32_t weight) {
-  return !l->status && weight != BRIM_NONE && l->program->weights[weight].part >= l->schedule->variant.frozen;
+  return !l->status && weight != BRIM_NONE && l->program->weights[weight].section >= l->schedule->variant.frozen;
 }
 
 void brim_fill_weight_gradients(brim_lowering *l, void *field, int32_t weight, int64_t element, int64_t count) {
@@ -425,7 +425,7 @@ void brim_call_device(brim_lowering *l, brim_device_op which, const void *operan
                           .phase = (uint8_t)l->phase,
                           .size = (uint16_t)size,
                           .operation = l->operation,
-                          .part = l->program->operations[l->operation].part,
+                          .section = l->program->operations[l->operation].section,
                           .changes_to = l->changes_to,
                           .operands = (uint32_t)at,
                           .first_fill = (int32_t)s->fill_count,

@@ -5,15 +5,15 @@
 
 /* Where a value is now. */
 typedef struct brim_held {
-  int32_t leader; /* the value whose versions it lies in: itself, or the one beside it */
+  int32_t leader; /* the value whose versions it lies in: itself, or the one that shares its memory */
   int32_t column; /* in those */
   int32_t width;  /* of a leader's versions */
   int32_t now;    /* the version that can be read, or BRIM_NONE; of leaders, like the next two */
-  int32_t narrow; /* its copy in 16 bits */
+  int32_t half;   /* its copy in 16 bits */
   int32_t gradient;
   bool has_gradient; /* something was written to it */
   /* its chosen rows alone, while all are computed */
-  int32_t chosen, chosen_narrow, chosen_gradient;
+  int32_t chosen, chosen_half, chosen_gradient;
   int32_t chosen_by; /* the operation that first wanted them; after its backward their gradient joins that of all rows */
   bool has_chosen_gradient;
 } brim_held;

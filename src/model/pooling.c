@@ -46,11 +46,11 @@ static brim_pooling mode_of(const brim_json_value *root) {
 
 int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) {
   enum { LIMIT = 1 << 16 };
-  static const char *const places[] = {"1_Pooling/config.json", "../1_Pooling/config.json"};
+  static const char *const files[] = {"1_Pooling/config.json", "../1_Pooling/config.json"};
   const bool within = strcmp(brim_path_name(folder), "0_Transformer") == 0;
   brim_json_document *document = NULL;
   *out = BRIM_POOLING_CONFIG;
-  char *path = brim_path_join(runtime, folder, places[within]);
+  char *path = brim_path_join(runtime, folder, files[within]);
   if (!path)
     return BRIM_NOMEM(err);
   int status = brim_path_exists(path) ? brim_json_load(runtime, path, LIMIT, &document, err) : BRIM_OK;

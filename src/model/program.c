@@ -23,14 +23,14 @@ static const char *copy_name(brim_program *p, const char *name) {
   return copy;
 }
 
-void brim_begin_part(brim_program *p, const char *name, bool layer, int32_t input) {
-  if (!grow(p, (void **)&p->parts, &p->part_room, p->part_count + 1, sizeof *p->parts))
+void brim_begin_section(brim_program *p, const char *name, bool layer, int32_t input) {
+  if (!grow(p, (void **)&p->sections, &p->section_room, p->section_count + 1, sizeof *p->sections))
     return;
-  p->parts[p->part_count++] = (brim_section){.name = copy_name(p, name),
-                                             .layer = layer,
-                                             .first = (int32_t)p->operation_count,
-                                             .first_weight = (int32_t)p->weight_count,
-                                             .input = input};
+  p->sections[p->section_count++] = (brim_section){.name = copy_name(p, name),
+                                                   .layer = layer,
+                                                   .first = (int32_t)p->operation_count,
+                                                   .first_weight = (int32_t)p->weight_count,
+                                                   .input = input};
 }
 
 static int32_t add_value(brim_program *p, brim_value value) {
@@ -66,7 +66,7 @@ void brim_add_operation(brim_program *p, const brim_operation *o) {
     return;
   brim_operation *to = &p->operations[p->operation_count];
   *to = *o;
-  to->part = (int32_t)p->part_count - 1;
+  to->section = (int32_t)p->section_count - 1;
   const brim_operation *twin = find_twin(p, o);
   to->first_packed = twin ? twin->first_packed : p->packed_count;
   for (int i = 0; i < o->weights.count; i++) {
@@ -74,7 +74,7 @@ void brim_add_operation(brim_program *p, const brim_operation *o) {
     if (o->weights.of[i] == BRIM_NONE)
       continue;
     w->used = true;
-    w->narrow = w->narrow || o->kind->narrow.weights >> i & 1;
+    w->half = w->half || o->kind->half.weights >> i & 1;
   }
   brim_product products[BRIM_MOST_PRODUCTS];
   p->packed_count += o->kind->products && !twin ? o->kind->products(p, to, products) : 0;
@@ -107,17 +107,17 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
                      .one = flags & BRIM_WEIGHT_ONE,
                      .labels = flags & BRIM_WEIGHT_LABELS,
                      .bare = flags & BRIM_WEIGHT_BARE,
-                     .part = (int32_t)p->part_count - 1};
+                     .section = (int32_t)p->section_count - 1};
   p->flat_size += w->is.count;
   return (int32_t)p->weight_count++;
 }
 
-bool brim_program_shares(const brim_program *p, int32_t part) {
+bool brim_program_shares(const brim_program *p, int32_t section) {
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];
-    for (int k = 0; k < o->weights.count && o->part >= part; k++) {
-      const int32_t weight = o->weights.of[k], owner = weight == BRIM_NONE ? part : p->weights[weight].part;
-      if (owner < part && p->parts[owner].layer)
+    for (int k = 0; k < o->weights.count && o->section >= section; k++) {
+      const int32_t weight = o->weights.of[k], owner = weight == BRIM_NONE ? section : p->weights[weight].section;
+      if (owner < section && p->sections[owner].layer)
         return true;
     }
   }
@@ -138,7 +138,7 @@ void brim_program_free(brim_program *p) {
   brim_release(p->runtime, p->values);
   brim_release(p->runtime, p->operations);
   brim_release(p->runtime, p->weights);
-  brim_release(p->runtime, p->parts);
+  brim_release(p->runtime, p->sections);
   *p = (brim_program){0};
 }
 
@@ -152,8 +152,8 @@ static int32_t larger(int32_t a, int64_t b) {
   return b > a ? (int32_t)b : a;
 }
 
-/* Of a weight that is multiplied, or of a norm: what `hidden` limits. Rows of a table are only looked up. */
-static int64_t narrow_side(const brim_weight *w) {
+/* Of a weight that is multiplied, or of a norm: what `hidden` limits. Rows of an embedding are only looked up. */
+static int64_t shorter_side(const brim_weight *w) {
   const int64_t *shape = w->is.shape;
   if (w->selected != BRIM_BY_NOTHING)
     return 0;
@@ -168,11 +168,11 @@ bool brim_program_joins_slices(const brim_program *p, int32_t frozen) {
     for (size_t i = 0; i < p->operation_count; i++)
       for (int32_t k = 0; k < p->operations[i].weights.count; k++)
         uses += p->operations[i].weights.of[k] == (int32_t)w;
-    if (uses > 1 && p->weights[w].part >= frozen)
+    if (uses > 1 && p->weights[w].section >= frozen)
       return false;
   }
   for (size_t i = 0; i < p->operation_count; i++)
-    if (p->operations[i].kind->sums_texts && p->operations[i].part >= frozen)
+    if (p->operations[i].kind->sums_texts && p->operations[i].section >= frozen)
       return false;
   return true;
 }
@@ -198,7 +198,7 @@ brim_ops_limits brim_program_limits(const brim_program *p) {
   brim_ops_limits limits = {.hidden = 1, .intermediate = 1};
   int32_t head = 1, farthest = 0;
   for (size_t i = 0; i < p->weight_count; i++) {
-    limits.hidden = larger(limits.hidden, narrow_side(&p->weights[i]));
+    limits.hidden = larger(limits.hidden, shorter_side(&p->weights[i]));
     const brim_product product = product_of(&p->weights[i]);
     note_product(&limits, &product);
   }

@@ -13,11 +13,11 @@
  *   passes/keep.c      what backward reads: kept, made again from what is kept, kept in 16 bits, or computed again in a segment
  *   kinds/             the device's calls for an operation, forward and backward: a kind's `forward` and `backward`
  *   schedule_make.c    all calls in order, with what each reads and writes
- *   passes/place.c     where each version of a value is in memory, from its first and last use
+ *   passes/placement.c where each version of a value is in memory, from its first and last use
  *   run.c              a pass: the calls one after the other, with this batch's counts and addresses
  *   listing.c          the schedule as a table for readers: brim inspect program
  *
- * The program is never rewritten: a pass over it makes tables beside it. Letters as in ops/ops.h. */
+ * The program is never rewritten: a pass over it makes lists besides. Letters as in ops/ops.h. */
 #ifndef BRIM_MODEL_PROGRAM_H
 #define BRIM_MODEL_PROGRAM_H
 #include "base/arena.h"
@@ -27,12 +27,12 @@
 
 enum { BRIM_NONE = -1 };
 
-/* What a row of a value stands for. How many there are is known when a part is run. */
+/* What a row of a value belongs to. How many there are is known when a part is run. */
 typedef enum brim_row_kind {
   BRIM_ROW_TEXTS = 0, /* one a text */
   BRIM_ROW_CHOSEN,    /* tokens that the pass asks for: the first of each text */
   BRIM_ROW_TOKENS,    /* one a slot: tokens, and padding where a batch is padded */
-  BRIM_ROW_DISTANCES, /* rows of a table of distances: the same for all batches */
+  BRIM_ROW_DISTANCES, /* rows of a distance embedding: the same for all batches */
   BRIM_ROW_REACHED,   /* those of them that a batch's texts reach, or all: they adjoin */
   BRIM_ROW_KINDS
 } brim_row_kind;
@@ -48,19 +48,19 @@ typedef struct brim_value {
   int32_t maker;        /* the operation that writes it */
 } brim_value;
 
-/* What selects a table's rows. */
+/* What selects an embedding's rows. */
 typedef enum brim_read_by { BRIM_BY_NOTHING = 0, BRIM_BY_IDS, BRIM_BY_POSITIONS, BRIM_BY_TYPES } brim_read_by;
 
 /* A tensor of the checkpoint, declared where it is used. Its uses are the operations that list it: its gradient is complete when
- * the first of them has added to it in backward, and it belongs to that one's part. */
+ * the first of them has added to it in backward, and it belongs to that one's section. */
 typedef struct brim_weight {
-  brim_parameter is;     /* name, shape, place in the flat buffers, decay, sparse rows */
+  brim_parameter is;     /* name, shape, offset in the flat buffers, decay, sparse rows */
   bool one;              /* initialised with ones: a norm's */
-  bool narrow;           /* products in bf16 read it: there is a copy in 16 bits */
+  bool half;             /* products in bf16 read it: there is a copy in 16 bits */
   bool labels;           /* its rows are those of the labels */
   bool bare;             /* no bias was declared after it */
-  brim_read_by selected; /* which rows of a table a batch reads */
-  int32_t part;          /* in which it was declared: that of the first use, or one before */
+  brim_read_by selected; /* which rows of an embedding a batch reads */
+  int32_t section;       /* in which it was declared: that of the first use, or one before */
   bool used;
 } brim_weight;
 
@@ -92,17 +92,17 @@ typedef struct brim_terms {
   brim_activation activation;
   brim_loss_kind loss;
   bool largest;          /* pool: the largest of each column, not the mean */
-  int32_t empty_rows[2]; /* lookup: rows of the tables of words and of positions that have no gradient; BRIM_NONE: all have */
+  int32_t empty_rows[2]; /* lookup: rows of the embeddings of words and of positions that have no gradient; BRIM_NONE: all have */
 } brim_terms;
 
 struct brim_kind;
 
 typedef struct brim_operation {
   const struct brim_kind *kind;
-  int32_t part;             /* embeddings, a layer, the head: what is frozen, decayed and computed again as one */
+  int32_t section;          /* embeddings, a layer, the head: what is frozen, decayed and computed again as one */
   brim_list in, out, inner; /* values; `inner` are for its own backward. In the order that the kind says, as the next */
   brim_list weights;
-  int32_t first_packed; /* its first product's place in the list of weights as bytes; see brim_kind.products. Operations with the
+  int32_t first_packed; /* its first product's index in the list of weights as bytes; see brim_kind.products. Operations with the
                            same weights have the same */
   brim_terms terms;
 } brim_operation;
@@ -112,7 +112,7 @@ typedef struct brim_section {
   bool layer;       /* one of many alike: may be computed again in backward */
   int32_t first;    /* operation */
   int32_t first_weight;
-  int32_t input; /* value that the part before made; BRIM_NONE for the first */
+  int32_t input; /* value that the section before made; BRIM_NONE for the first */
 } brim_section;
 
 typedef struct brim_program {
@@ -121,9 +121,9 @@ typedef struct brim_program {
   brim_value *values;
   brim_operation *operations;
   brim_weight *weights;
-  brim_section *parts;
-  size_t value_count, operation_count, weight_count, part_count;
-  size_t value_room, operation_room, weight_room, part_room;
+  brim_section *sections;
+  size_t value_count, operation_count, weight_count, section_count;
+  size_t value_room, operation_room, weight_room, section_room;
   int32_t hidden, logits; /* values that a caller may read */
   int32_t packed_count;   /* products that may be made in bytes */
   int64_t flat_size;      /* elements of the flat buffers */
@@ -137,8 +137,8 @@ void brim_program_free(brim_program *p);
 
 /* ---- for families and kinds: building. A failure is kept in `status`, and what follows does nothing */
 
-/* Operations from now on belong to a new part whose input is the value `input`. */
-void brim_begin_part(brim_program *p, const char *name, bool layer, int32_t input);
+/* Operations from now on belong to a new section whose input is the value `input`. */
+void brim_begin_section(brim_program *p, const char *name, bool layer, int32_t input);
 /* Appends a value that the next operation makes. */
 int32_t brim_add_value(brim_program *p, const char *name, brim_row_kind rows, int32_t width);
 int32_t brim_add_exact(brim_program *p, const char *name, brim_row_kind rows, int32_t width);
@@ -160,8 +160,8 @@ enum {
 /* Declares the tensor NAME of shape [rows, columns], or [rows] when columns is 0; returns its index. */
 int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t columns, int flags);
 
-/* Whether a weight of a layer below this part is used in the part or above: they cannot be treated as two. */
-bool brim_program_shares(const brim_program *p, int32_t part);
+/* Whether a weight of a layer below this section is used in the section or above: they cannot be treated as two. */
+bool brim_program_shares(const brim_program *p, int32_t section);
 
 /* Of a value; 0 after a failure. */
 static inline int32_t brim_width_of(const brim_program *p, int32_t value) {
@@ -172,11 +172,11 @@ static inline int32_t brim_bias_of(const brim_program *p, int32_t weight) {
   return p->status || weight == BRIM_NONE || p->weights[weight].bare ? BRIM_NONE : weight + 1;
 }
 /* Whether all slices of a step may be computed at once, with the bits of one after the other: each trained weight has one
- * contribution to its gradient, which is cut at slices. `frozen`: parts from below. */
+ * contribution to its gradient, which is cut at slices. `frozen`: sections from below. */
 bool brim_program_joins_slices(const brim_program *p, int32_t frozen);
-/* Where the weights of a part begin in the flat buffers. */
-static inline int64_t brim_part_at(const brim_program *p, int32_t part) {
-  return p->weights[p->parts[part].first_weight].is.offset;
+/* Where the weights of a section begin in the flat buffers. */
+static inline int64_t brim_section_at(const brim_program *p, int32_t section) {
+  return p->weights[p->sections[section].first_weight].is.offset;
 }
 static inline int64_t brim_weight_at(const brim_program *p, int32_t weight) {
   return p->weights[weight].is.offset;
@@ -190,9 +190,9 @@ static inline int32_t brim_weight_columns(const brim_program *p, int32_t weight)
 
 /* ---- of a whole program */
 
-/* Its parts are the embeddings, the layers and the head. */
+/* Its sections are the embeddings, the layers and the head. */
 static inline int32_t brim_layer_count(const brim_program *p) {
-  return (int32_t)p->part_count - 2;
+  return (int32_t)p->section_count - 2;
 }
 /* The sizes by which a device sizes its working memory: those of ops.h that do not depend on batches. */
 brim_ops_limits brim_program_limits(const brim_program *p);

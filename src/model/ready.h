@@ -1,4 +1,4 @@
-/* ready.h: which part of the gradient is complete while backward is under way. */
+/* ready.h: how much of the gradient is complete while backward is under way. */
 #ifndef BRIM_MODEL_READY_H
 #define BRIM_MODEL_READY_H
 #include "brim/model.h"

@@ -14,7 +14,7 @@ typedef struct brim_variant {
   bool all_rows;    /* every token's hidden state is wanted; else only what the head reads is computed in the last layer */
   bool checkpoints; /* layers keep their input alone, and backward runs their forward again */
   brim_precision precision;
-  int32_t frozen; /* parts from below that are not trained */
+  int32_t frozen; /* sections from below that are not trained */
 } brim_variant;
 
 /* The device's operations, in the order of its list. */
@@ -26,7 +26,7 @@ typedef enum brim_device_op { BRIM_OPS_LIST(BRIM_OP_NAME) BRIM_OP_COUNT } brim_d
  * that one operation needs for itself */
 typedef enum brim_role { BRIM_FIRST = 0, BRIM_AGAIN, BRIM_STORED, BRIM_GRADIENT, BRIM_SCRATCH } brim_role;
 
-/* Kept values are apart from those that come and go, whose memory stays in the caches. */
+/* Kept values have another region than those that come and go, whose memory stays in the caches. */
 typedef enum brim_region { BRIM_TEMPORARY = 0, BRIM_KEPT, BRIM_REGIONS } brim_region;
 
 typedef struct brim_value_version {
@@ -38,7 +38,7 @@ typedef struct brim_value_version {
   int32_t width;
   int32_t first, last;   /* calls that use it; with the calls between them its memory is its own */
   int32_t replaces;      /* version whose memory it may have, or BRIM_NONE */
-  int32_t unit;          /* versions with the same unit share memory: see place.c */
+  int32_t unit;          /* versions with the same unit share memory: see passes/placement.c */
   uint64_t offset, size; /* bytes in its region */
 } brim_value_version;
 
@@ -48,7 +48,7 @@ typedef struct brim_value_version {
 typedef enum brim_origin {
   BRIM_FROM_VERSION,         /* address of version `index`, `offset` elements on */
   BRIM_FROM_WEIGHT,          /* address of the value at `offset` */
-  BRIM_FROM_WEIGHT_NARROW,   /* of the value's copy in 16 bits */
+  BRIM_FROM_WEIGHT_HALF,     /* of the value's copy in 16 bits */
   BRIM_FROM_WEIGHT_GRADIENT, /* and of its gradient */
   BRIM_FROM_PACKED,          /* address of packed weight `index` */
   BRIM_FROM_COUNT,           /* rows of kind `index`, `offset` times */
@@ -74,19 +74,19 @@ typedef struct brim_call {
   uint8_t phase; /* brim_phase */
   bool only_with_loss;
   uint16_t size; /* of the operands */
-  int32_t operation, part;
+  int32_t operation, section;
   int64_t changes_to; /* it adds to gradients of values before this one alone; 0: to none */
   int64_t complete;   /* of backward: after it nothing is added to gradients of the values from this one on */
   uint32_t operands;  /* offset in the schedule's bytes */
   int32_t first_fill, fill_count;
 } brim_call;
 
-/* What passes find out about each value, operation and part. */
+/* What passes find out about each value, operation and section. */
 typedef enum brim_keep {
   BRIM_KEEP_NOT = 0,
   BRIM_KEEP_AGAIN, /* backward makes it again from what is kept */
   BRIM_KEEP_AS_IS, /* kept as it is stored */
-  BRIM_KEEP_NARROW /* kept as the copy in 16 bits that products read */
+  BRIM_KEEP_HALF   /* kept as the copy in 16 bits that products read */
 } brim_keep;
 
 typedef struct brim_value_plan {
@@ -95,31 +95,31 @@ typedef struct brim_value_plan {
   brim_keep keep;
 } brim_value_plan;
 
-typedef struct brim_part_plan {
+typedef struct brim_section_plan {
   bool trained; /* takes part in backward */
   bool again;   /* backward begins with its forward */
-} brim_part_plan;
+} brim_section_plan;
 
 typedef struct brim_call_schedule {
   brim_runtime *runtime;
   const brim_program *program;
   brim_variant variant;
-  brim_value_plan *values; /* [values of the program] */
-  bool *trained;           /* [operations]: takes part in backward */
-  brim_part_plan *parts;   /* [parts] */
+  brim_value_plan *values;     /* [values of the program] */
+  bool *trained;               /* [operations]: takes part in backward */
+  brim_section_plan *sections; /* [sections] */
   brim_call *calls;
   brim_fill_in *fills;
   brim_value_version *versions;
   char *operands;
-  struct brim_held *held;          /* [values]: while calls are written down */
-  int32_t *order, *placed, *lasts; /* [versions]: while places are found */
+  struct brim_held *held;             /* [values]: while calls are written down */
+  int32_t *order, *by_offset, *lasts; /* [versions]: while offsets are found */
   size_t call_count, fill_count, version_count, operand_count;
-  size_t value_room, operation_room, part_room, call_room, fill_room, version_room, operand_room, held_room, order_room,
-      placed_room, last_room;
+  size_t value_room, operation_room, section_room, call_room, fill_room, version_room, operand_room, held_room, order_room,
+      by_offset_room, last_room;
   int32_t forward_count;              /* calls of forward; those of backward follow */
   int32_t hidden, logits;             /* versions that the caller may read after forward; BRIM_NONE: not there */
   int32_t seed;                       /* version of the logits' gradient, which the caller may write instead of the loss */
-  uint64_t region_size[BRIM_REGIONS]; /* bytes; see brim_schedule_place */
+  uint64_t region_size[BRIM_REGIONS]; /* bytes; see brim_schedule_assign_offsets */
   uint32_t features;                  /* BRIM_FEATURE_... that its calls need of the device */
 } brim_call_schedule;
 
@@ -128,8 +128,8 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
                        brim_error *err) BRIM_CHECK;
 /* Takes memory for any schedule of this program, so that making one takes none. */
 int brim_schedule_reserve(brim_call_schedule *s, const brim_program *program, brim_error *err) BRIM_CHECK;
-/* Gives versions their places for at most so many rows of each kind, and says how large the regions are. */
-void brim_schedule_place(brim_call_schedule *s, const int64_t rows[BRIM_ROW_KINDS]);
+/* Gives versions their offsets for at most so many rows of each kind, and says how large the regions are. */
+void brim_schedule_assign_offsets(brim_call_schedule *s, const int64_t rows[BRIM_ROW_KINDS]);
 void brim_schedule_free(brim_call_schedule *s);
 
 /* ---- passes over the program, in this order */
@@ -151,7 +151,7 @@ typedef struct brim_frame {
   bool dropout;
   uint32_t key[2];
   const real *values;
-  const brim_bfloat *narrow; /* copies of the values from `narrowed` on */
+  const brim_bfloat *half; /* copies of the values from `narrowed` on */
   int64_t narrowed;
   real *gradients; /* of the value at `trained` and those after it */
   int64_t trained;

@@ -4,7 +4,7 @@
  * two. Weights' gradients, biases, weights of norms and statistics stay in single precision. A tensor that may be stored either
  * way comes with its type; operations without products have such tensors alone, and are not of this file.
  *
- * Bits: the products of all CPU tables are the same, whether the processor has an instruction for them or not, with one
+ * Bits: the products of all CPU levels are the same, whether the processor has an instruction for them or not, with one
  * exception: AMX has another order of sums (brim_runtime's bf16). A run records which of the two it used. Denormal numbers count
  * as 0. */
 #ifndef BRIM_OPS_BF16_H

@@ -1,4 +1,4 @@
-/* dropout.c: the dropout of one site. Shared by every table, so that masks are the same wherever they are computed. */
+/* dropout.c: the dropout of one site. Shared by every device, so that masks are the same wherever they are computed. */
 #include "base/random.h"
 #include "ops/ops.h"
 
@@ -16,14 +16,14 @@ void brim_dropout_key(uint64_t seed, uint64_t optimizer_step, uint32_t key[2]) {
 
 brim_dropout brim_dropout_make(double p, const uint32_t key[2], uint32_t site) {
   brim_dropout d = {.on = false, .threshold = 0, .scale = 1, .key = {key[0], key[1]}, .site = site};
-  const double parts = p > 0 ? floor(fmin(p, 1) * 65536 + 0.5) : 0;
-  d.on = parts > 0;
-  if (parts >= 65536) { /* everything is dropped; 65535 is the nearest threshold, and a zero scale covers the last word */
+  const double dropped = p > 0 ? floor(fmin(p, 1) * 65536 + 0.5) : 0;
+  d.on = dropped > 0;
+  if (dropped >= 65536) { /* everything is dropped; 65535 is the nearest threshold, and a zero scale covers the last word */
     d.threshold = 65535;
     d.scale = 0;
   } else if (d.on) {
-    d.threshold = (uint32_t)parts;
-    d.scale = (real)(65536 / (65536 - parts));
+    d.threshold = (uint32_t)dropped;
+    d.scale = (real)(65536 / (65536 - dropped));
   }
   return d;
 }

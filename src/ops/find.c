@@ -1,38 +1,38 @@
-/* find.c: which table serves a level or a recorded name. */
+/* find.c: which device serves a level or a recorded name. */
 #include "base/runtime.h"
 #include "ops/ops.h"
 
 #include <string.h>
 
 /* Of levels that this build has not (the option `levels`) the next lower one serves. */
-const brim_ops *brim_plain_table(void);
-const brim_ops *brim_avx2_table(void);
-const brim_ops *brim_avx512_table(void);
-const brim_ops *brim_amx_table(void);
+const brim_ops *brim_plain_ops(void);
+const brim_ops *brim_avx2_ops(void);
+const brim_ops *brim_avx512_ops(void);
+const brim_ops *brim_amx_ops(void);
 
 const brim_ops *brim_ops_cpu(brim_cpu_level level) {
 #ifdef BRIM_HAS_AVX512
   if (level == BRIM_CPU_AMX)
-    return brim_amx_table();
+    return brim_amx_ops();
   if (level == BRIM_CPU_AVX512)
-    return brim_avx512_table();
+    return brim_avx512_ops();
 #endif
 #ifdef BRIM_HAS_AVX2
   if (level >= BRIM_CPU_AVX2)
-    return brim_avx2_table();
+    return brim_avx2_ops();
 #endif
   (void)level;
-  return brim_plain_table();
+  return brim_plain_ops();
 }
 
-/* AMX sums in an order of its own, and its emulation is slow: names of their own. "cpu-avx512-amx" are runs of 16 bits that were
+/* AMX sums in another order, and its emulation is slow: separate names. "cpu-avx512-amx" are runs of 16 bits that were
  * begun when products of fp32 were AVX-512's everywhere; they continue with these. */
 static const char *class_of(const brim_ops *ops, const brim_runtime *runtime, bool bf16) {
 #ifdef BRIM_HAS_AVX512
   const bool emulated = runtime->bf16 == BRIM_BF16_TILES_EMULATED;
-  if (strcmp(ops->name, brim_amx_table()->name) == 0 && emulated)
+  if (strcmp(ops->name, brim_amx_ops()->name) == 0 && emulated)
     return "cpu-amx-emulated";
-  if (strcmp(ops->name, brim_avx512_table()->name) == 0 && bf16 && (emulated || runtime->bf16 == BRIM_BF16_TILES))
+  if (strcmp(ops->name, brim_avx512_ops()->name) == 0 && bf16 && (emulated || runtime->bf16 == BRIM_BF16_TILES))
     return emulated ? "cpu-avx512-amx-emulated" : "cpu-avx512-amx";
 #endif
   (void)runtime, (void)bf16;

@@ -1,4 +1,4 @@
-/* host.h: the door of a table whose memory is the host's and whose operations are done when they return. */
+/* host.h: the memory functions of a device whose memory is the host's and whose operations are done when they return. */
 #ifndef BRIM_OPS_HOST_H
 #define BRIM_OPS_HOST_H
 #include <string.h>

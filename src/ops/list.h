@@ -1,16 +1,16 @@
-/* list.h: every operation, once. The table, the declarations of the reference's and the processor's kernels, their tables, the
+/* list.h: every operation, once. brim_ops, the declarations of the reference's and the processor's kernels, their lists, the
  * profile's wrapper and the tests are made from this list: a new operation is a line here, a struct in ops.h, the reference's
  * kernel, one on each device, and its case in tests/unit (ops_groups.h), without which the test ops_list fails.
  *
- *   X(name, struct of its operands, feature that a table may lack or 0, class of work, name in profiles)
+ *   X(name, struct of its operands, feature that a device may lack or 0, class of work, name in profiles)
  *
  * The class is a BRIM_WORK_... of brim/profile.h without its prefix; the last is an expression that may look at the operands,
  * `op`. */
 #ifndef BRIM_OPS_LIST_H
 #define BRIM_OPS_LIST_H
 
-/* What a table may lack, once: X(feature, how a model that needs it is refused, or NULL where the library does without). The
- * first %s of the words is the table's name, the second the model's family; of several the first in this order is told.
+/* What a device may lack, once: X(feature, how a model that needs it is refused, or NULL where the library does without). The
+ * first %s of the words is the device's name, the second the model's family; of several the first in this order is named.
  *
  * HOST_MEMORY: the device's memory is the host's, which may use it between a sync and the next call. FP16: 16-bit values may be
  * of half precision, and gradients scaled. */

@@ -6,11 +6,11 @@
  *
  * Letters: R rows (slots) of a tensor, H hidden, F feed-forward, A heads, D = H / A, n sequences, C outputs. Matrices are
  * row-major; a weight is [out, in] as in PyTorch. `real` is float in the product and double in the finite-difference build
- * (BRIM_REAL_DOUBLE), which has the reference table only.
+ * (BRIM_REAL_DOUBLE), which has the reference only.
  *
  * Every operation gives the same bits for any number of threads: work is tiled by shape, and sums are taken in a fixed order.
- * No operation allocates: working memory is sized once by the table's `workspace`. Where nothing else is said, the memory of what
- * an operation writes is not that of anything it reads.
+ * No operation allocates: working memory is sized once by the device's `workspace`. Where nothing else is said, the memory of
+ * what an operation writes is not that of anything it reads.
  *
  * Rows of padding (padded modes) are computed like any other row; only attention looks at `lengths`, to leave padded keys out. */
 #ifndef BRIM_OPS_H
@@ -101,13 +101,13 @@ typedef struct brim_row_slices {
  * Forward: sum[r] = word[id] + position[position] + type[type]; out = dropout(norm(sum)). Without gamma there is no norm, and
  * mean and rstd are not looked at.
  * Backward, from dout: adds to dword, dposition, dtype, dgamma, dbeta (each NULL: frozen, or there is none). Rows of padding must
- * have dout = 0. The order of addition within a row of a table is that of the slots. */
+ * have dout = 0. The order of addition within a row of an embedding is that of the slots. */
 typedef struct brim_embed {
   brim_layout layout;
   const int32_t *ids;                 /* [R] */
   const uint8_t *type_ids;            /* [R], NULL: all 0 */
-  const int32_t *positions;           /* [R] rows of the position table */
-  const real *word, *position, *type; /* tables [.., H]; position and type may be NULL */
+  const int32_t *positions;           /* [R] rows of the position embedding */
+  const real *word, *position, *type; /* embeddings [.., H]; position and type may be NULL */
   int32_t types;                      /* rows of `type`; 0: who calls does not say */
   const real *gamma, *beta;           /* each may be NULL */
   real eps;
@@ -244,7 +244,8 @@ typedef struct brim_attention {
 
 /* ---- attention that knows how far apart tokens are
  *
- * The score of query i and key j, both counted in their text, has terms of row t = brim_distance_row(i - j) of tables:
+ * The score of query i and key j, both counted in their text, has terms of row t = brim_distance_row(i - j) of distance
+ * embeddings:
  *
  *   scale (q_i . k_j + q_i . keys[t] + k_j . queries[t]) + bias[t]
  *
@@ -255,7 +256,7 @@ typedef enum brim_distance_rule {
 } brim_distance_rule;
 typedef struct brim_distances {
   brim_distance_rule rule;
-  int32_t rows;     /* of the tables */
+  int32_t rows;     /* of the embeddings */
   int32_t farthest; /* from here on all distances are alike; CENTERED, 0: no logarithm, farther ones have the last row */
 } brim_distances;
 int32_t brim_distance_row(const brim_distances *d, int32_t distance);
@@ -268,7 +269,7 @@ typedef struct brim_relative {
   int64_t stride;
   /* backward */
   real *dbias;            /* += ; NULL: frozen */
-  real *dqueries, *dkeys; /* written, strides as above; NULL where there are no tables */
+  real *dqueries, *dkeys; /* written, strides as above; NULL where there are no embeddings */
 } brim_relative;
 
 /* ---- rows */
@@ -365,12 +366,12 @@ typedef struct brim_loss {
 /* ---- products of bytes, for predictions
  *
  * A row q of x, and the weights of each output, are divided by their scale, which is the largest magnitude / 127, and rounded to
- * the nearest (to even between two): bytes from -127 to 127. Sums of products are exact integers, so every table has the same: y
+ * the nearest (to even between two): bytes from -127 to 127. Sums of products are exact integers, so every device has the same: y
  * = sum * (x's scale * w's scale) + b, each operation rounded once in single precision. A row's result depends on that row alone.
  * A row whose magnitudes are below 2^-100 counts as zeros; one with a value that is not finite gives NaN. Sums wrap beyond 2^31:
  * `in` must be less than 2^17. */
 
-/* A weight and its bias, quantized and packed as this table likes it: int8_size bytes, aligned to 64. */
+/* A weight and its bias, quantized and packed as this device likes it: int8_size bytes, aligned to 64. */
 typedef struct brim_int8 {
   int32_t in, out;
   void *packed;
@@ -414,18 +415,18 @@ typedef struct brim_update_range { /* a tensor of the flat buffers */
   int64_t offset, count;
   bool decay;
   double rate;            /* factor of the learning rate, decay included: 1, or less in lower layers */
-  int64_t row_size;       /* > 0: an embedding table with rows of this size, see `touched` */
+  int64_t row_size;       /* > 0: an embedding with rows of this size, see `touched` */
   const uint8_t *touched; /* [count / row_size]: rows whose gradient may be non-zero; NULL: all */
   uint8_t *alive;         /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
   uint8_t *done;          /* [count / row_size]: how many of brim_update.past a row has had; NULL: none is ever late */
   const uint8_t *wanted;  /* [count / row_size]: rows that catch_up is to look at */
-  brim_bfloat *copy;      /* [count]: the values in 16 bits, which adamw writes as it goes; NULL: none. Not of tables */
+  brim_bfloat *copy;      /* [count]: the values in 16 bits, which adamw writes as it goes; NULL: none. Not of embeddings */
 } brim_update_range;
 
-/* A range in pieces, of each of which gradient_square takes one sum: so many values, or whole rows of a table. */
+/* A range in pieces, of each of which gradient_square takes one sum: so many values, or whole rows of an embedding. */
 enum { BRIM_UPDATE_PIECE = 1 << 14 };
-static inline int64_t brim_update_rows(const brim_update_range *table) {
-  return table->row_size < BRIM_UPDATE_PIECE ? BRIM_UPDATE_PIECE / table->row_size : 1;
+static inline int64_t brim_update_rows(const brim_update_range *timed) {
+  return timed->row_size < BRIM_UPDATE_PIECE ? BRIM_UPDATE_PIECE / timed->row_size : 1;
 }
 static inline int64_t brim_update_pieces(const brim_update_range *range) {
   if (range->row_size <= 0)
@@ -464,18 +465,18 @@ typedef struct brim_update {
   int32_t range_count;
   brim_update_step step;
   double clip;
-  double scale; /* what the gradient was multiplied by, a power of two; 0: nothing. For tables with the feature FP16 */
+  double scale; /* what the gradient was multiplied by, a power of two; 0: nothing. For devices with the feature FP16 */
   const brim_update_step *past;
-  int32_t past_count;   /* earlier updates that rows of tables may not have had, oldest first; the
-                           tables' rate is in their lr */
+  int32_t past_count;   /* earlier updates that rows of embeddings may not have had, oldest first; the
+                           embeddings' rate is in their lr */
   double *square;       /* of the whole gradient: gradient_square writes it, adamw reads it */
   const double *losses; /* [loss_count] of the step, which is none where one is not finite: gradient_square reads them */
   int32_t loss_count;
   bool all;    /* catch_up */
-  bool leaves; /* adamw leaves the new values where the gradient was, but for tables. Of tables with `squares` */
+  bool leaves; /* adamw writes the new weights into the gradient's buffer (not of embeddings). Set only with `squares` */
 } brim_update;
 
-/* ---- the table */
+/* ---- a device's operations */
 
 typedef struct brim_ops_stats { /* with which tests see that no padding was computed */
   int64_t gemm_max_rows;        /* most activation rows that any matrix product of this kind had */
@@ -490,7 +491,7 @@ typedef struct brim_ops_limits {
   int32_t intermediate; /* longest row that a product of bytes takes */
   int32_t heads;        /* no head is wider than hidden / heads */
   int32_t window;       /* no attention sees farther; 0: some sees all */
-  int32_t distances;    /* rows of tables of distances; 0: there are none */
+  int32_t distances;    /* rows of distance embeddings; 0: there are none */
   bool int8;            /* the operations on bytes are used too */
   bool bf16;            /* and those on 16-bit values */
   int32_t slices;       /* most slices of a batch, empty ones between them included; 0: there are none */
@@ -504,18 +505,18 @@ typedef struct brim_ops_context {
   void *workspace;
   size_t workspace_size;
   brim_ops_stats stats;
-  struct brim_profile *profile; /* these two: of a table that times another one, else NULL. A card tells it its own times */
+  struct brim_profile *profile; /* these two: of operations that are timed, else NULL. A card reports its own times to it */
   const struct brim_ops *inner;
   int32_t card; /* which of the machine's GPUs, from 1 on; 0: the process's own. Set before `open`, as the next */
   bool tf32;    /* products of fp32 may be of TF32: of a GPU */
-  void *device; /* the table's own, from open to close */
-  bool fp16;    /* what 16-bit values are; of tables with that feature */
+  void *device; /* the device's own, from open to close */
+  bool fp16;    /* what 16-bit values are; of devices with that feature */
 } brim_ops_context;
 
-/* What a table may lack (list.h), as bits. An operation that is not there is NULL. */
-#define BRIM_FEATURE_PLACE(name, ...) BRIM_FEATURE_AT_##name,
+/* What a device may lack (list.h), as bits. An operation that is not there is NULL. */
+#define BRIM_FEATURE_INDEX(name, ...) BRIM_FEATURE_AT_##name,
 #define BRIM_FEATURE_BIT(name, ...)   BRIM_FEATURE_##name = 1 << BRIM_FEATURE_AT_##name,
-enum { BRIM_FEATURES_LIST(BRIM_FEATURE_PLACE) BRIM_FEATURES };
+enum { BRIM_FEATURES_LIST(BRIM_FEATURE_INDEX) BRIM_FEATURES };
 enum { BRIM_FEATURES_LIST(BRIM_FEATURE_BIT) };
 
 enum { BRIM_RANKS_KEY = 128 }; /* bytes */
@@ -525,7 +526,7 @@ enum { BRIM_RANKS_KEY = 128 }; /* bytes */
 typedef struct brim_ops {
   const char *name; /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
   /* recorded instead, of runs in 16 bits too, where `open` decides it ("cuda-sm90"); or NULL */
-  const char *(*exact_name)(const brim_ops_context *c, bool narrow);
+  const char *(*exact_name)(const brim_ops_context *c, bool half);
   uint32_t features; /* BRIM_FEATURE_... that are there */
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
@@ -550,9 +551,9 @@ typedef struct brim_ops {
   bool (*begin)(brim_ops_context *c, int64_t slots);
   bool (*end)(brim_ops_context *c);
   /* NULL, or: devices of several processes add up themselves. Rank 0's key brings all of them together; each calls join, which
-   * waits for the others. Sums are queued, in place, on all ranks in the same order: after what is queued so far, and beside what
-   * is queued later, which comes after all of them from ranks_wait on. leave may be called at any time; `broken`: whatever the
-   * others do, and sums that nothing waits for yet come to nothing. */
+   * waits for the others. Sums are queued, in place, on all ranks in the same order: after what is queued so far, and along with
+   * what is queued later, which comes after all of them from ranks_wait on. leave may be called at any time; `broken`: whatever
+   * the others do, and sums that nothing waits for yet come to nothing. */
   int (*ranks_key)(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_error *err);
   int (*ranks_join)(brim_ops_context *c, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world, brim_error *err);
   void (*ranks_sum)(brim_ops_context *c, real *x, int64_t count);
@@ -566,17 +567,17 @@ typedef struct brim_ops {
   BRIM_OPS_LIST(BRIM_OPS_ENTRY)
 } brim_ops;
 
-/* Makes a table that does what `inner` does and counts its time in the profile. It works with this context only. */
-void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *table);
+/* Makes operations that do what `inner` does and count their time in the profile. They work with this context only. */
+void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *timed);
 
 /* The reference: plain loops, in order, float or double. */
 const brim_ops *brim_ops_ref(void);
 #ifndef BRIM_REAL_DOUBLE
-/* The CPU's table for a level. BRIM_CPU_PLAIN has plain C kernels and BLAS-free matrix products. */
+/* The CPU's operations for a level. BRIM_CPU_PLAIN has plain C kernels and BLAS-free matrix products. */
 const brim_ops *brim_ops_cpu(brim_cpu_level level);
 /* An NVIDIA GPU's. Its `open` finds driver, card and compiler, or says what is missing (ops/cuda). */
 const brim_ops *brim_ops_cuda(void);
-/* What a run records, and what a run that goes on from it must have: the table's name, for 16-bit products how they are made
+/* What a run records, and what a run that resumes from it must have: the device's name, for 16-bit products how they are made
  * where that decides their bits (AMX), and for a card its architecture. Of an open context; the name lives as long as it. */
 const char *brim_ops_class(const brim_ops *ops, const brim_ops_context *c, bool bf16);
 /* Whether a recorded name is that of products in TF32: it ends with this. */

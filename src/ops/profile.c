@@ -1,4 +1,4 @@
-/* profile.c: a table that times another one. */
+/* profile.c: operations that are timed. */
 #include "brim/profile.h"
 #include "ops/ops.h"
 
@@ -17,11 +17,11 @@ BRIM_OPS_LIST(TIMED)
 
 #define SET(name, ...)                                                                                                           \
   if (inner->name)                                                                                                               \
-    table->name = name;
+    timed->name = name;
 
-void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *table) {
+void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *timed) {
   c->profile = profile;
   c->inner = inner;
-  *table = *inner;
+  *timed = *inner;
   BRIM_OPS_LIST(SET)
 }

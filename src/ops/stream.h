@@ -61,7 +61,7 @@ typedef struct brim_gate {
 
 /* ---- rotary positions (Su et al., RoFormer)
  *
- * Columns i and i + D/2 of a head are a point in the plane, which turns by the angle of its token's place in the text; with
+ * Columns i and i + D/2 of a head are a point in the plane, which turns by the angle of its token's position in the text; with
  * `back` the other way, which is the gradient. Rows of padding stay as they are. */
 typedef struct brim_rotary {
   brim_layout layout;

@@ -24,7 +24,7 @@ typedef struct brim_reduce_how {
   bool host_losses;              /* pieces have no losses of the model's */
 } brim_reduce_how;
 
-/* Bytes beside those of the model; `cut`: of steps that a limit of memory cuts into smaller parts. */
+/* Bytes besides those of the model; `cut`: of steps that a limit of memory cuts into smaller parts. */
 uint64_t brim_reduce_memory(const brim_reduce_how *how, bool cut);
 /* Every rank calls it; the way is the same on all. The model is prepared for training, and has no gradient. */
 int brim_reduce_open(const brim_reduce_how *how, brim_reduce **out, brim_error *err) BRIM_CHECK;
@@ -37,7 +37,7 @@ void brim_reduce_close(brim_reduce *reduce);
  */
 void brim_reduce_begin(brim_reduce *reduce);
 /* What a step must know before its first forward, such as the divisor of its loss: each of `values` [count] becomes its sum over
- * the ranks. A step may do without it, on all ranks. All meet here, whatever their status is, and get one decision, as in
+ * the ranks. A step may do without it, on all ranks. All wait here, whatever their status is, and get one decision, as in
  * brim_reduce_finish. */
 enum { BRIM_REDUCE_MOST_SUMS = 8 };
 int brim_reduce_sum(brim_reduce *reduce, int status, double *values, int32_t count, brim_error *err) BRIM_CHECK;
@@ -54,7 +54,7 @@ void brim_reduce_loss(brim_reduce *reduce, int32_t slice, double loss);
 void brim_reduce_loss_of_all(brim_reduce *reduce, double loss);
 /* Whether brim_reduce_finish decides by the losses, so that it needs all of them; else they may be asked for after the update. */
 bool brim_reduce_needs_losses(const brim_reduce *reduce);
-/* All ranks meet here, whatever their status is, and get one decision: BRIM_OK, or a failure or cancellation of one of them.
+/* All ranks wait here, whatever their status is, and get one decision: BRIM_OK, or a failure or cancellation of one of them.
  * After BRIM_OK, if the loss is finite, the gradient is there for the update. */
 int brim_reduce_finish(brim_reduce *reduce, int status, brim_error *err) BRIM_CHECK;
 

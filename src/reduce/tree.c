@@ -30,7 +30,7 @@ struct brim_slice_sums {
   /* The step's sums of this rank, as they were computed: the last one is the model's gradient, those before it wait. */
   int32_t names[BRIM_MOST_SLICES], count;
   int32_t owners[BRIM_MOST_SLICES]; /* of all ranks' sums, once they are known: as those of brim_tree_sum */
-  int32_t places[BRIM_MOST_SLICES];
+  int32_t numbers[BRIM_MOST_SLICES];
   bool host_losses; /* somebody else notes them */
   bool joins;       /* the model computes several slices at once */
   bool joined;      /* as it did last: their losses are the model's */
@@ -335,7 +335,7 @@ static void take_owners(brim_slice_sums *s, const double *numbers) {
   for (int32_t i = 0; i < s->run.slices; i++) {
     const int32_t number = (int32_t)numbers[i] - 1, world = world_of(s->group);
     s->owners[i] = number < 0 ? -1 : number % world;
-    s->places[i] = number < 0 ? 0 : number / world;
+    s->numbers[i] = number < 0 ? 0 : number / world;
   }
 }
 
@@ -362,7 +362,7 @@ int brim_slice_sums_find_owners(brim_slice_sums *s, brim_error *err) {
 
 bool brim_slice_sums_any_waits(const brim_slice_sums *s) {
   for (int32_t i = 0; i < s->run.slices; i++)
-    if (s->places[i] > 0)
+    if (s->numbers[i] > 0)
       return true;
   return false;
 }
@@ -399,7 +399,7 @@ int brim_slice_sums_add(brim_slice_sums *s, float *gradients, brim_tree_call cal
   sums[last] = gradients ? gradients + offset : NULL;
   const brim_tree_sum tree = {.slices = s->run.slices,
                               .owners = s->owners,
-                              .places = s->places,
+                              .numbers = s->numbers,
                               .sums = sums,
                               .out = sums[last],
                               .count = count,
@@ -413,7 +413,7 @@ int32_t brim_slice_sums_list(const brim_slice_sums *s, int32_t *names, int32_t *
   const int32_t count = brim_tree_names(&sum, names);
   for (int32_t i = 0; i < count; i++) {
     ranks[i] = s->owners[names[i]];
-    buffers[i] = s->places[names[i]];
+    buffers[i] = s->numbers[names[i]];
     if (buffers[i] + 1 == brim_tree_sums_of(&sum, ranks[i]))
       buffers[i] = -1; /* its last */
   }

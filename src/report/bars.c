@@ -137,10 +137,10 @@ static void put_bins(brim_text *out, const brim_bins *bins, int64_t begin, int64
     const uint64_t sum = bin_sum(bins, from, size);
     if (!sum)
       continue;
-    const double left = brim_scale_place(x, bins->first + (double)from * bins->width);
-    const double right = brim_scale_place(x, bins->first + (double)(from + size) * bins->width);
+    const double left = brim_scale_at(x, bins->first + (double)from * bins->width);
+    const double right = brim_scale_at(x, bins->first + (double)(from + size) * bins->width);
     /* What is there shows. */
-    const double top = fmin(brim_scale_place(y, (double)sum), PLOT_BOTTOM - 0.7);
+    const double top = fmin(brim_scale_at(y, (double)sum), PLOT_BOTTOM - 0.7);
     brim_text_printf(out, "M%.1f %dV%.1fH%.1fV%dz", left, PLOT_BOTTOM, top, fmax(right - 0.7, left + 0.7), PLOT_BOTTOM);
   }
   brim_text_string(out, "\"/></svg>\n");

@@ -32,7 +32,7 @@ static void put_bars(brim_text *out, const brim_block *blocks, int count, const 
   for (int b = 0; b < count; b++, x += gap)
     for (int32_t i = 0; i < blocks[b].count; i++, x += bar) {
       const int32_t length = blocks[b].lengths[i], height = height_of(&blocks[b], i);
-      const double low = brim_scale_place(y, padding ? length : 0), high = brim_scale_place(y, padding ? height : length);
+      const double low = brim_scale_at(y, padding ? length : 0), high = brim_scale_at(y, padding ? height : length);
       if (padding ? height > length : length > 0)
         brim_text_printf(out, "M%.2f %.1fV%.1fh%.2fV%.1fz", x, low, high, bar * 0.86, low);
     }

@@ -11,13 +11,13 @@
 enum {
   FEW = 24,           /* so many points of a line are marked one by one */
   LINE_COLUMNS = 300, /* about the width of the plot: one for each unit */
-  DOT = 2,            /* points are told apart when they are so far from each other */
+  DOT = 2,            /* points are two when they are so far from each other */
   DOTS_ACROSS = (PLOT_RIGHT - PLOT_LEFT) / DOT + 1,
   DOTS_DOWN = (PLOT_BOTTOM - PLOT_TOP) / DOT + 1,
   LEAST_SMOOTHED = 50
 };
 
-static const double LEAST_SPREAD = 5e-4; /* relative: five digits tell the ticks apart */
+static const double LEAST_SPREAD = 5e-4; /* relative: five digits distinguish the ticks */
 
 typedef struct range {
   double low, high;
@@ -45,7 +45,7 @@ static void find_ranges(const brim_chart *chart, range *x, range *y) {
     widen(x, 0);
   if (chart->y.zero && !chart->y.log)
     widen(y, 0);
-  /* What differs by less than its axis could tell is drawn as one value. */
+  /* What differs by less than its axis could show is drawn as one value. */
   if (!chart->y.log && y->high - y->low < LEAST_SPREAD * fmax(fabs(y->low), fabs(y->high)))
     y->low = y->high = (y->low + y->high) / 2;
   if (chart->diagonal && x->any) {
@@ -61,7 +61,7 @@ static void put_line(brim_text *out, const brim_scale *x, const brim_scale *y, c
   bool begun = false;
   for (size_t i = 0; i < used; i++)
     if (brim_scale_holds(y, py[kept[i]]) && brim_scale_holds(x, px[kept[i]])) {
-      brim_text_printf(out, "%s%.1f %.1f", begun ? " " : "M", brim_scale_place(x, px[kept[i]]), brim_scale_place(y, py[kept[i]]));
+      brim_text_printf(out, "%s%.1f %.1f", begun ? " " : "M", brim_scale_at(x, px[kept[i]]), brim_scale_at(y, py[kept[i]]));
       begun = true;
     }
   brim_text_string(out, "\"/>\n");
@@ -73,8 +73,8 @@ static void put_dots(brim_text *out, const brim_scale *x, const brim_scale *y, c
   for (size_t i = 0; i < series->count; i++) {
     if (!brim_scale_holds(x, series->x[i]) || !brim_scale_holds(y, series->y[i]))
       continue;
-    const int across = (int)lround(brim_scale_place(x, series->x[i]) - PLOT_LEFT) / DOT;
-    const int down = (int)lround(brim_scale_place(y, series->y[i]) - PLOT_TOP) / DOT;
+    const int across = (int)lround(brim_scale_at(x, series->x[i]) - PLOT_LEFT) / DOT;
+    const int down = (int)lround(brim_scale_at(y, series->y[i]) - PLOT_TOP) / DOT;
     const bool inside = across >= 0 && across < DOTS_ACROSS && down >= 0 && down < DOTS_DOWN;
     if (!inside || taken[across * DOTS_DOWN + down])
       continue;

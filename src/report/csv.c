@@ -65,8 +65,8 @@ void brim_event_log_csv(const brim_event_log *const *logs, const char *const *na
   brim_text_string(out, "\n");
   for (int l = 0; l < count; l++)
     for (size_t i = 0; i < logs[l]->event_count; i++) {
-      const log_place *place = &logs[l]->order[i];
-      if (is_row(&logs[l]->tables[place->table]))
-        put_event(out, &logs[l]->tables[place->table], place->row, names[l], columns, used);
+      const log_row *row = &logs[l]->order[i];
+      if (is_row(&logs[l]->tables[row->table]))
+        put_event(out, &logs[l]->tables[row->table], row->row, names[l], columns, used);
     }
 }

@@ -112,7 +112,7 @@ static int read_value(reading *r, const char *name, int depth, brim_error *err) 
   }
 }
 
-/* Finds the value of "event", which may stand anywhere. */
+/* Finds the value of "event", which may be anywhere. */
 static int find_kind(reading *r, brim_error *err) {
   brim_json_token token;
   BRIM_TRY(brim_json_next(&r->json, &token, err));
@@ -147,7 +147,7 @@ static int read_event(reading *r, const char *line, size_t length, int64_t byte,
   BRIM_TRY(brim_json_next(&r->json, &token, err)); /* nothing after it */
   brim_event_log *log = r->log;
   BRIM_TRY(brim_grow(log->runtime, (void **)&log->order, &log->order_room, log->event_count + 1, sizeof *log->order, err));
-  log->order[log->event_count++] = (log_place){(size_t)(r->table - log->tables), r->row};
+  log->order[log->event_count++] = (log_row){(size_t)(r->table - log->tables), r->row};
   r->table->count++;
   return BRIM_OK;
 }

@@ -18,15 +18,15 @@ typedef struct log_table { /* the events of one kind */
   log_column *columns;
   size_t column_count, column_room, count;
 } log_table;
-typedef struct log_place {
+typedef struct log_row {
   size_t table, row;
-} log_place;
+} log_row;
 
 struct brim_event_log {
   brim_runtime *runtime;
   log_table *tables;
   size_t table_count, table_room;
-  log_place *order; /* [event_count] as in the file */
+  log_row *order; /* [event_count] as in the file */
   size_t event_count, order_room;
 };
 

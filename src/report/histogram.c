@@ -20,10 +20,10 @@ static int64_t round_bin(int64_t count, int lines) {
 
 /* A bar of `eighths` eighths of a column. */
 static void put_bar(brim_text *out, int64_t eighths) {
-  static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  static const char *const blocks[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   for (int64_t i = 0; i < eighths / 8; i++)
     brim_text_string(out, "█");
-  brim_text_string(out, part[eighths % 8]);
+  brim_text_string(out, blocks[eighths % 8]);
 }
 
 static uint64_t sum(const uint64_t *counts, int64_t from, int64_t to) {

@@ -22,7 +22,7 @@ static const char *entity(char c) {
   }
 }
 
-/* Characters that a document may not hold, or that would change what stands around them: controls, and the marks that turn the
+/* Characters that a document may not hold, or that would change what is around them: controls, and the marks that turn the
  * direction of text for more than themselves. */
 static bool forbidden(uint32_t rune) {
   const bool control = (rune < 0x20 && rune != '\n' && rune != '\t') || (rune >= 0x7F && rune < 0xA0);

@@ -64,7 +64,7 @@ int brim_page_write(brim_page *page, const char *path, brim_error *err) {
   return status;
 }
 
-/* What is no picture stands on its own line. */
+/* What is no picture has its own line. */
 static brim_text *leave_grid(brim_page *page) {
   if (page->in_grid)
     brim_text_string(&page->out, "</div>\n");

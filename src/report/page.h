@@ -5,10 +5,10 @@
 
 struct brim_page {
   brim_runtime *runtime;
-  brim_text out; /* what stands in <main> */
+  brim_text out; /* what is in <main> */
   char *title;
   int pictures; /* so far: makes their ids */
-  bool in_grid; /* pictures that follow each other stand side by side where there is room */
+  bool in_grid; /* pictures that follow each other are side by side where there is room */
 };
 
 /* Text as text: & < > and quotes escaped, malformed UTF-8 and control characters as U+FFFD. */
@@ -18,7 +18,7 @@ void brim_markup_string(brim_text *out, const char *text);
 void brim_markup_fitted(brim_text *out, const char *text, int columns);
 
 /* Pictures are drawn in a space of PICTURE_WIDTH units, which is about the width of a phone: letters stay readable there, and on
- * wide screens several pictures stand side by side. */
+ * wide screens several pictures are side by side. */
 enum { PICTURE_WIDTH = 360 };
 
 /* Opens the picture; SVG follows, in a space of PICTURE_WIDTH x height. */

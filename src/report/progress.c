@@ -16,7 +16,7 @@
 enum { MOST_PHASES = 4, LEAST_BAR = 6, MOST_BAR = 24, LARGEST_COUNT = 100000 };
 static const double REDRAW_SECONDS = 0.1, QUIET_SECONDS = 1.0; /* a phase shorter than this prints no lines */
 
-/* A phase goes on after another one came between: training after an evaluation. */
+/* A phase continues after another one came between: training after an evaluation. */
 typedef struct phase {
   char name[32];
   double started;

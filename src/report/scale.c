@@ -65,7 +65,7 @@ void brim_scale_bound(brim_scale *scale, double least, double most) {
   scale->tick_count = kept;
 }
 
-double brim_scale_place(const brim_scale *scale, double value) {
+double brim_scale_at(const brim_scale *scale, double value) {
   const double low = scale->log ? log10(scale->low) : scale->low, high = scale->log ? log10(scale->high) : scale->high;
   const double at = scale->log ? log10(value) : value;
   return scale->from + (at - low) / (high - low) * (scale->to - scale->from);
@@ -87,7 +87,7 @@ static void short_exponent(char *text) {
     memmove(exponent + 1, exponent + 2, strlen(exponent + 2) + 1);
 }
 
-/* Significant digits that tell `value` from its neighbours. */
+/* Significant digits that distinguish `value` from its neighbours. */
 static int digits_for(double most, double step) {
   const int needed = step > 0 && most > 0 ? (int)floor(log10(most) + 1e-9) - (int)floor(log10(step) + 1e-9) + 1 : 3;
   return needed < 3 ? 3 : needed > 6 ? 6 : needed;
@@ -119,7 +119,7 @@ static double tick_step(const brim_scale *scale) {
 /* In the middle under its place, but never out of the picture. */
 static void put_tick_x(brim_text *out, const brim_scale *x, double value) {
   char text[32];
-  const double at = brim_scale_place(x, value);
+  const double at = brim_scale_at(x, value);
   const bool last = at > PICTURE_WIDTH - TICK_ROOM;
   brim_scale_text(value, tick_step(x), text, sizeof text);
   brim_text_printf(out, "<text class=\"soft %s\" x=\"%.1f\" y=\"%d\">%s</text>", last ? "end" : "mid",
@@ -128,7 +128,7 @@ static void put_tick_x(brim_text *out, const brim_scale *x, double value) {
 
 static void put_tick_y(brim_text *out, const brim_scale *y, double value) {
   char text[32];
-  const double at = brim_scale_place(y, value);
+  const double at = brim_scale_at(y, value);
   brim_scale_text(value, tick_step(y), text, sizeof text);
   brim_text_printf(out, "<path class=\"grid-line\" d=\"M%d %.1fH%d\"/><text class=\"soft end\" x=\"%d\" y=\"%.1f\">%s</text>",
                    PLOT_LEFT, at, PLOT_RIGHT, PLOT_LEFT - 5, at + 3.5, text);

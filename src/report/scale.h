@@ -1,4 +1,4 @@
-/* scale.h: from values to places in a picture, and the round numbers that stand at its axes. */
+/* scale.h: from values to coordinates in a picture, and the round numbers at its axes. */
 #ifndef BRIM_REPORT_SCALE_H
 #define BRIM_REPORT_SCALE_H
 #include "brim/report.h"
@@ -11,7 +11,7 @@ enum { MOST_TICKS = 12 };
 /* One axis. Values are mapped by a line, or by one through their logarithms. */
 typedef struct brim_scale {
   double low, high; /* values at the ends, low < high */
-  double from, to;  /* places of them */
+  double from, to;  /* coordinates of them */
   bool log;
   double ticks[MOST_TICKS];
   int tick_count;
@@ -22,10 +22,11 @@ typedef struct brim_scale {
 brim_scale brim_scale_make(double low, double high, bool log, bool round_ends, int wanted, double from, double to);
 /* Ends within `least` and `most`, without the ticks that are then outside. */
 void brim_scale_bound(brim_scale *scale, double least, double most);
-double brim_scale_place(const brim_scale *scale, double value);
+double brim_scale_at(const brim_scale *scale, double value);
 /* Whether the value can be drawn at all. */
 bool brim_scale_holds(const brim_scale *scale, double value);
-/* A value in few characters: 0.05, 400, 12k, 2.5M, 5e-5; so many that values that are `step` apart differ (0: three digits). */
+/* A value in few characters: 0.05, 400, 12k, 2.5M, 5e-5; so many that values that differ by `step` look different (0: three
+ * digits). */
 void brim_scale_text(double value, double step, char *buffer, size_t size);
 
 /* Axes with ticks, grid lines below the data, and titles. */

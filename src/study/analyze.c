@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "study/spread.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* compare.c: the same job under several kinds of batches and padding, from the same weights, in turns.
  *
  * What is measured has to be measured side by side: a machine that others use too is never twice the same. So every mode's run is
- * cut into as many shares, and modes take turns. Each has weights and moments of its own, which wait in memory, so that its
+ * cut into as many shares, and modes take turns. Each has its own weights and moments, which wait in memory, so that its
  * losses are those of a run that nothing interrupts; nothing is computed twice for the clock's sake. */
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "brim/study.h"
 #include "data/facts.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "task/task.h"
 
 void brim_folds_free(brim_folds *folds) {
@@ -82,7 +82,7 @@ int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint
 
 typedef struct labelled_row {
   float label;
-  uint64_t place, row; /* place: in a random order, which decides among equal labels */
+  uint64_t drawn, row; /* drawn: its number in a random order, which decides among equal labels */
 } labelled_row;
 
 /* The lowest of the ranks that a row's words have; `none` without a labelled word. */
@@ -98,7 +98,7 @@ static int compare_rows(const void *left, const void *right) {
   const labelled_row *a = left, *b = right;
   if (a->label != b->label)
     return a->label < b->label ? -1 : 1;
-  return (a->place > b->place) - (a->place < b->place);
+  return (a->drawn > b->drawn) - (a->drawn < b->drawn);
 }
 
 /* Rows by label, in random order among equals; or NULL. ranks: of each class, where labels are of words (below), else NULL. */
@@ -112,11 +112,11 @@ static labelled_row *rows_by_label(brim_runtime *runtime, const brim_random *ran
     brim_release(runtime, sorted);
     return NULL;
   }
-  for (uint64_t place = 0; place < rows; place++) {
+  for (uint64_t drawn = 0; drawn < rows; drawn++) {
     brim_sample sample;
-    brim_dataset_sample(dataset, order[place], &sample);
+    brim_dataset_sample(dataset, order[drawn], &sample);
     const float label = ranks ? (float)rarest_rank(&sample, ranks, brim_dataset_labels(dataset)->count) : sample.label;
-    sorted[place] = (labelled_row){.label = label, .place = place, .row = order[place]};
+    sorted[drawn] = (labelled_row){.label = label, .drawn = drawn, .row = order[drawn]};
   }
   brim_release(runtime, order);
   qsort(sorted, (size_t)rows, sizeof *sorted, compare_rows);
@@ -134,7 +134,7 @@ static int refuse_small_class(const brim_dataset *dataset, float label, uint64_t
                         name, (unsigned long long)rows, (int)folds);
 }
 
-/* One class after another, each dealt out one row a fold: where one stops the next goes on, so that sizes stay even. */
+/* One class after another, each dealt out one row a fold: where one stops the next continues, so that sizes stay even. */
 static int deal_classes(const brim_dataset *dataset, const labelled_row *sorted, brim_folds *out, brim_error *err) {
   for (uint64_t i = 0, first = 0; i < out->rows; i++) {
     folds_put(out, sorted[i].row, (int32_t)(i % (uint64_t)out->count));

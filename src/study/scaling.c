@@ -21,7 +21,7 @@ enum { MOST_STEPS = 40, FEW_RANKS = 16 };
 /* ---- sizes ------------------------------------------------------------------------------------------------ */
 
 typedef struct sizes {
-  double dense, rows, row_bytes; /* values; rows of tables, bytes of one */
+  double dense, rows, row_bytes; /* values; rows of embeddings, bytes of one */
 } sizes;
 
 static sizes sizes_of(const brim_model *model) {
@@ -179,7 +179,7 @@ static double words_of(double tokens, double rows) {
   return words < rows ? words : rows;
 }
 
-/* Rows of tables as in a sum over ranks: each rank sends its own ones to all others where that is less. */
+/* Rows of embeddings as in a sum over ranks: each rank sends its own ones to all others where that is less. */
 static double rows_sent(double tokens, double rows, int32_t world) {
   const double all = words_of(tokens, rows), own = words_of(tokens / world, rows) * world / 2;
   return world > 1 && own < all ? own : all;
@@ -190,7 +190,7 @@ static double agreeing(const brim_scaling_question *q, int32_t world) {
   return world == 1 ? 0 : 4 * (world <= FEW_RANKS ? 1 : 2) * (q->latency + MESSAGE * (world - 1));
 }
 
-/* Half of a sum: each rank sends to all others, and the gradient but for its own part goes through its link. */
+/* Half of a sum: each rank sends to all others, and the gradient but for its own shard goes through its link. */
 static double half_sum(const brim_scaling_question *q, int32_t world, double bytes) {
   const double pieces = ceil(bytes / PIECE), sent = bytes * (world - 1) / world;
   return world == 1 ? 0 : sent / q->bandwidth + pieces * (q->latency + MESSAGE * (world - 1));
@@ -217,9 +217,9 @@ int brim_scaling_of(const brim_scaling_question *q, int32_t world, brim_scaling 
   shares s;
   BRIM_TRY(find_shares(q, world, &s, err));
   const double steps = (double)s.steps, tokens = s.tokens / steps, rows = words_of(tokens, z.rows);
-  const double of_tables = rows_sent(tokens, z.rows, world) * z.row_bytes, bytes = z.dense * sizeof(float) + of_tables;
+  const double of_embeddings = rows_sent(tokens, z.rows, world) * z.row_bytes, bytes = z.dense * sizeof(float) + of_embeddings;
   const double computed = s.slowest / steps / q->speed, hidden = BACKWARD * s.all / steps / world / q->speed;
-  const double last = of_tables + PIECE / 2 < bytes ? of_tables + PIECE / 2 : bytes; /* comes when backward ends */
+  const double last = of_embeddings + PIECE / 2 < bytes ? of_embeddings + PIECE / 2 : bytes; /* comes when backward ends */
   const double sum = whole_sum(q, world, bytes), half = half_sum(q, world, bytes);
   const double update = q->update > 0 ? q->update : (z.dense + rows * z.row_bytes / sizeof(float)) * UPDATE / MEMORY_RATE;
   *out = (brim_scaling){.ranks = world,

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "brim/study.h"
 #include "dist/group.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "task/task.h"
 #include "train/evaluate.h"
 #include "train/fields.h"
@@ -53,7 +53,7 @@ static int assignment_text(const fold_job *job, brim_text *text, brim_error *err
   return brim_text_status(text, err);
 }
 
-/* folds.csv is written once; who goes on must bring the same. */
+/* folds.csv is written once; who resumes must bring the same. */
 static int keep_assignment(const fold_job *job, const char *path, const brim_text *text, brim_error *err) {
   char *before = NULL;
   size_t length = 0;

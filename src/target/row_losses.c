@@ -1,4 +1,4 @@
-/* row_losses.c: losses that are means over rows, each of its own texts alone. */
+/* row_losses.c: losses that are means over rows, each of one row's texts alone. */
 #include <math.h>
 
 #include "target/vectors.h"

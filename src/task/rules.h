@@ -27,7 +27,7 @@ typedef struct brim_outcomes {
 typedef struct brim_task_rules {
   const char *name;    /* as options and files call it */
   const char *problem; /* config.json's problem_type; NULL: the class of the model says it */
-  const char *class;   /* how architectures go on after the family: "ForSequenceClassification" */
+  const char *class;   /* what follows the family in names of architectures: "ForSequenceClassification" */
   /* labels */
   bool named;        /* outputs are classes, which have names; else values */
   bool one_class;    /* a label is one number, a class; else a number for each output */
@@ -47,7 +47,8 @@ typedef struct brim_task_rules {
   int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
   int (*judge)(const brim_outcomes *outcomes, brim_metrics *out, brim_error *err); /* of one class; others are measured */
   int (*confuse)(const brim_scored *s, uint64_t *counts, brim_error *err);         /* NULL: there is nothing to confuse */
-  /* predictions of several models are averaged as opinions: probabilities or values; `logit` stands for a mean of them */
+  /* predictions of several models are averaged as opinions: probabilities or values; `logit` is the output that gives a mean of
+   * them */
   void (*opinion)(const float *logits, int32_t outputs, double *out);
   float (*logit)(float mean);
 } brim_task_rules;

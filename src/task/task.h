@@ -62,6 +62,14 @@ int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim
 /* A row's label, which has to fit. */
 int brim_scored_label(const brim_scored *s, brim_task task, uint64_t row, const float **label, brim_error *err) BRIM_CHECK;
 
+/* correlation.c: of two series; NaN where one is constant. x and y become their ranks. work: BRIM_CORRELATION_WORK bytes for each
+ * of `count`. */
+typedef struct brim_correlation {
+  double pearson, spearman; /* spearman: of the ranks, equal numbers sharing the mean of theirs */
+} brim_correlation;
+enum { BRIM_CORRELATION_WORK = sizeof(double) + sizeof(uint64_t) };
+brim_correlation brim_correlate(double *x, double *y, uint64_t count, void *work);
+
 /* Rows of each class: in the labels, in the predictions, and in both at once. */
 typedef struct brim_class_counts {
   uint64_t *truth, *predicted, *hit; /* [classes] each; the block is truth's */

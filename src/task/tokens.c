@@ -12,14 +12,14 @@ static bool fits(int32_t outputs, float number) {
 
 /* ---- entities ------------------------------------------------------------------------------------------------ */
 
-/* Classes named O, B-X, I-X, E-X and S-X say where entities of kind X begin, go on and end. How they are read from any order of
- * such labels, also one that no annotator would write, is seqeval's way (its default mode), which is conlleval's. */
+/* Classes named O, B-X, I-X, E-X and S-X say where entities of kind X begin, continue and end. How they are read from any order
+ * of such labels, also one that no annotator would write, is seqeval's way (its default mode), which is conlleval's. */
 typedef struct tag {
-  char place;   /* one of "OBIES" */
+  char prefix;  /* one of "OBIES" */
   int32_t kind; /* the first class of that kind */
 } tag;
 
-static const tag outside = {.place = 'O', .kind = -1};
+static const tag outside = {.prefix = 'O', .kind = -1};
 
 static bool is_outside(const char *name) {
   return strcmp(name, "O") == 0;
@@ -49,7 +49,7 @@ static bool read_tags(const brim_outcomes *o, tag *tags) {
     tags[c] = outside;
     if (is_outside(name))
       continue;
-    tags[c] = (tag){.place = name[0], .kind = c};
+    tags[c] = (tag){.prefix = name[0], .kind = c};
     for (int32_t k = c - 1; k >= 0; k--)
       if (!is_outside(o->names[k]) && strcmp(o->names[k] + 2, name + 2) == 0)
         tags[c].kind = k;
@@ -60,15 +60,15 @@ static bool read_tags(const brim_outcomes *o, tag *tags) {
 
 /* Whether an entity that holds `before` ends where `now` comes after it, and whether one begins with `now`. */
 static bool ends(tag before, tag now) {
-  if (before.place == 'O')
+  if (before.prefix == 'O')
     return false;
-  return before.place == 'E' || before.place == 'S' || strchr("BSO", now.place) || before.kind != now.kind;
+  return before.prefix == 'E' || before.prefix == 'S' || strchr("BSO", now.prefix) || before.kind != now.kind;
 }
 
 static bool begins(tag before, tag now) {
-  if (now.place == 'O')
+  if (now.prefix == 'O')
     return false;
-  return now.place == 'B' || now.place == 'S' || strchr("ESO", before.place) || before.kind != now.kind;
+  return now.prefix == 'B' || now.prefix == 'S' || strchr("ESO", before.prefix) || before.kind != now.kind;
 }
 
 typedef struct entities {

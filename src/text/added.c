@@ -54,15 +54,15 @@ static int load_token(loader *l, const brim_json_value *value) {
   BRIM_TRY(read_token(l, value, &token, &said, &content));
   if (token.length == 0)
     return BRIM_OK;
-  int32_t place = brim_hashmap_get(&l->out->by_content, content, token.length, -1);
-  token.id = place >= 0 ? l->out->tokens[place].id : brim_hashmap_get(&l->model->ids, content, token.length, -1);
+  int32_t index = brim_hashmap_get(&l->out->by_content, content, token.length, -1);
+  token.id = index >= 0 ? l->out->tokens[index].id : brim_hashmap_get(&l->model->ids, content, token.length, -1);
   if (token.id < 0)
     token.id = l->next_id++;
   if (said >= 0 && said != token.id)
     return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT,
                            "the added token \"%.*s\" says id %lld, but its place makes it %d",
                            (int)(token.length < 100 ? token.length : 100), content, (long long)said, (int)token.id);
-  if (place < 0) {
+  if (index < 0) {
     brim_added *a = l->out;
     BRIM_TRY(brim_grow(l->runtime, (void **)&a->tokens, &a->capacity, a->count + 1, sizeof *a->tokens, l->err));
     BRIM_TRY(brim_hashmap_put(&l->out->by_content, content, token.length, (int32_t)a->count, NULL, NULL, l->err));
@@ -72,9 +72,9 @@ static int load_token(loader *l, const brim_json_value *value) {
     a->tokens[a->count++] = token;
     return BRIM_OK;
   }
-  token.content = l->out->tokens[place].content;
-  token.special = token.special || l->out->tokens[place].special;
-  l->out->tokens[place] = token;
+  token.content = l->out->tokens[index].content;
+  token.special = token.special || l->out->tokens[index].special;
+  l->out->tokens[index] = token;
   return BRIM_OK;
 }
 
@@ -268,7 +268,7 @@ static inline __m128i find_firsts(const brim_added_set *set, const char *text) {
   return found;
 }
 
-/* The next first byte at or after `at`, as far as whole blocks go; there the caller goes on by bytes. */
+/* The next first byte at or after `at`, as far as whole blocks go; there the caller continues by bytes. */
 static size_t skip_ahead(const brim_added_set *set, const char *text, size_t at, size_t length) {
   for (; length - at >= 64; at += 64) {
     __m128i a = find_firsts(set, text + at), b = find_firsts(set, text + at + 16);

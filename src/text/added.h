@@ -52,7 +52,7 @@ typedef struct brim_added_scan {
   const brim_added_set *set;
   const char *text;
   size_t length;
-  size_t at;      /* where the search goes on */
+  size_t at;      /* where the search continues */
   size_t covered; /* everything before this has been given out */
 } brim_added_scan;
 typedef struct brim_added_match {

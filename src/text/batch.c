@@ -1,4 +1,4 @@
-/* batch.c: arrays of texts on all threads. Blocks of whole texts are encoded wherever there is time, each into memory of its own;
+/* batch.c: arrays of texts on all threads. Blocks of whole texts are encoded wherever there is time, each into separate memory;
  * then their places in the result are known, and they are copied there. With one thread there is one block, which becomes the
  * result without a copy. */
 #include "base/memory.h"

@@ -32,8 +32,8 @@ static inline brim_byte_block brim_byte_block_at(const char *p) {
                            .wide = _mm512_movepi8_mask(v)};
 }
 #elif defined(__AVX2__)
-static inline uint64_t brim_byte_block_bits(__m256i found, int part) {
-  return (uint64_t)(uint32_t)_mm256_movemask_epi8(found) << (32 * part);
+static inline uint64_t brim_byte_block_bits(__m256i found, int vector) {
+  return (uint64_t)(uint32_t)_mm256_movemask_epi8(found) << (32 * vector);
 }
 static inline __m256i brim_byte_block_range(__m256i v, char low, int count) {
   return _mm256_cmpgt_epi8(_mm256_set1_epi8((char)(-128 + count)), _mm256_add_epi8(v, _mm256_set1_epi8((char)(128 - low))));
@@ -53,8 +53,8 @@ static inline brim_byte_block brim_byte_block_at(const char *p) {
   return b;
 }
 #elif defined(__SSE2__)
-static inline uint64_t brim_byte_block_bits(__m128i found, int part) {
-  return (uint64_t)(uint32_t)_mm_movemask_epi8(found) << (16 * part);
+static inline uint64_t brim_byte_block_bits(__m128i found, int vector) {
+  return (uint64_t)(uint32_t)_mm_movemask_epi8(found) << (16 * vector);
 }
 static inline __m128i brim_byte_block_range(__m128i v, char low, int count) {
   return _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8((char)(128 - low))), _mm_set1_epi8((char)(-128 + count)));
@@ -90,9 +90,9 @@ static inline brim_byte_block brim_byte_block_at(const char *p) {
 }
 #endif
 
-/* The bits below `place` (at most 64). */
-static inline uint64_t brim_bits_below(unsigned place) {
-  return place >= 64 ? UINT64_MAX : ((uint64_t)1 << place) - 1;
+/* The bits below `bit` (at most 64). */
+static inline uint64_t brim_bits_below(unsigned bit) {
+  return bit >= 64 ? UINT64_MAX : ((uint64_t)1 << bit) - 1;
 }
 static inline unsigned brim_lowest_bit(uint64_t bits) {
   return (unsigned)__builtin_ctzll(bits);

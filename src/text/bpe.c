@@ -198,12 +198,12 @@ static int add_symbol(brim_token_model_work *work, int32_t id, size_t length, br
 
 /* The character bytes[0..size) with the prefix or suffix that its place asks for. */
 static int32_t symbol_id(const brim_bpe *model, const char *bytes, size_t size, bool first, bool last) {
-  const char *parts[3] = {model->prefix, bytes, model->suffix};
+  const char *texts[3] = {model->prefix, bytes, model->suffix};
   size_t lengths[3] = {first ? 0 : model->prefix_length, size, last ? model->suffix_length : 0};
   uint32_t node = BRIM_TRIE_ROOT;
   for (int p = 0; p < 3; p++)
     for (size_t i = 0; i < lengths[p]; i++) {
-      node = brim_trie_child(&model->whole, node, (uint8_t)parts[p][i]);
+      node = brim_trie_child(&model->whole, node, (uint8_t)texts[p][i]);
       if (!node)
         return -1;
     }
@@ -213,19 +213,19 @@ static int32_t symbol_id(const brim_bpe *model, const char *bytes, size_t size, 
 /* Byte tokens for the character with its prefix and suffix; false when one is missing. */
 static bool fall_back(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t size, bool first, bool last,
                       int *status, brim_error *err) {
-  const char *parts[3] = {model->prefix, bytes, model->suffix};
+  const char *texts[3] = {model->prefix, bytes, model->suffix};
   size_t lengths[3] = {first ? 0 : model->prefix_length, size, last ? model->suffix_length : 0};
   for (int p = 0; p < 3; p++)
     for (size_t i = 0; i < lengths[p]; i++)
-      if (model->byte_ids[(uint8_t)parts[p][i]] < 0)
+      if (model->byte_ids[(uint8_t)texts[p][i]] < 0)
         return false;
   for (int p = 0; p < 3; p++)
     for (size_t i = 0; i < lengths[p] && *status == BRIM_OK; i++)
-      *status = add_symbol(work, model->byte_ids[(uint8_t)parts[p][i]], 1, err);
+      *status = add_symbol(work, model->byte_ids[(uint8_t)texts[p][i]], 1, err);
   return true;
 }
 
-static int split_symbols(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length, brim_error *err) {
+static int list_symbols(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length, brim_error *err) {
   size_t unknown = 0; /* bytes of unknown characters that wait to be added */
   work->symbol_count = 0;
   for (size_t i = 0; i < length;) {
@@ -257,14 +257,14 @@ static int split_symbols(const brim_bpe *model, brim_token_model_work *work, con
 
 /* ---- merging ---------------------------------------------------------------------------------------------- */
 
-static void join(brim_symbol *symbols, int32_t place, int32_t id) {
-  brim_symbol *left = &symbols[place], *right = &symbols[left->next];
+static void join(brim_symbol *symbols, int32_t symbol, int32_t id) {
+  brim_symbol *left = &symbols[symbol], *right = &symbols[left->next];
   left->id = id;
   left->length += right->length;
   right->length = 0;
   left->next = right->next;
   if (left->next >= 0)
-    symbols[left->next].previous = place;
+    symbols[left->next].previous = symbol;
 }
 
 /* Looks for the best pair again after each merge: fastest for short words. */
@@ -315,12 +315,12 @@ static uint64_t pop(brim_token_model_work *work) {
   return top;
 }
 
-static int push_pair(const brim_bpe *model, brim_token_model_work *work, int32_t place, brim_error *err) {
-  const brim_symbol *left = &work->symbols[place];
+static int push_pair(const brim_bpe *model, brim_token_model_work *work, int32_t symbol, brim_error *err) {
+  const brim_symbol *left = &work->symbols[symbol];
   if (left->next < 0)
     return BRIM_OK;
   const brim_merge *merge = find_merge(model, left->id, work->symbols[left->next].id);
-  return merge ? push(work, (uint64_t)merge->rank << 32 | (uint32_t)place, err) : BRIM_OK;
+  return merge ? push(work, (uint64_t)merge->rank << 32 | (uint32_t)symbol, err) : BRIM_OK;
 }
 
 static int merge_long(const brim_bpe *model, brim_token_model_work *work, brim_error *err) {
@@ -329,17 +329,17 @@ static int merge_long(const brim_bpe *model, brim_token_model_work *work, brim_e
     BRIM_TRY(push_pair(model, work, (int32_t)i, err));
   while (work->heap_count) {
     uint64_t top = pop(work);
-    int32_t place = (int32_t)(uint32_t)top;
-    brim_symbol *left = &work->symbols[place];
+    int32_t symbol = (int32_t)(uint32_t)top;
+    brim_symbol *left = &work->symbols[symbol];
     if (left->length == 0 || left->next < 0)
       continue;
     const brim_merge *merge = find_merge(model, left->id, work->symbols[left->next].id);
     if (!merge || merge->rank != (uint32_t)(top >> 32))
       continue; /* the pair has changed since */
-    join(work->symbols, place, merge->id);
+    join(work->symbols, symbol, merge->id);
     if (left->previous >= 0)
       BRIM_TRY(push_pair(model, work, left->previous, err));
-    BRIM_TRY(push_pair(model, work, place, err));
+    BRIM_TRY(push_pair(model, work, symbol, err));
   }
   return BRIM_OK;
 }
@@ -358,7 +358,7 @@ int brim_bpe_run(const brim_bpe *model, brim_token_model_work *work, const char 
   int32_t whole = model->ignore_merges ? brim_trie_get(&model->whole, bytes, length) : -1;
   if (whole >= 0)
     return brim_piece_tokens_add(out, whole, 0, length, err);
-  BRIM_TRY(split_symbols(model, work, bytes, length, err));
+  BRIM_TRY(list_symbols(model, work, bytes, length, err));
   BRIM_TRY(brim_bpe_merge(model, work, err));
   size_t from = 0;
   for (size_t i = 0; i < work->symbol_count; i++) {

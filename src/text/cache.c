@@ -45,7 +45,7 @@ static void use_sets(brim_cache *cache, brim_cache_set *sets, size_t count) {
   cache->sets = sets;
   cache->set_count = count;
   cache->shift = 64u - (unsigned)__builtin_ctzll(count);
-  cache->most = count + count / 4; /* of twice as many places: more words would lie too far from their sets */
+  cache->most = count + count / 4; /* of twice as many entries: more words would lie too far from their sets */
 }
 
 int brim_cache_init(brim_cache *cache, brim_runtime *runtime, uint64_t owner, brim_error *err) {
@@ -71,7 +71,7 @@ void brim_cache_clear(brim_cache *cache, uint64_t owner) {
   cache->owner = owner;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- entries ---------------------------------------------------------------------------------------------- */
 
 static brim_cache_set *set_after(const brim_cache *cache, const brim_cache_set *set) {
   return &cache->sets[(size_t)(set - cache->sets + 1) & (cache->set_count - 1)];
@@ -87,8 +87,8 @@ const brim_cached_word *brim_cache_search(const brim_cache *cache, const brim_ca
   return NULL;
 }
 
-/* A place for a word that is not there: the first free one from its set on; if there is none, that of the older in its set. */
-static brim_cached_word *make_place(brim_cache *cache, brim_cache_set *home) {
+/* An entry for a word that is not there: the first free one from its set on; if there is none, that of the older in its set. */
+static brim_cached_word *make_entry(brim_cache *cache, brim_cache_set *home) {
   brim_cache_set *set = home;
   for (int i = 0; i < BRIM_WORD_REACH; i++, set = set_after(cache, set))
     for (int j = 0; j < 2; j++)
@@ -110,7 +110,7 @@ void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, c
     cache->is_untidy = cache->lacks_spill = true;
     return;
   }
-  brim_cached_word *word = make_place(cache, set);
+  brim_cached_word *word = make_entry(cache, set);
   cache->is_untidy |= cache->count > cache->most;
   *word = (brim_cached_word){.key = key, .count = (uint16_t)count, .spilled = (uint16_t)(spilled ? before + 1 : 0)};
   if (!spilled) {
@@ -138,7 +138,7 @@ static bool grow_sets(brim_cache *cache) {
   for (size_t i = 0; i < old.set_count; i++)
     for (int j = 0; j < 2; j++)
       if (old.sets[i].words[j].key.high)
-        *make_place(cache, brim_cache_at(cache, old.sets[i].words[j].key)) = old.sets[i].words[j];
+        *make_entry(cache, brim_cache_at(cache, old.sets[i].words[j].key)) = old.sets[i].words[j];
   brim_release_aligned(cache->runtime, old.sets);
   return true;
 }

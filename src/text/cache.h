@@ -1,4 +1,4 @@
-/* cache.h: a thread's memory of words and their ids. It grows with the words it meets, up to a bound, and is never visible in
+/* cache.h: a thread's memory of words and their ids. It grows with the words it sees, up to a bound, and is never visible in
  * results: a word has the same ids whether it is found here or worked out. */
 #ifndef BRIM_TEXT_CACHE_H
 #define BRIM_TEXT_CACHE_H
@@ -8,7 +8,7 @@
 enum {
   BRIM_SHORT_BYTES = 15, /* words up to here are their own key */
   BRIM_WORD_BYTES = 63,  /* longer ones are not remembered */
-  BRIM_WORD_IDS = 3,     /* so many ids lie beside the key */
+  BRIM_WORD_IDS = 3,     /* so many ids lie with the key */
   BRIM_WORD_REACH = 8,   /* sets in which a word may lie: its own and those after it */
   BRIM_SPILL_IDS = 8     /* so many are copied at once of those that lie elsewhere */
 };
@@ -26,7 +26,7 @@ typedef struct brim_cached_word {
                        bytes */
 } brim_cached_word;
 
-/* Two places: one cache line. A word lies in its set, or in the first after it that had room. */
+/* Two entries: one cache line. A word lies in its set, or in the first after it that had room. */
 typedef struct brim_cache_set {
   brim_cached_word words[2];
 } brim_cache_set;
@@ -67,7 +67,7 @@ static inline brim_word_key brim_word_key_wide(const char *bytes, size_t length)
   return key;
 }
 /* The same where not more than `length` bytes can be read. */
-static inline brim_word_key brim_word_key_narrow(const char *bytes, size_t length) {
+static inline brim_word_key brim_word_key_small(const char *bytes, size_t length) {
   char padded[16] = {0};
   memcpy(padded, bytes, length);
   return brim_word_key_wide(padded, length);
@@ -101,10 +101,10 @@ static inline uint64_t brim_word_differs(const brim_cached_word *word, brim_word
   return (word->key.low ^ key.low) | (word->key.high ^ key.high);
 }
 
-/* The place with that key after the word's own set, which is full, or NULL. */
+/* The entry with that key after the word's own set, which is full, or NULL. */
 const brim_cached_word *brim_cache_search(const brim_cache *cache, const brim_cache_set *set, brim_word_key key);
 
-/* The place with that key, or NULL. Which of its set's two it is must not be a branch: that would be guessed wrong too often. */
+/* The entry with that key, or NULL. Which of its set's two it is must not be a branch: that would be guessed wrong too often. */
 static inline const brim_cached_word *brim_cache_find_key(const brim_cache *cache, const brim_cache_set *set, brim_word_key key) {
   const uint64_t first = brim_word_differs(&set->words[0], key), second = brim_word_differs(&set->words[1], key);
   const brim_cached_word *word = &set->words[first != 0];
@@ -119,7 +119,7 @@ static inline bool brim_cache_is_word(const brim_cache *cache, const brim_cached
   return length <= BRIM_SHORT_BYTES || memcmp(cache->spill + word->ids[0], bytes, length) == 0;
 }
 
-/* Remembers a word that is not there, if there is room for its ids; where all places are taken, an older word goes. */
+/* Remembers a word that is not there, if there is room for its ids; where all entries are taken, an older word goes. */
 void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const char *bytes, size_t length,
                     const int32_t *ids, size_t count);
 
@@ -145,7 +145,7 @@ typedef struct brim_word_group {
 static inline brim_word_key brim_word_key_of(const char *bytes, size_t length, bool wide) {
   if (__builtin_expect(length > BRIM_SHORT_BYTES, 0))
     return brim_word_key_long(bytes, length);
-  return wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
+  return wide ? brim_word_key_wide(bytes, length) : brim_word_key_small(bytes, length);
 }
 
 /* Adds a word; there is room. */

@@ -99,11 +99,11 @@ const char *brim_charsmap_find(const brim_charsmap *map, const char *text, size_
       continue;
     if (node >= map->unit_count)
       return NULL;
-    size_t place = map->units[node] & 0x7FFFFFFFu;
-    if (place >= map->texts_length || ((uint8_t)map->texts[place] & 0xC0) == 0x80)
+    size_t index = map->units[node] & 0x7FFFFFFFu;
+    if (index >= map->texts_length || ((uint8_t)map->texts[index] & 0xC0) == 0x80)
       return NULL;
-    *replacement_length = strnlen(map->texts + place, map->texts_length - place);
-    return map->texts + place;
+    *replacement_length = strnlen(map->texts + index, map->texts_length - index);
+    return map->texts + index;
   }
   return NULL;
 }

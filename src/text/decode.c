@@ -96,7 +96,7 @@ static void append_lossy(brim_text *out, const char *bytes, size_t length) {
   }
 }
 
-/* All strings become one. One that holds a character which stands for no byte is taken as it is. */
+/* All strings become one. One that holds a character which encodes no byte is taken as it is. */
 static int decode_bytes(const brim_strings *in, brim_strings *out, brim_error *err) {
   brim_text raw;
   brim_text_init(&raw, in->bytes.runtime);

@@ -43,7 +43,7 @@ void brim_scratch_free(brim_scratch *s) {
   brim_text_free(&s->clean[1]);
   brim_release(s->runtime, s->piece_tokens.at);
   brim_release(s->runtime, s->exact.at);
-  brim_release(s->runtime, s->places);
+  brim_release(s->runtime, s->rune_of);
   brim_cache_free(&s->cache);
   brim_release(s->runtime, s->ids[0].at);
   brim_release(s->runtime, s->ids[1].at);
@@ -111,13 +111,13 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   size_t skip_a = options->truncate_left ? counts[0] - kept.a : 0, skip_b = options->truncate_left ? counts[1] - kept.b : 0;
   out->lost = counts[0] - kept.a + counts[1] - kept.b;
   for (size_t i = 0; i < template->count; i++) {
-    const brim_template_piece *part = &template->parts[i];
-    if (part->kind == BRIM_PART_A)
-      put(out, a->at + skip_a, kept.a, part->type_id);
-    else if (part->kind == BRIM_PART_B)
-      put(out, b->at + skip_b, kept.b, part->type_id);
+    const brim_template_piece *piece = &template->pieces[i];
+    if (piece->kind == BRIM_PIECE_A)
+      put(out, a->at + skip_a, kept.a, piece->type_id);
+    else if (piece->kind == BRIM_PIECE_B)
+      put(out, b->at + skip_b, kept.b, piece->type_id);
     else if (special)
-      put(out, &part->id, 1, part->type_id);
+      put(out, &piece->id, 1, piece->type_id);
   }
   return BRIM_OK;
 }
@@ -155,9 +155,9 @@ static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, cons
   BRIM_TRY(brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err));
   int32_t *to = numbers->at + first;
   for (size_t i = 0; i < template->count; i++) {
-    if (template->parts[i].kind == BRIM_PART_SPECIAL && !options->no_special_tokens)
+    if (template->pieces[i].kind == BRIM_PIECE_SPECIAL && !options->no_special_tokens)
       *to++ = -1;
-    if (template->parts[i].kind != BRIM_PART_A || kept == 0)
+    if (template->pieces[i].kind != BRIM_PIECE_A || kept == 0)
       continue;
     memcpy(to, s->ids[1].at + skip, kept * sizeof *to);
     to += kept;

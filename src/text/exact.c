@@ -1,4 +1,4 @@
-/* exact.c: the pipeline as it stands, one step after the other, with the origin of every character. */
+/* exact.c: the pipeline as written, one step after the other, with the origin of every character. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -6,20 +6,20 @@
 #include "text/unicode.h"
 #include <string.h>
 
-/* Runes as UTF-8 in scratch->bytes, and for each byte (and the end) the rune it belongs to in scratch->places. */
+/* Runes as UTF-8 in scratch->bytes, and for each byte (and the end) the rune it belongs to in scratch->rune_of. */
 static int spell(brim_scratch *s, const brim_rune *runes, size_t count, brim_error *err) {
   brim_text_clear(&s->bytes);
-  if (count * 4 + 1 > s->place_capacity)
-    BRIM_TRY(brim_grow(s->runtime, (void **)&s->places, &s->place_capacity, count * 4 + 1, sizeof *s->places, err));
+  if (count * 4 + 1 > s->rune_of_capacity)
+    BRIM_TRY(brim_grow(s->runtime, (void **)&s->rune_of, &s->rune_of_capacity, count * 4 + 1, sizeof *s->rune_of, err));
   size_t length = 0;
   for (size_t i = 0; i < count; i++) {
     char bytes[4];
     int n = brim_utf8_put(runes[i].code, bytes);
     brim_text_append(&s->bytes, bytes, (size_t)n);
     for (int j = 0; j < n; j++)
-      s->places[length++] = (uint32_t)i;
+      s->rune_of[length++] = (uint32_t)i;
   }
-  s->places[length] = (uint32_t)count;
+  s->rune_of[length] = (uint32_t)count;
   return brim_text_status(&s->bytes, err);
 }
 
@@ -49,10 +49,10 @@ static int add_section(const brim_tokenizer *t, brim_scratch *s, const char *tex
     bool found = brim_added_next(&scan, &match);
     size_t plain = found ? match.begin : s->bytes.length;
     if (plain > covered)
-      BRIM_TRY(add_span(s, base + s->places[covered], base + s->places[plain], -1, err));
+      BRIM_TRY(add_span(s, base + s->rune_of[covered], base + s->rune_of[plain], -1, err));
     if (!found)
       return BRIM_OK;
-    BRIM_TRY(add_span(s, base + s->places[match.begin], base + s->places[match.end], match.id, err));
+    BRIM_TRY(add_span(s, base + s->rune_of[match.begin], base + s->rune_of[match.end], match.id, err));
   }
 }
 
@@ -98,7 +98,7 @@ int brim_exact_run(const brim_tokenizer *t, brim_scratch *s, const char *text, s
     BRIM_TRY(brim_token_model_run(&t->model, &s->work, s->bytes.data, s->bytes.length, &s->piece_tokens, err));
     for (size_t i = 0; i < s->piece_tokens.count; i++) {
       brim_piece_token token = s->piece_tokens.at[i];
-      size_t first = s->places[token.from], last = s->places[token.to - (token.to > token.from)];
+      size_t first = s->rune_of[token.from], last = s->rune_of[token.to - (token.to > token.from)];
       BRIM_TRY(add_token(&s->exact, (brim_exact_token){token.id, runes[first].from, runes[last].to, (uint32_t)word, false}, err));
     }
   }

@@ -86,7 +86,7 @@ static void take_lower(growing_word *w, uint32_t code) {
 /* False for marks that would have to be put in order. */
 static bool take(growing_word *w, uint32_t code) {
   const brim_bert *b = &w->tokenizer->bert;
-  uint32_t record = brim_char_record(code), parts[BRIM_DECOMPOSITION_MAX];
+  uint32_t record = brim_char_record(code), decomposed[BRIM_DECOMPOSITION_MAX];
   if (b->clean && (record & BRIM_CHAR_DROPPED))
     return true;
   bool alone = b->chinese && (record & BRIM_CHAR_CJK);
@@ -97,13 +97,13 @@ static bool take(growing_word *w, uint32_t code) {
   if (!b->strip) {
     take_lower(w, code);
   } else {
-    int n = brim_char_decompose(code, false, parts);
+    int n = brim_char_decompose(code, false, decomposed);
     for (int i = 0; i < n; i++) {
-      if (brim_char_is(parts[i], BRIM_CHAR_NONSPACING))
+      if (brim_char_is(decomposed[i], BRIM_CHAR_NONSPACING))
         continue;
-      if (brim_char_combining(parts[i]))
+      if (brim_char_combining(decomposed[i]))
         return false;
-      take_lower(w, parts[i]);
+      take_lower(w, decomposed[i]);
     }
   }
   if (alone)
@@ -165,7 +165,7 @@ static size_t add_block(const brim_scan *p, brim_word_group *group, const char *
   unsigned cut;
   if (length < BRIM_BLOCK && !(odd & brim_bits_below((unsigned)length))) {
     cut = (unsigned)length;
-  } else { /* the last segment may go on in the next block, and what touches an odd byte is not plain */
+  } else { /* the last segment may continue in the next block, and what touches an odd byte is not plain */
     uint64_t gaps = ~plain & brim_bits_below(odd ? brim_lowest_bit(odd) : BRIM_BLOCK);
     if (!gaps)
       return 0;

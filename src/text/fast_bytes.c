@@ -130,7 +130,7 @@ static uint64_t token_starts(const brim_byte_block *b, const char *text) {
 }
 
 /* Adds the pre-tokens of a block of `length` bytes for which a look at ASCII is enough; how many bytes they have. A block shorter
- * than BRIM_BLOCK is the end of the text. What stands at the end of others, wide characters, and runs of white space are left to
+ * than BRIM_BLOCK is the end of the text. What is at the end of others, wide characters, and runs of white space are left to
  * the caller. */
 static size_t add_block(const brim_scan *p, brim_word_group *group, const char *text, size_t length) {
   brim_byte_block b = brim_byte_block_at(text);

@@ -64,7 +64,7 @@ bool brim_bytes_fits(const brim_tokenizer *t) {
          (n->count == 1 && n->steps[0].kind == BRIM_NORMAL_FORM && n->steps[0].form.compose && !n->steps[0].form.compatible);
 }
 
-/* The bytes that a token stands for; false when it holds a character that stands for none. */
+/* The bytes that a token encodes; false when it holds a character that encodes none. */
 static bool raw_bytes(const char *token, size_t length, char *out, size_t *out_length) {
   *out_length = 0;
   for (size_t i = 0; i < length;) {

@@ -1,5 +1,5 @@
 /* fast_spaced.c: Unigram with Metaspace in one pass, for the three shapes of normalizers and pre-tokenizers that real files have.
- * In all of them the text falls apart at spaces into words that know nothing of each other, so a word's ids depend on its bytes
+ * In all of them the text is cut at spaces into words that know nothing of each other, so a word's ids depend on its bytes
  * alone: short words are remembered. Plain ASCII goes straight to the model; other words take the exact way by themselves. */
 #include "base/status.h"
 #include "text/block.h"

@@ -58,7 +58,7 @@ static int load_object(brim_token_model_loader *l, const brim_json_value *vocab)
   return BRIM_OK;
 }
 
-/* [["piece", score], ...]: the id is the place; a piece that comes twice is found by its last id. */
+/* [["piece", score], ...]: the id is the index; a piece that comes twice is found by its last id. */
 static int load_array(brim_token_model_loader *l, const brim_json_value *vocab) {
   brim_token_model *model = l->model;
   size_t bytes = 0, used = 0;

@@ -90,7 +90,7 @@ typedef struct brim_token_model_work {
   brim_runtime *runtime;
   brim_symbol *symbols;
   size_t symbol_count, symbol_capacity;
-  uint64_t *heap; /* rank << 32 | place */
+  uint64_t *heap; /* rank << 32 | symbol */
   size_t heap_count, heap_capacity;
   brim_path_node *nodes;
   size_t node_capacity;
@@ -103,7 +103,7 @@ int brim_token_model_work_reserve(brim_token_model_work *work, size_t count, bri
 int brim_token_model_run(const brim_token_model *model, brim_token_model_work *work, const char *bytes, size_t length,
                          brim_piece_tokens *out, brim_error *err) BRIM_CHECK;
 
-/* Parts of the above, one file each. `keys` has room for every token; loaders may reorder it. */
+/* The above, one file each. `keys` has room for every token; loaders may reorder it. */
 typedef struct brim_token_model_loader {
   const brim_json_document *document;
   const brim_json_value *value;

@@ -17,25 +17,25 @@ static void order_marks(brim_rune *items, size_t count) {
     }
     return;
   }
-  size_t place[257] = {0};
+  size_t starts[257] = {0};
   for (size_t i = 0; i < count; i++)
-    place[items[i].from + 1]++;
+    starts[items[i].from + 1]++;
   for (int class = 1; class < 257; class++)
-    place[class] += place[class - 1];
+    starts[class] += starts[class - 1];
   memcpy(items + count, items, count * sizeof *items);
   for (size_t i = 0; i < count; i++)
-    items[place[items[count + i].from]++] = items[count + i];
+    items[starts[items[count + i].from]++] = items[count + i];
 }
 
 static int decompose(bool compatible, const brim_rune *in, size_t count, brim_runes *work, brim_error *err) {
   size_t marks = 0; /* so many items at the end wait to be ordered */
   work->count = 0;
   for (size_t i = 0; i < count; i++) {
-    uint32_t parts[BRIM_DECOMPOSITION_MAX];
-    int n = brim_char_decompose(in[i].code, compatible, parts);
+    uint32_t decomposed[BRIM_DECOMPOSITION_MAX];
+    int n = brim_char_decompose(in[i].code, compatible, decomposed);
     BRIM_TRY(brim_runes_reserve(work, (size_t)n + 2 * (marks + (size_t)n), err));
     for (int j = 0; j < n; j++) {
-      uint32_t class = parts[j] < 0x300 ? 0 : brim_char_combining(parts[j]);
+      uint32_t class = decomposed[j] < 0x300 ? 0 : brim_char_combining(decomposed[j]);
       if (class == 0) {
         if (marks > 1)
           order_marks(work->at + work->count - marks, marks);
@@ -43,7 +43,7 @@ static int decompose(bool compatible, const brim_rune *in, size_t count, brim_ru
       } else {
         marks++;
       }
-      work->at[work->count++] = (brim_rune){parts[j], class, j > 0};
+      work->at[work->count++] = (brim_rune){decomposed[j], class, j > 0};
     }
   }
   if (marks > 1)
@@ -54,7 +54,7 @@ static int decompose(bool compatible, const brim_rune *in, size_t count, brim_ru
 static void compose(brim_runes *work) {
   brim_rune *at = work->at;
   size_t starter = SIZE_MAX, out = 0;
-  int64_t last = -1; /* class of the last mark that stands between the starter and what comes */
+  int64_t last = -1; /* class of the last mark between the starter and what comes */
   for (size_t i = 0; i < work->count; i++) {
     brim_rune item = at[i];
     if (starter != SIZE_MAX && last < (int64_t)item.from) {

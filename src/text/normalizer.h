@@ -42,7 +42,7 @@ typedef struct brim_normalizer {
 int brim_normalizer_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
                          brim_normalizer *out, brim_error *err) BRIM_CHECK;
 void brim_normalizer_free(brim_normalizer *normalizer);
-/* Normalises all of *text, whose original begins at `origin`. spare and work are scratch. */
+/* Normalises all of *text, whose original begins at `origin`. `spare` and `work` are scratch. */
 int brim_normalizer_run(const brim_normalizer *normalizer, brim_runes *text, uint32_t origin, brim_runes *spare, brim_runes *work,
                         brim_error *err) BRIM_CHECK;
 

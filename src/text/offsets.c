@@ -95,7 +95,7 @@ static bool is_blank(uint32_t code) {
   return code == brim_byte_char(' ') || brim_char_is(code, BRIM_CHAR_WHITE);
 }
 
-/* Spaces at the beginning and at the end of what a token stands for. Added tokens, and what Unigram does not know, count by the
+/* Spaces at the beginning and at the end of a token's text. Added tokens, and what Unigram does not know, count by the
  * text that they cover. */
 static void count_blanks(const builder *b, const source *s, const brim_exact_token *token, size_t *leading, size_t *trailing) {
   size_t length = token->to - token->from;
@@ -145,13 +145,13 @@ static int put_source(builder *b, int which, range r, uint8_t type_id) {
 
 static int put_window(builder *b, range first, range second) {
   for (size_t i = 0; i < b->template->count; i++) {
-    const brim_template_piece *part = &b->template->parts[i];
-    if (part->kind == BRIM_PART_A)
-      BRIM_TRY(put_source(b, 0, first, part->type_id));
-    else if (part->kind == BRIM_PART_B)
-      BRIM_TRY(put_source(b, 1, second, part->type_id));
+    const brim_template_piece *piece = &b->template->pieces[i];
+    if (piece->kind == BRIM_PIECE_A)
+      BRIM_TRY(put_source(b, 0, first, piece->type_id));
+    else if (piece->kind == BRIM_PIECE_B)
+      BRIM_TRY(put_source(b, 1, second, piece->type_id));
     else if (b->special)
-      BRIM_TRY(put(b, part->id, part->type_id, 0, 0, -1, -1));
+      BRIM_TRY(put(b, piece->id, piece->type_id, 0, 0, -1, -1));
   }
   brim_windows *w = b->windows;
   if (!w)
@@ -177,8 +177,8 @@ static range window_at(size_t index, size_t count, size_t kept, size_t stride, b
 /* Whether the template puts the pair before the text. */
 static bool second_comes_first(const brim_template *template) {
   for (size_t i = 0; i < template->count; i++)
-    if (template->parts[i].kind != BRIM_PART_SPECIAL)
-      return template->parts[i].kind == BRIM_PART_B;
+    if (template->pieces[i].kind != BRIM_PIECE_SPECIAL)
+      return template->pieces[i].kind == BRIM_PIECE_B;
   return false;
 }
 
@@ -186,7 +186,7 @@ static bool second_comes_first(const brim_template *template) {
 typedef struct cuts {
   size_t all[2], kept[2], stride;
   bool left;
-  int outer; /* the one that stands first in the template */
+  int outer; /* the one that is first in the template */
 } cuts;
 
 /* Window i of the outer text with window j of the other. */
@@ -208,7 +208,7 @@ static int put_windows(builder *b, brim_kept kept, size_t stride, bool left) {
   cuts how = {{a, c}, {kept.a, kept.b}, stride, left, second_comes_first(b->template)};
   size_t firsts = window_count(how.all[how.outer], how.kept[how.outer], stride);
   size_t others = window_count(how.all[!how.outer], how.kept[!how.outer], stride);
-  /* The reference's order: the first of both; then for each further one of the text that stands first all of the other; then its
+  /* The reference's order: the first of both; then for each further one of the text that is first all of the other; then its
    * first with the rest of the other. */
   BRIM_TRY(put_numbered(b, &how, 0, 0));
   for (size_t i = 1; b->windows && i < firsts; i++)

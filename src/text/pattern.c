@@ -101,7 +101,7 @@ static bool category_mask(const char *name, uint32_t *mask) {
   return *mask != 0;
 }
 
-/* \p{Name}, \P{Name}, \p{^Name}; at stands after the p. */
+/* \p{Name}, \P{Name}, \p{^Name}; `at` is after the p. */
 static int parse_property(compiler *c, set *s, bool negated) {
   char name[4] = "";
   size_t n = 0;
@@ -140,14 +140,14 @@ static int hexadecimal(compiler *c, uint32_t *code) {
   return BRIM_OK;
 }
 
-/* Letters that stand for a class of characters after a backslash. */
+/* Letters that mean a class of characters after a backslash. */
 static const struct class_escape {
   char letter;
   set of;
 } class_escapes[] = {{'s', {.white = true}},    {'S', {.not_white = true}},    {'w', {.word = true}},
                      {'W', {.not_word = true}}, {'d', {.categories = DIGITS}}, {'D', {.categories = ALL_CATEGORIES & ~DIGITS}}};
 
-/* Letters that stand for one character. */
+/* Letters that mean one character. */
 static const char character_escapes[][2] = {{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'f', '\f'}, {'v', '\v'}};
 
 static bool add_class(set *s, uint32_t letter) {

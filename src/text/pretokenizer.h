@@ -66,7 +66,7 @@ typedef struct brim_pieces {
 void brim_pieces_init(brim_pieces *pieces, brim_runtime *runtime);
 void brim_pieces_free(brim_pieces *pieces);
 int brim_pieces_add(brim_pieces *pieces, brim_span span, brim_error *err) BRIM_CHECK;
-/* Runs all steps over *pieces; spare is scratch. */
+/* Runs all steps over *pieces; `spare` is scratch. */
 int brim_pretokenizer_run(const brim_pretokenizer *pretokenizer, brim_pieces *pieces, brim_pieces *spare,
                           brim_error *err) BRIM_CHECK;
 

@@ -45,16 +45,16 @@ int brim_runes_decode(brim_runes *runes, const char *bytes, size_t length, uint3
 int brim_rewriter_put(brim_rewriter *rewriter, uint32_t code, int64_t change, brim_error *err) {
   brim_rune rune = {code, rewriter->origin, rewriter->origin};
   if (change > 0) {
-    if (rewriter->place > 0) {
-      rune.from = rewriter->old[rewriter->place - 1].from;
-      rune.to = rewriter->old[rewriter->place - 1].to;
+    if (rewriter->next > 0) {
+      rune.from = rewriter->old[rewriter->next - 1].from;
+      rune.to = rewriter->old[rewriter->next - 1].to;
     }
-  } else if (rewriter->place < rewriter->count) {
-    rune.from = rewriter->old[rewriter->place].from;
-    rune.to = rewriter->old[rewriter->place].to;
-    rewriter->place += 1 + (size_t)-change;
-    if (rewriter->place > rewriter->count)
-      rewriter->place = rewriter->count;
+  } else if (rewriter->next < rewriter->count) {
+    rune.from = rewriter->old[rewriter->next].from;
+    rune.to = rewriter->old[rewriter->next].to;
+    rewriter->next += 1 + (size_t)-change;
+    if (rewriter->next > rewriter->count)
+      rewriter->next = rewriter->count;
   }
   return brim_runes_add(rewriter->out, rune, err);
 }

@@ -4,7 +4,7 @@
 #define BRIM_TEXT_RUNES_H
 #include "brim/base.h"
 
-/* One code point and the bytes of the original text that it stands for. */
+/* One code point and the bytes of the original text that it comes from. */
 typedef struct brim_rune {
   uint32_t code, from, to;
 } brim_rune;
@@ -19,15 +19,15 @@ void brim_runes_init(brim_runes *runes, brim_runtime *runtime);
 void brim_runes_free(brim_runes *runes);
 int brim_runes_reserve(brim_runes *runes, size_t more, brim_error *err) BRIM_CHECK;
 int brim_runes_add(brim_runes *runes, brim_rune rune, brim_error *err) BRIM_CHECK;
-/* Appends the code points of valid UTF-8; the first byte has place `origin`. */
+/* Appends the code points of valid UTF-8; the first byte is byte `origin`. */
 int brim_runes_decode(brim_runes *runes, const char *bytes, size_t length, uint32_t origin, brim_error *err) BRIM_CHECK;
 
 /* Writes new text for old[0..count) while keeping track of origins, with the reference's rules: change 0 replaces the next old
- * code point, change -n replaces it and removes n more, change 1 inserts (and shares the origin of what stands before it). */
+ * code point, change -n replaces it and removes n more, change 1 inserts (and shares the origin of what precedes it). */
 typedef struct brim_rewriter {
   const brim_rune *old;
-  size_t count, place; /* place: the next old code point */
-  uint32_t origin;     /* where the old text begins: the origin of what is inserted before everything */
+  size_t count, next; /* next: the next old code point */
+  uint32_t origin;    /* where the old text begins: the origin of what is inserted before everything */
   brim_runes *out;
 } brim_rewriter;
 

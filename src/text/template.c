@@ -13,10 +13,10 @@ typedef struct loader {
   brim_error *err;
 } loader;
 
-static int add_part(loader *l, brim_template *t, brim_part_kind kind, int64_t type_id, int64_t id) {
-  BRIM_TRY(brim_grow(l->out->runtime, (void **)&t->parts, &t->capacity, t->count + 1, sizeof *t->parts, l->err));
-  t->parts[t->count++] = (brim_template_piece){kind, (uint8_t)type_id, (int32_t)id};
-  if (kind == BRIM_PART_SPECIAL)
+static int add_piece(loader *l, brim_template *t, brim_piece_kind kind, int64_t type_id, int64_t id) {
+  BRIM_TRY(brim_grow(l->out->runtime, (void **)&t->pieces, &t->capacity, t->count + 1, sizeof *t->pieces, l->err));
+  t->pieces[t->count++] = (brim_template_piece){kind, (uint8_t)type_id, (int32_t)id};
+  if (kind == BRIM_PIECE_SPECIAL)
     t->added++;
   else
     t->bare_types[kind] = (uint8_t)type_id;
@@ -41,7 +41,7 @@ static int load_special(loader *l, brim_template *t, const brim_json_value *spec
   for (const brim_json_value *id = brim_json_first(ids); id; id = brim_json_after(ids, id)) {
     if (id->kind != BRIM_JSON_INT || id->as.integer < 0 || id->as.integer >= INT32_MAX)
       return brim_json_error(l->document, id, l->err, BRIM_E_FORMAT, "not an id");
-    BRIM_TRY(add_part(l, t, BRIM_PART_SPECIAL, type_id, id->as.integer));
+    BRIM_TRY(add_piece(l, t, BRIM_PIECE_SPECIAL, type_id, id->as.integer));
   }
   return BRIM_OK;
 }
@@ -60,7 +60,7 @@ static int load_piece(loader *l, brim_template *t, const brim_json_value *specia
   bool a = brim_json_is_string(brim_json_get(piece, "id"), "A"), b = brim_json_is_string(brim_json_get(piece, "id"), "B");
   if (!a && !b)
     return brim_json_error(l->document, piece, l->err, BRIM_E_UNSUPPORTED, "a template's sequence must be A or B");
-  return add_part(l, t, a ? BRIM_PART_A : BRIM_PART_B, type_id, -1);
+  return add_piece(l, t, a ? BRIM_PIECE_A : BRIM_PIECE_B, type_id, -1);
 }
 
 static int load_pieces(loader *l, const brim_json_value *value, const char *key, brim_template *t) {
@@ -72,8 +72,8 @@ static int load_pieces(loader *l, const brim_json_value *value, const char *key,
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v))
     BRIM_TRY(load_piece(l, t, specials, v));
   for (size_t i = 0; i < t->count; i++) {
-    a += t->parts[i].kind == BRIM_PART_A;
-    b += t->parts[i].kind == BRIM_PART_B;
+    a += t->pieces[i].kind == BRIM_PIECE_A;
+    b += t->pieces[i].kind == BRIM_PIECE_B;
   }
   if (a != 1 || b != pair)
     return brim_json_error(l->document, list, l->err, BRIM_E_UNSUPPORTED, "the template \"%s\" must hold each sequence once",
@@ -107,16 +107,16 @@ static int load_markers(loader *l, const brim_json_value *value, bool roberta) {
   BRIM_TRY(load_marker(l, value, "cls", &cls));
   BRIM_TRY(load_marker(l, value, "sep", &sep));
   int64_t second = roberta ? 0 : 1;
-  BRIM_TRY(add_part(l, single, BRIM_PART_SPECIAL, 0, cls));
-  BRIM_TRY(add_part(l, single, BRIM_PART_A, 0, -1));
-  BRIM_TRY(add_part(l, single, BRIM_PART_SPECIAL, 0, sep));
-  BRIM_TRY(add_part(l, pair, BRIM_PART_SPECIAL, 0, cls));
-  BRIM_TRY(add_part(l, pair, BRIM_PART_A, 0, -1));
-  BRIM_TRY(add_part(l, pair, BRIM_PART_SPECIAL, 0, sep));
+  BRIM_TRY(add_piece(l, single, BRIM_PIECE_SPECIAL, 0, cls));
+  BRIM_TRY(add_piece(l, single, BRIM_PIECE_A, 0, -1));
+  BRIM_TRY(add_piece(l, single, BRIM_PIECE_SPECIAL, 0, sep));
+  BRIM_TRY(add_piece(l, pair, BRIM_PIECE_SPECIAL, 0, cls));
+  BRIM_TRY(add_piece(l, pair, BRIM_PIECE_A, 0, -1));
+  BRIM_TRY(add_piece(l, pair, BRIM_PIECE_SPECIAL, 0, sep));
   if (roberta)
-    BRIM_TRY(add_part(l, pair, BRIM_PART_SPECIAL, 0, sep));
-  BRIM_TRY(add_part(l, pair, BRIM_PART_B, second, -1));
-  return add_part(l, pair, BRIM_PART_SPECIAL, second, sep);
+    BRIM_TRY(add_piece(l, pair, BRIM_PIECE_SPECIAL, 0, sep));
+  BRIM_TRY(add_piece(l, pair, BRIM_PIECE_B, second, -1));
+  return add_piece(l, pair, BRIM_PIECE_SPECIAL, second, sep);
 }
 
 static int load_roberta(loader *l, const brim_json_value *value) {
@@ -182,23 +182,23 @@ int brim_processor_load(brim_runtime *runtime, const brim_json_document *documen
     BRIM_TRY(load_step(&l, value));
   if (l.has_template)
     return BRIM_OK;
-  BRIM_TRY(add_part(&l, &out->single, BRIM_PART_A, 0, -1));
-  BRIM_TRY(add_part(&l, &out->pair, BRIM_PART_A, 0, -1));
-  return add_part(&l, &out->pair, BRIM_PART_B, 1, -1);
+  BRIM_TRY(add_piece(&l, &out->single, BRIM_PIECE_A, 0, -1));
+  BRIM_TRY(add_piece(&l, &out->pair, BRIM_PIECE_A, 0, -1));
+  return add_piece(&l, &out->pair, BRIM_PIECE_B, 1, -1);
 }
 
 bool brim_template_is_plain(const brim_template *template) {
   bool plain = template->bare_types[0] == 0;
   for (size_t i = 0; i < template->count; i++)
-    plain = plain && template->parts[i].type_id == 0;
+    plain = plain && template->pieces[i].type_id == 0;
   return plain;
 }
 
 void brim_processor_free(brim_processor *processor) {
   if (!processor->runtime)
     return;
-  brim_release(processor->runtime, processor->single.parts);
-  brim_release(processor->runtime, processor->pair.parts);
+  brim_release(processor->runtime, processor->single.pieces);
+  brim_release(processor->runtime, processor->pair.pieces);
   *processor = (brim_processor){0};
 }
 

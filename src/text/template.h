@@ -4,18 +4,18 @@
 #include "base/json.h"
 #include "brim/text.h"
 
-typedef enum brim_part_kind { BRIM_PART_A, BRIM_PART_B, BRIM_PART_SPECIAL } brim_part_kind;
+typedef enum brim_piece_kind { BRIM_PIECE_A, BRIM_PIECE_B, BRIM_PIECE_SPECIAL } brim_piece_kind;
 
 typedef struct brim_template_piece {
-  brim_part_kind kind;
+  brim_piece_kind kind;
   uint8_t type_id;
   int32_t id; /* SPECIAL */
 } brim_template_piece;
 
 typedef struct brim_template {
-  brim_template_piece *parts;
+  brim_template_piece *pieces;
   size_t count, capacity;
-  int32_t added;         /* special tokens among the parts */
+  int32_t added;         /* special tokens among the pieces */
   uint8_t bare_types[2]; /* type ids of A and B without special tokens */
 } brim_template;
 

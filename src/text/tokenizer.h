@@ -2,7 +2,7 @@
  *
  *   added tokens (raw) -> normalizer -> added tokens (normalised) -> pre-tokenizer -> model -> truncation, template
  *
- * exact.c walks this pipeline as it stands, with offsets, for any tokenizer. The fast paths (one file a family) fuse its steps
+ * exact.c walks this pipeline as written, with offsets, for any tokenizer. The fast paths (one file a family) fuse its steps
  * for the combinations that matter and give ids only; tests hold the two against each other. */
 #ifndef BRIM_TEXT_TOKENIZER_H
 #define BRIM_TEXT_TOKENIZER_H
@@ -101,8 +101,8 @@ struct brim_scratch {
   brim_exact_tokens exact;
   brim_text bytes;    /* a piece or a section as UTF-8 */
   brim_text clean[2]; /* texts whose malformed UTF-8 has been replaced */
-  uint32_t *places;   /* byte of `bytes` -> rune */
-  size_t place_capacity;
+  uint32_t *rune_of;  /* byte of `bytes` -> rune */
+  size_t rune_of_capacity;
   brim_ids ids[2]; /* of the first and of the second text */
   brim_cache cache;
 };

@@ -92,7 +92,7 @@ typedef struct tasks {
   size_t count, capacity;
 } tasks;
 
-static int place_children(builder *b, task t, tasks *stack) {
+static int add_children(builder *b, task t, tasks *stack) {
   uint8_t labels[256];
   size_t starts[257];
   int count = 0;
@@ -136,7 +136,7 @@ static int build(builder *b, size_t count) {
     }
   }
   while (status == BRIM_OK && stack.count)
-    status = place_children(b, stack.items[--stack.count], &stack);
+    status = add_children(b, stack.items[--stack.count], &stack);
   brim_release(b->trie->runtime, stack.items);
   return status;
 }

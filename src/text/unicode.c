@@ -13,8 +13,8 @@ enum {
 };
 
 static const uint32_t *mapped(const uint8_t *block, const uint16_t *index, uint32_t code) {
-  uint32_t place = index[(uint32_t)block[code / BRIM_UNICODE_BLOCK] * BRIM_UNICODE_BLOCK + code % BRIM_UNICODE_BLOCK];
-  return place ? &brim_unicode_sequence[place] : NULL;
+  uint32_t at = index[(uint32_t)block[code / BRIM_UNICODE_BLOCK] * BRIM_UNICODE_BLOCK + code % BRIM_UNICODE_BLOCK];
+  return at ? &brim_unicode_sequence[at] : NULL;
 }
 
 int brim_char_decompose(uint32_t code, bool compatible, uint32_t out[BRIM_DECOMPOSITION_MAX]) {

@@ -18,7 +18,7 @@ enum {
   BRIM_CHAR_WORD = 1 << 7,         /* \w of the Whitespace pre-tokenizer and of single_word */
   BRIM_CHAR_ONIG_WORD = 1 << 8,    /* \w in patterns */
   BRIM_CHAR_PICTOGRAPHIC = 1 << 9, /* Extended_Pictographic */
-  BRIM_CHAR_NFC_INERT = 1 << 10    /* NFC leaves it alone whatever stands beside it */
+  BRIM_CHAR_NFC_INERT = 1 << 10    /* NFC leaves it alone whatever its neighbours are */
 };
 
 typedef enum brim_category {
@@ -86,9 +86,9 @@ static inline uint8_t brim_char_combining(uint32_t code) {
 
 /* What a code point becomes, as a length and code points; NULL when it stays itself. */
 static inline const uint32_t *brim_char_lower(uint32_t code) {
-  uint32_t place = brim_unicode_lower_index[(uint32_t)brim_unicode_lower_block[code / BRIM_UNICODE_BLOCK] * BRIM_UNICODE_BLOCK +
-                                            code % BRIM_UNICODE_BLOCK];
-  return place ? &brim_unicode_sequence[place] : NULL;
+  uint32_t at = brim_unicode_lower_index[(uint32_t)brim_unicode_lower_block[code / BRIM_UNICODE_BLOCK] * BRIM_UNICODE_BLOCK +
+                                         code % BRIM_UNICODE_BLOCK];
+  return at ? &brim_unicode_sequence[at] : NULL;
 }
 
 /* Full canonical (or compatibility) decomposition of one code point into out[]; the number of code points, at most
@@ -143,7 +143,7 @@ static inline int brim_utf8_put(uint32_t code, char *out) {
   return 4;
 }
 
-/* The character that stands for a byte in byte-level vocabularies (GPT-2's table), and back (-1: none). */
+/* The character that encodes a byte in byte-level vocabularies (GPT-2's table), and back (-1: none). */
 static inline uint32_t brim_byte_char(uint8_t byte) {
   if ((byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte != 0xAD))
     return byte;

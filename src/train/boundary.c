@@ -168,7 +168,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
 static int boundary_end_epoch(brim_trainer *t, bool whole, brim_error *err) {
   BRIM_TRY(brim_trainer_emit_epoch(t, err));
   const brim_tally *since = &t->state.since_epoch;
-  t->state.last_loss = since->weight > 0.0 ? since->loss / since->weight : (double)NAN;
+  t->state.last_loss = since->weight > 0.0 ? since->loss / since->weight : 0.0;
   t->state.since_epoch = (brim_tally){0};
   if (!whole)
     return BRIM_OK;
@@ -240,7 +240,7 @@ static int boundary_write_model(brim_trainer *t, brim_error *err) {
   return brim_model_save(t->model, t->folder.output, err);
 }
 
-/* These do not count for the best checkpoint: of the average there is none, and what is told again has counted. */
+/* These do not count for the best checkpoint: of the average there is none, and what is reported again has counted. */
 static int boundary_evaluate_final(brim_trainer *t, ready how, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
     found f;

@@ -138,7 +138,7 @@ static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *
                            brim_error *err) {
   brim_train_hashes hashes;
   BRIM_TRY(checkpoint_read_state(runtime, path, identity, state, &hashes, former, err));
-  BRIM_TRY(brim_supply_restore(supply, path, err)); /* tells what has become of the data before much is read */
+  BRIM_TRY(brim_supply_restore(supply, path, err)); /* finds what has become of the data before much is read */
   BRIM_TRY(checkpoint_read_values(runtime, path, model, hashes.values, err));
   if (state->averaged == 0 && hashes.average != 0)
     return checkpoint_damaged(path, "averaged weights", err);

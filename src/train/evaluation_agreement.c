@@ -10,7 +10,7 @@
 #include "dist/group.h"
 #include "train/hashes.h"
 
-/* What differs is told as one: there are few things to look at. */
+/* What differs is reported as one: there are few things to look at. */
 int brim_evaluation_agree(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *o,
                           brim_error *err) {
   const brim_group *group = &o->group;

@@ -21,7 +21,7 @@ double brim_trainer_epochs_done(const brim_trainer *t) {
 }
 
 static double tally_mean(const brim_tally *tally) {
-  return tally->weight > 0.0 ? tally->loss / tally->weight : (double)NAN;
+  return tally->weight > 0.0 ? tally->loss / tally->weight : tally->rows > 0 ? 0.0 : (double)NAN; /* rows without a label: 0 */
 }
 
 static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim_error *err) {

@@ -14,7 +14,7 @@ uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from
   return seed;
 }
 
-/* *hash goes on from what it is. */
+/* *hash continues from what it is. */
 static int hash_buffer(brim_model *model, brim_flat which, uint64_t *hash, brim_error *err) {
   float *flat;
   BRIM_TRY(brim_flat_map(model, which, &flat, err));

@@ -27,10 +27,10 @@ typedef struct offer {
 } offer;
 
 /* Where its rows are. */
-typedef struct place {
+typedef struct location {
   int64_t descriptor; /* of the reader; -1: nowhere */
   uint64_t fingerprint;
-} place;
+} location;
 
 typedef struct sharing {
   brim_runtime *runtime;
@@ -39,9 +39,9 @@ typedef struct sharing {
   const brim_tokenizer *tokenizer;
   const brim_dataset_options *options;
   const brim_group *group;
-  offer *offers; /* [world] */
-  place *places; /* [world] */
-  place own;
+  offer *offers;       /* [world] */
+  location *locations; /* [world] */
+  location own;
   int32_t reader, followers;
 } sharing;
 
@@ -119,7 +119,7 @@ static int write_memory(const sharing *s, const brim_dataset *dataset) {
   return -1;
 }
 
-static int map_rows(const sharing *s, int64_t process, const place *where, brim_dataset **out, brim_error *err) {
+static int map_rows(const sharing *s, int64_t process, const location *where, brim_dataset **out, brim_error *err) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)process, (long long)where->descriptor);
   BRIM_TRY(brim_cache_read(s->runtime, path, NULL, out, err));
@@ -136,7 +136,7 @@ static void share(sharing *s, brim_dataset **dataset) {
   brim_error ignored;
   if (s->options->cache || s->followers == 0)
     return;
-  s->own = (place){.descriptor = write_memory(s, *dataset), .fingerprint = brim_dataset_fingerprint(*dataset)};
+  s->own = (location){.descriptor = write_memory(s, *dataset), .fingerprint = brim_dataset_fingerprint(*dataset)};
   if (s->own.descriptor >= 0 && map_rows(s, getpid(), &s->own, &mapped, &ignored) == BRIM_OK) {
     brim_dataset_free(*dataset);
     *dataset = mapped;
@@ -147,7 +147,7 @@ static void share(sharing *s, brim_dataset **dataset) {
 
 static int follow(const sharing *s, brim_dataset **out, brim_error *err) {
   brim_error ignored;
-  const place *where = &s->places[s->reader];
+  const location *where = &s->locations[s->reader];
   if (where->descriptor >= 0 && map_rows(s, s->offers[s->reader].process, where, out, &ignored) == BRIM_OK)
     return BRIM_OK;
   return read_alone(s, out, err);
@@ -157,8 +157,8 @@ static int load(sharing *s, brim_dataset **out, brim_error *err) {
   const brim_group *group = s->group;
   const offer own = {.machine = brim_machine_id(), .key = key_of(s), .process = (int64_t)getpid()};
   s->offers = brim_alloc_array(s->runtime, (size_t)group->world_size, sizeof *s->offers);
-  s->places = brim_alloc_array(s->runtime, (size_t)group->world_size, sizeof *s->places);
-  BRIM_TRY(brim_group_agree(group, s->offers && s->places ? BRIM_OK : BRIM_NOMEM(err), err));
+  s->locations = brim_alloc_array(s->runtime, (size_t)group->world_size, sizeof *s->locations);
+  BRIM_TRY(brim_group_agree(group, s->offers && s->locations ? BRIM_OK : BRIM_NOMEM(err), err));
   BRIM_TRY(brim_group_gather(group, s->runtime, &own, sizeof own, s->offers, err));
   find_reader(s);
   const bool reads = s->reader == group->rank;
@@ -166,7 +166,7 @@ static int load(sharing *s, brim_dataset **out, brim_error *err) {
   if (reads && !status)
     share(s, out);
   BRIM_TRY(brim_group_agree(group, status, err));
-  BRIM_TRY(brim_group_gather(group, s->runtime, &s->own, sizeof s->own, s->places, err));
+  BRIM_TRY(brim_group_gather(group, s->runtime, &s->own, sizeof s->own, s->locations, err));
   status = reads ? BRIM_OK : follow(s, out, err);
   return brim_group_agree(group, status, err); /* until then the reader keeps the memory open */
 }
@@ -182,7 +182,7 @@ int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, c
   if (s.own.descriptor >= 0)
     close((int)s.own.descriptor);
   brim_release(runtime, s.offers);
-  brim_release(runtime, s.places);
+  brim_release(runtime, s.locations);
   if (status) {
     brim_dataset_free(*out);
     *out = NULL;

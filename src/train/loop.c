@@ -108,7 +108,7 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->rows = t->state.run.rows;
   result->tokens = t->state.run.tokens;
   result->slots = t->state.run.slots;
-  result->loss = now->weight > 0.0 ? now->loss / now->weight : now->rows > 0 ? (double)NAN : t->state.last_loss;
+  result->loss = now->weight > 0.0 ? now->loss / now->weight : now->rows > 0 ? 0.0 : t->state.last_loss;
   result->seconds = t->turns ? t->state.seconds : brim_trainer_seconds(t);
   result->best_metric = t->state.best;
   result->best_step = t->state.best_step;

@@ -1,4 +1,4 @@
-/* owned.c: what is brim's is told by content. A name alone proves nothing: many programs write `checkpoints` and `log.jsonl`. */
+/* owned.c: what is brim's is found by content. A name alone proves nothing: many programs write `checkpoints` and `log.jsonl`. */
 #include "train/owned.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  *
  *   replaced-run   log in it   mark in it   the state            what it means
  *   no             -           -            BRIM_RUN_HERE        a run, or none, is in the folder itself
- *   yes            no          -            BRIM_RUN_LEAVING     it began to go aside: nothing has moved
+ *   yes            no          -            BRIM_RUN_LEAVING     its move has begun: nothing has moved
  *   yes            yes         no           BRIM_RUN_MOVING      its items are partly here, partly there (going or coming back)
  *   yes            yes         yes          BRIM_RUN_REPLACED    all of it is there; items here are the new run's, which has no
  *                                                                checkpoint yet, or was killed between that and letting go
@@ -49,7 +49,7 @@ static const struct {
                           .restore = DO_LET_GO},
     [BRIM_RUN_MOVING] = {.overwrite = DO_MOVE_ASIDE | DO_MARK | DO_EMPTY_LOG, .resume = COME_BACK, .restore = COME_BACK},
     [BRIM_RUN_REPLACED] = {.overwrite = DO_REMOVE_NEW | DO_EMPTY_LOG,
-                           .resume = 0, /* the new run goes on, and lets go when it has a checkpoint */
+                           .resume = 0, /* the new run continues, and lets go when it has a checkpoint */
                            .restore = DO_REMOVE_NEW | DO_UNMARK | COME_BACK},
 };
 
@@ -63,7 +63,7 @@ typedef struct replacement {
 
 typedef int (*item_fn)(const replacement *r, const char *here, const char *there, brim_error *err);
 
-/* What is there already is older and good; what stands here then is not. */
+/* What is there already is older and good; what is here then is not. */
 static int move_aside(const replacement *r, const char *here, const char *there, brim_error *err) {
   if (brim_path_exists(there))
     return brim_remove_tree(r->folder->runtime, here, err);

@@ -1,4 +1,4 @@
-/* resume.c: the place that a run goes on from, and what it has otherwise than before: more steps, other kernels. */
+/* resume.c: where a run resumes, and what it has otherwise than before: more steps, other kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -101,7 +101,7 @@ static int64_t eval_rows(const brim_trainer *t) {
   return chosen > 0 ? chosen : 4 * trained;
 }
 
-/* Unless it was said otherwise, evaluation computes at once what training computes at once: it needs no memory of its own. */
+/* Unless it was said otherwise, evaluation computes at once what training computes at once: it needs no memory besides. */
 static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err) {
   const brim_eval_options *o = &t->options.eval;
   int64_t longest = eval_longest(t, set->dataset), most = t->outlook.limits.max_slots;
@@ -159,7 +159,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   return (!outcomes || t->outcomes) && (!logits || t->logits) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
-/* ---- the place to begin at -------------------------------------------------------------------------------- */
+/* ---- where to begin --------------------------------------------------------------------------------------- */
 
 static void start_fresh(brim_trainer *t) {
   brim_model_catch_up(t->model);
@@ -182,7 +182,7 @@ static int start_over_folds(brim_trainer *t, brim_error *err) {
       "the folder holds a run in folds: resume it in the same folds, replace it (overwrite), or name another folder");
 }
 
-static int start_place(brim_trainer *t, brim_error *err) {
+static int start_position(brim_trainer *t, brim_error *err) {
   const brim_train_options *o = &t->options;
   if (o->group.rank == 0) {
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
@@ -414,7 +414,7 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   BRIM_TRY(brim_group_largest(&t->options.group, t->runtime, &t->memory.held, err)); /* a memory_limit cuts alike everywhere */
   BRIM_TRY(brim_group_agree(&t->options.group, start_alone(t, evals, eval_count, err), err));
   BRIM_TRY(brim_trainer_agree(t, err));
-  BRIM_TRY(start_place(t, err));
+  BRIM_TRY(start_position(t, err));
   t->safe = t->state;
   t->start = brim_seconds_now();
   return BRIM_OK;

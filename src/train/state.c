@@ -1,4 +1,4 @@
-/* state.c: state.json of a checkpoint. Members stand in tables, so that what is written is what is read and compared.
+/* state.c: state.json of a checkpoint. Members are listed in tables, so that what is written is what is read and compared.
  *
  *   {"version":3,"brim":"0.1.0","model":{..},"data":{..},"options":{..},"state":{..},"hashes":{..},"digest":".."}
  *
@@ -34,7 +34,7 @@ typedef enum member_kind {
   MEMBER_TAIL,
   MEMBER_SCHEDULE,
   MEMBER_PRECISION,
-  MEMBER_OPEN = 0x100,  /* with a kind of number: 0 stands for nothing given, and is written as null */
+  MEMBER_OPEN = 0x100,  /* with a kind of number: 0 means nothing given, and is written as null */
   MEMBER_FREE = 0x200,  /* may be another when the run is resumed */
   MEMBER_LENGTH = 0x400 /* how long the run is: whoever resumes it compares it */
 } member_kind;
@@ -184,7 +184,7 @@ void brim_fields_put(brim_json_writer *json, const char *name, const brim_field 
   brim_json_close_object(json);
 }
 
-/* A group of members, on a line of its own. */
+/* A group of members, on a new line. */
 static void group_put(brim_json_writer *json, const char *name, const brim_field *fields, int count) {
   brim_json_begin_line(json);
   brim_fields_put(json, name, fields, count);

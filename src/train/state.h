@@ -1,4 +1,4 @@
-/* state.h: where a run stands between two optimizer steps, and how that is written and compared. */
+/* state.h: where a run is between two optimizer steps, and how that is written and compared. */
 #ifndef BRIM_TRAIN_STATE_H
 #define BRIM_TRAIN_STATE_H
 #include "brim/train.h"
@@ -42,14 +42,14 @@ typedef struct brim_rank_times {
   double compute, wait, communication;
 } brim_rank_times;
 
-/* What may be otherwise in the run that goes on, as it was when the checkpoint was written. */
+/* What may be otherwise in the run that resumes, as it was when the checkpoint was written. */
 typedef struct brim_train_former {
   double epochs; /* 0: max_steps were given */
   uint64_t max_steps;
   char kernels[64];
 } brim_train_former;
 
-/* What a checkpoint must share with the run that goes on from it; kernels only without resume_anyway. */
+/* What a checkpoint must share with the run that resumes from it; kernels only without resume_anyway. */
 typedef struct brim_train_identity {
   const brim_train_options *options;
   const char *model_type, *kernels, *pooling;
@@ -58,7 +58,7 @@ typedef struct brim_train_identity {
   uint64_t data_rows, data_fingerprint;
 } brim_train_identity;
 
-/* Hashes that tell a damaged checkpoint. */
+/* Hashes that show a damaged checkpoint. */
 typedef struct brim_train_hashes {
   uint64_t values, moments, average;
 } brim_train_hashes;

@@ -120,9 +120,9 @@ void brim_supply_close(brim_supply *s) {
   brim_dataset_free(s->mapped);
   brim_plan_free(s->first);
   brim_plan_free(s->plan);
-  brim_release(s->runtime, s->places);
-  if (s->place.runtime)
-    brim_text_free(&s->place);
+  brim_release(s->runtime, s->positions);
+  if (s->position.runtime)
+    brim_text_free(&s->position);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------ */
@@ -231,10 +231,10 @@ int brim_supply_step_done(brim_supply *s, brim_error *err) {
   s->open = false;
   if (!s->feed)
     return BRIM_OK;
-  if (!s->place.runtime)
-    brim_text_init(&s->place, s->runtime);
-  brim_text_clear(&s->place);
-  return brim_feed_save(s->feed, &s->place, err);
+  if (!s->position.runtime)
+    brim_text_init(&s->position, s->runtime);
+  brim_text_clear(&s->position);
+  return brim_feed_save(s->feed, &s->position, err);
 }
 
 size_t brim_supply_row_text(const brim_supply *s, uint64_t row, char *text, size_t size) {
@@ -249,8 +249,8 @@ size_t brim_supply_row_text(const brim_supply *s, uint64_t row, char *text, size
 int brim_supply_gather(brim_supply *s, brim_error *err) {
   if (!has_readers(s))
     return BRIM_OK;
-  brim_release(s->runtime, s->places);
-  return brim_group_gather_texts(&s->options->group, s->runtime, s->place.data, &s->places, err);
+  brim_release(s->runtime, s->positions);
+  return brim_group_gather_texts(&s->options->group, s->runtime, s->position.data, &s->positions, err);
 }
 
 /* feed.json, or the file of another rank's slice: fresh memory. */
@@ -261,9 +261,10 @@ static char *feed_path(const brim_supply *s, const char *folder, int32_t rank) {
   return brim_path_join(s->runtime, folder, name);
 }
 
-static int save_place(const brim_supply *s, const char *folder, int32_t rank, const char *place, size_t length, brim_error *err) {
+static int save_position(const brim_supply *s, const char *folder, int32_t rank, const char *position, size_t length,
+                         brim_error *err) {
   char *path = feed_path(s, folder, rank);
-  int status = path ? brim_file_write_all(s->runtime, path, place, length, err) : BRIM_NOMEM(err);
+  int status = path ? brim_file_write_all(s->runtime, path, position, length, err) : BRIM_NOMEM(err);
   brim_release(s->runtime, path);
   return status;
 }
@@ -271,11 +272,11 @@ static int save_place(const brim_supply *s, const char *folder, int32_t rank, co
 int brim_supply_save(const brim_supply *s, const char *folder, brim_error *err) {
   if (!s->feed)
     return BRIM_OK;
-  BRIM_TRY(save_place(s, folder, 0, s->place.data, s->place.length, err));
-  const char *place = s->places;
-  for (int32_t rank = 0; place && rank < s->options->group.world_size; rank++, place += strlen(place) + 1)
+  BRIM_TRY(save_position(s, folder, 0, s->position.data, s->position.length, err));
+  const char *position = s->positions;
+  for (int32_t rank = 0; position && rank < s->options->group.world_size; rank++, position += strlen(position) + 1)
     if (rank > 0)
-      BRIM_TRY(save_place(s, folder, rank, place, strlen(place), err));
+      BRIM_TRY(save_position(s, folder, rank, position, strlen(position), err));
   return BRIM_OK;
 }
 
@@ -294,7 +295,7 @@ int brim_supply_restore(brim_supply *s, const char *folder, brim_error *err) {
   if (!s->feed)
     return BRIM_OK;
   char *path = feed_path(s, folder, has_readers(s) ? s->options->group.rank : 0);
-  if (path && !brim_path_exists(path)) { /* fewer ranks wrote it: rank 0's place says that, and is refused */
+  if (path && !brim_path_exists(path)) { /* fewer ranks wrote it: rank 0's position says that, and is refused */
     brim_release(s->runtime, path);
     path = feed_path(s, folder, 0);
   }

@@ -17,9 +17,9 @@ typedef struct brim_supply {
   brim_plan *plan;  /* dataset: of plan_epoch, or NULL */
   brim_plan *first; /* of epoch 0, which the outlook made; NULL: it is used up */
   uint64_t plan_epoch, part, epoch_steps;
-  brim_batch *batch; /* dataset: filled for each part */
-  brim_text place;   /* feed: its state after the last step that is over */
-  char *places;      /* feed whose ranks read slices: every rank's place, one text after another; or NULL */
+  brim_batch *batch;  /* dataset: filled for each part */
+  brim_text position; /* feed: its state after the last step that is over */
+  char *positions;    /* feed whose ranks read slices: every rank's position, one text after another; or NULL */
 
   /* The step that is under way, or the last one. Counts are over all ranks. */
   bool open;
@@ -47,7 +47,7 @@ int brim_supply_next(brim_supply *supply, const brim_batch **part, bool *last, b
 /* Every rank calls it, with its status, after the first brim_supply_next of a step. Ranks that read their own rows know their own
  * shares of the step: now the counts and the divisor are of all. One decision for all ranks. */
 int brim_supply_sum(brim_supply *supply, brim_reduce *reduce, int status, brim_error *err) BRIM_CHECK;
-/* The step counts: notes where the supply stands after it. */
+/* The step counts: notes where the supply is after it. */
 int brim_supply_step_done(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Is the epoch over after `epoch_step` steps of it, and (a feed that is not endless) is all of it? */
 int brim_supply_over(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, bool *epoch_over, bool *all,
@@ -57,10 +57,10 @@ double brim_supply_epochs(const brim_supply *supply, uint64_t epoch, uint64_t ep
 /* "row 12" or "a.csv row 12": a row of a part, as messages name it. Returns the length. */
 size_t brim_supply_row_text(const brim_supply *supply, uint64_t row, char *text, size_t size);
 
-/* Every rank calls it before rank 0 saves: where ranks read slices, each has a place of its own. */
+/* Every rank calls it before rank 0 saves: where ranks read slices, each has its own position. */
 int brim_supply_gather(brim_supply *supply, brim_error *err) BRIM_CHECK;
-/* A feed's place, in the folder of a checkpoint: feed.json, and of the other ranks that read slices feed-RANK.json; nothing for a
- * dataset. */
+/* A feed's position, in the folder of a checkpoint: feed.json, and of the other ranks that read slices feed-RANK.json; nothing
+ * for a dataset. */
 int brim_supply_save(const brim_supply *supply, const char *folder, brim_error *err) BRIM_CHECK;
 int brim_supply_restore(brim_supply *supply, const char *folder, brim_error *err) BRIM_CHECK;
 

@@ -70,7 +70,7 @@ typedef struct brim_trainer {
 
 #define BRIM_NO_STEP UINT64_MAX
 
-/* start.c: checks everything, plans, takes all memory, opens the run folder and finds the place to begin at. */
+/* start.c: checks everything, plans, takes all memory, opens the run folder and finds where to begin. */
 int brim_trainer_open(brim_trainer *trainer, const brim_named_dataset *evals, int eval_count, brim_error *err) BRIM_CHECK;
 /* After it, on all ranks: how their gradients come together. */
 int brim_trainer_open_reduce(brim_trainer *trainer, brim_error *err) BRIM_CHECK;

@@ -58,8 +58,8 @@ int brim_trainer_take_turn(brim_trainer *t, brim_error *err) {
     BRIM_TRY(brim_group_agree(&t->options.group, take_flats(t, err), err));
     BRIM_TRY(brim_trainer_open_epoch(t, err));
   }
-  if (brim_precision_is_narrow(t->options.precision))
-    brim_model_make_narrow(t->model);
+  if (brim_precision_is_half(t->options.precision))
+    brim_model_make_half(t->model);
   t->start = brim_seconds_now() - t->state.seconds;
   return BRIM_OK;
 }

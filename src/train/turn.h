@@ -1,5 +1,5 @@
 /* turn.h: a run in turns with others that train the same model. While it waits, its weights and moments are kept in memory; a
- * turn goes on from them as a resumed run does from a checkpoint, and its steps come out as if nothing had come between. */
+ * turn continues from them as a resumed run does from a checkpoint, and its steps come out as if nothing had come between. */
 #ifndef BRIM_TRAIN_TURN_H
 #define BRIM_TRAIN_TURN_H
 #include "train/state.h"

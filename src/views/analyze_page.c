@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "report/page.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "views/views.h"
 
 enum { MOST_STRATEGIES = 32, CURVE_POINTS = 400, ENDS = BRIM_SHOWN_ENDS };

@@ -42,7 +42,7 @@ void brim_mode_curve_free(brim_mode_curve *curve) {
 
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
-/* An interval is told where it says more than the number: where it is wider than the difference, or of few rounds. */
+/* An interval is shown where it says more than the number: where it is wider than the difference, or of few rounds. */
 void brim_speed_text(const brim_mode_result *results, int index, char *text, size_t size) {
   enum { FEW_ROUNDS = 5 };
   const brim_mode_result *r = &results[index];

@@ -108,7 +108,7 @@ static void join(const judge *j, uint64_t row, bool predicted, char *text, size_
     snprintf(text, size, "none");
 }
 
-/* Which word of its row a labelled token stands for. */
+/* Which word of its row a labelled token belongs to. */
 static void describe_word(const judge *j, uint64_t item, brim_wrong_row *wrong) {
   const uint64_t row = row_of(j, item);
   uint64_t before = item - j->firsts[row];
@@ -156,7 +156,7 @@ static int by_rows(const void *a, const void *b) {
   return x->label != y->label ? (x->label > y->label) - (x->label < y->label) : x->predicted - y->predicted;
 }
 
-/* Equal keys stand side by side: runs of them are counts. */
+/* Equal keys are neighbours: runs of them are counts. */
 int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most, brim_confused **out,
                        size_t *count, brim_error *err) {
   size_t runs = 0, used = 0;

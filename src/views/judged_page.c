@@ -112,10 +112,10 @@ static void put_wrong(brim_page *page, const brim_wrong_row *w) {
   static const char missing[] =
       "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it again)";
   char caption[CAPTION_SIZE];
-  char place[160] = "";
+  char where[160] = "";
   if (w->word >= 0)
-    snprintf(place, sizeof place, w->word_text[0] ? ", word %d, %s" : ", token %d%s", (int)w->word, w->word_text);
-  int used = snprintf(caption, sizeof caption, "row %llu%s: label %s, predicted %s", (unsigned long long)w->row, place, w->label,
+    snprintf(where, sizeof where, w->word_text[0] ? ", word %d, %s" : ", token %d%s", (int)w->word, w->word_text);
+  int used = snprintf(caption, sizeof caption, "row %llu%s: label %s, predicted %s", (unsigned long long)w->row, where, w->label,
                       w->predicted);
   if (isfinite(w->score) && isfinite(w->label_score) && used > 0 && (size_t)used < sizeof caption)
     snprintf(caption + used, sizeof caption - (size_t)used, " with %.1f %% (the label has %.2g %%)", 100 * w->score,

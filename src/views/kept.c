@@ -247,14 +247,14 @@ static int read_wrong(const brim_event_log *log, int set, brim_judged *j) {
 }
 
 static int read_set(const brim_event_log *log, int set, brim_judged *j) {
-  static int (*const parts[])(const brim_event_log *, int, brim_judged *) = {read_classes, read_confused, read_points,
-                                                                             read_wrong};
+  static int (*const readers[])(const brim_event_log *, int, brim_judged *) = {read_classes, read_confused, read_points,
+                                                                               read_wrong};
   lines l = lines_of(log, "set");
   const size_t at = next_line(&l, 0, set);
   if (at == l.count || !read_head(&l, at, j))
     return FOREIGN;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    BRIM_TRY(parts[i](log, set, j));
+  for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+    BRIM_TRY(readers[i](log, set, j));
   return BRIM_OK;
 }
 

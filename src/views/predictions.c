@@ -82,9 +82,9 @@ static void put_row(brim_json_writer *json, const brim_model *model, const float
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
-/* Places of the labels that a row has: the first token of each word, or every token where there are no words; -1: cut off, or
+/* Tokens of the labels that a row has: the first token of each word, or every token where there are no words; -1: cut off, or
  * the word gives no token. */
-static int32_t next_place(const brim_sample *row, int32_t word, int32_t *at) {
+static int32_t next_token(const brim_sample *row, int32_t word, int32_t *at) {
   if (!row->words)
     return word;
   while (*at < row->length && row->words[*at] < word)
@@ -118,9 +118,9 @@ static void put_tokens(brim_json_writer *json, const brim_model *model, const br
     int32_t at = 0;
     brim_json_open_array(json, pass ? "scores" : "labels");
     for (int32_t word = 0; word < count; word++) {
-      const int32_t place = next_place(row, word, &at);
-      const float *own = logits + (size_t)(place < 0 ? 0 : place) * (size_t)labels->count;
-      if (place < 0)
+      const int32_t token = next_token(row, word, &at);
+      const float *own = logits + (size_t)(token < 0 ? 0 : token) * (size_t)labels->count;
+      if (token < 0)
         brim_json_put_string(json, NULL, NULL);
       else if (pass)
         put_score(json, NULL, brim_outcome_of(own, labels->count, 0).score);

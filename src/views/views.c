@@ -1,4 +1,4 @@
-/* views.c: what others look at of a run while it goes on, and what it keeps when it ends. */
+/* views.c: what is looked at during a run, and what it keeps when it ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,10 +54,10 @@ int brim_views_event(void *views, const brim_event *event) {
   return brim_tensorboard_event(v->tensorboard, event);
 }
 
-/* The place of the set of that name, a new one if need be. */
-static int place_of(brim_views *v, const char *name, int *place, brim_error *err) {
-  for (*place = 0; *place < v->count; ++*place)
-    if (strncmp(v->sets[*place].name, name, sizeof v->sets->name - 1) == 0)
+/* The index of the set of that name, a new one if need be. */
+static int index_of(brim_views *v, const char *name, int *index, brim_error *err) {
+  for (*index = 0; *index < v->count; ++*index)
+    if (strncmp(v->sets[*index].name, name, sizeof v->sets->name - 1) == 0)
       return BRIM_OK;
   if (v->count == BRIM_MOST_SETS)
     return brim_error_set(err, BRIM_E_USAGE, "there are more than %d sets", (int)BRIM_MOST_SETS);
@@ -67,7 +67,7 @@ static int place_of(brim_views *v, const char *name, int *place, brim_error *err
 }
 
 static int judge(brim_views *v, const brim_evaluation *e, brim_error *err) {
-  int place;
+  int index;
   const brim_verdict verdict = {.name = e->name,
                                 .step = e->step,
                                 .task = e->labels->task,
@@ -76,12 +76,12 @@ static int judge(brim_views *v, const brim_evaluation *e, brim_error *err) {
                                 .metrics = e->metrics,
                                 .logits = e->logits,
                                 .outcomes = e->outcomes};
-  BRIM_TRY(place_of(v, e->name, &place, err));
-  brim_judged_free(&v->sets[place]);
-  const int status = brim_judge(v->runtime, &verdict, &v->sets[place], err);
+  BRIM_TRY(index_of(v, e->name, &index, err));
+  brim_judged_free(&v->sets[index]);
+  const int status = brim_judge(v->runtime, &verdict, &v->sets[index], err);
   if (status) {
-    brim_judged_free(&v->sets[place]);
-    v->sets[place] = v->sets[--v->count];
+    brim_judged_free(&v->sets[index]);
+    v->sets[index] = v->sets[--v->count];
   }
   return status;
 }

@@ -152,7 +152,7 @@ def check_devices(root):
 
 # Who may call which of the device's operations: all else is a call that a kind wrote into a schedule.
 OPTIMIZER = {"gradient_square", "adamw", "catch_up", "mark_alive", "zero"}
-CALLERS = {"logits.c": {"zero"}, "update.c": OPTIMIZER, "int8.c": {"int8_pack"}, "narrow_weights.c": {"narrow"}, "extents.c": OPTIMIZER | {"narrow"}}
+CALLERS = {"logits.c": {"zero"}, "update.c": OPTIMIZER, "int8.c": {"int8_pack"}, "half_weights.c": {"narrow"}, "extents.c": OPTIMIZER | {"narrow"}}
 
 
 def check_program(root):

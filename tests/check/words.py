@@ -25,7 +25,12 @@ PHRASES = {
 }
 # Names that are nobody's but this house's: what the field says instead (docs/developers/words.md).
 NAMES = {r"(?!proportion|_)\w*portion\b": "shard", r"\w*telling\w*": "ready", r"brim_partial\w*|partials": "pending", r"brim_heart_\w*": "heartbeat",
-         r"\w*goes_on\w*": "accumulates, resumes", r"brim_\w*_lend\w*": "use_buffer"}
+         r"\w*goes_on\w*": "accumulates, resumes", r"brim_\w*_lend\w*": "use_buffer",
+         r"(?!brim_precision_is_narrow\b|brim_model_narrow_share\b|brim_(call|cuda|amx|avx512)_narrow\b|BRIM_CUDA_HAS_narrow\b)(brim|BRIM)_\w*narrow\w*|BRIM_\w*NARROW\w*": "half, dtype",
+         r"(brim|BRIM)(_\w+)?(?<!_in)_(place|PLACE)s?\b": "position, offset, index",
+         r"(?!brim_split_(step|kind)\b|BRIM_SPLIT_)(brim|BRIM)_(split|SPLIT)\w*": "scan",
+         r"brim_(section|begin|normed|schedule)_parts?\b|brim_part_\w+|BRIM_PART_\w+": "section, piece, component",
+         r"brim_(plain|avx2|avx512|amx|sum|declare|append|gradient_next)_tables?\b|brim_tables\w*": "ops, embedding"}
 EXEMPT = re.compile(r"behind (the |its |\w+'s )*back\b|\b(left|leaves?) behind\b", re.IGNORECASE)
 OWN = {"tests/check/words.py", "tests/check/words.txt"}
 C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)

@@ -104,7 +104,7 @@ static inline record run_case(const brim_ops *ops, const brim_ops_limits *limits
 
 #define SYNCED_ENTRY(name, ...) .name = synced_##name,
 
-static inline brim_ops synced_table(void) {
+static inline brim_ops synced_ops(void) {
   brim_ops synced = {.name = "cuda", BRIM_OPS_LIST(SYNCED_ENTRY)};
   synced.loss = bridged_loss;
   synced.gradient_square = bridged_gradient_square;
@@ -124,7 +124,7 @@ static inline void run_own(const brim_ops *ops, brim_ops_context *c, const void 
 
 __attribute__((unused)) static inline void on_the_card(const brim_ops_limits *limits,
                                                        void (*run)(const brim_ops *, brim_ops_context *, int)) {
-  const brim_ops synced = synced_table();
+  const brim_ops synced = synced_ops();
   const own_case own = {run};
   case_failures = 0;
   record out = run_case(&synced, limits, run_own, &own);
@@ -168,7 +168,7 @@ static inline void try_fault(const brim_ops *ops, const brim_ops_limits *limits,
 
 static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
                               double tolerance) {
-  const brim_ops synced = synced_table();
+  const brim_ops synced = synced_ops();
   record want = run_case(brim_ops_ref(), limits, fn, parameters), got[CASE_ORDERS];
   const long before = fake_cuda_launches();
   case_failures = 0;

@@ -39,7 +39,7 @@ static double value_of(brim_bfloat x, int fp16) {
   return x & 0x8000 ? -size : size;
 }
 
-static void emit_narrow(record *out, const char *name, const brim_bfloat *x, int64_t n, int fp16) {
+static void emit_half(record *out, const char *name, const brim_bfloat *x, int64_t n, int fp16) {
   case_memory m = {0};
   real *wide = case_alloc(&m, (size_t)n * sizeof *wide);
   for (int64_t i = 0; i < n; i++)
@@ -52,7 +52,7 @@ static void attention(const brim_ops *ops, brim_ops_context *c, const void *para
   const setting *s = parameters;
   case_memory m = {0};
   inputs in = {41};
-  const bool first_only = s->variant & 1, narrow = ops != brim_ops_ref();
+  const bool first_only = s->variant & 1, half = ops != brim_ops_ref();
   const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
   const int64_t hidden = (int64_t)s->heads * s->size, shared = hidden / s->group, kv = hidden + 2 * shared,
                 rows = first_only ? s->n : layout.slots, all = layout.slots * kv, few = rows * hidden;
@@ -79,7 +79,7 @@ static void attention(const brim_ops *ops, brim_ops_context *c, const void *para
                             .dq = first_only ? dqkv + all : dqkv,
                             .dk = dqkv + hidden,
                             .dv = dqkv + hidden + shared};
-  if (!narrow) {
+  if (!half) {
     ops->attention_forward(c, &a);
     ops->attention_backward(c, &a);
     emit(out, "context", context, few);
@@ -100,9 +100,9 @@ static void attention(const brim_ops *ops, brim_ops_context *c, const void *para
     c->fp16 = s->fp16;
     ops->bf16_attention_forward(c, &b);
     ops->bf16_attention_backward(c, &b);
-    emit_narrow(out, "context", y, few, s->fp16);
+    emit_half(out, "context", y, few, s->fp16);
     emit(out, "lse", lse, rows * s->heads);
-    emit_narrow(out, "gradients", d, all + few, s->fp16);
+    emit_half(out, "gradients", d, all + few, s->fp16);
   }
   case_free(&m);
 }
@@ -129,7 +129,7 @@ static void check(setting s) {
 static void check_names(void) {
   static const struct {
     int capability;
-    const char *told, *narrow;
+    const char *told, *half;
   } cards[] = {{75, NULL, "cuda-sm75"},
                {80, NULL, "cuda-sm80-mma"},
                {120, NULL, "cuda-sm120-mma"},
@@ -148,9 +148,9 @@ static void check_names(void) {
     const bool open = brim_ops_cuda()->open(&c, &err) == BRIM_OK;
     unsetenv("BRIM_CUDA_MMA");
     const char *wide = open ? brim_ops_cuda()->exact_name(&c, false) : err.message,
-               *narrow = open ? brim_ops_cuda()->exact_name(&c, true) : "";
-    ok(strcmp(narrow, cards[i].narrow) == 0 && !strstr(wide, "mma"), "sm_%d, BRIM_CUDA_MMA %s: %s, in 16 bits %s",
-       cards[i].capability, cards[i].told ? cards[i].told : "unset", wide, narrow);
+               *half = open ? brim_ops_cuda()->exact_name(&c, true) : "";
+    ok(strcmp(half, cards[i].half) == 0 && !strstr(wide, "mma"), "sm_%d, BRIM_CUDA_MMA %s: %s, in 16 bits %s",
+       cards[i].capability, cards[i].told ? cards[i].told : "unset", wide, half);
     brim_ops_cuda()->close(&c);
   }
   brim_runtime_free(c.runtime);
@@ -159,7 +159,7 @@ static void check_names(void) {
 /* Keys and values that stay in shared memory, and tiles that come and go, give the same bits: which it is hangs on how much of it
  * a card has. */
 static void check_room(setting s) {
-  const brim_ops synced = synced_table();
+  const brim_ops synced = synced_ops();
   const brim_ops_limits limits = {.max_slots = 1024,
                                   .max_sequences = s.n,
                                   .max_length = s.lengths[0],

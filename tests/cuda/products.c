@@ -6,7 +6,7 @@ typedef struct setting {
   int32_t rows, in, out;
 } setting;
 
-static brim_bfloat *narrow_values(case_memory *m, inputs *in, int64_t n) {
+static brim_bfloat *half_values(case_memory *m, inputs *in, int64_t n) {
   brim_bfloat *x = case_alloc(m, (size_t)n * sizeof *x);
   for (int64_t i = 0; i < n; i++) {
     const float value = (float)(2 * next_unit(in) - 1);
@@ -17,7 +17,7 @@ static brim_bfloat *narrow_values(case_memory *m, inputs *in, int64_t n) {
   return x;
 }
 
-static void emit_narrow(record *out, const char *name, const brim_bfloat *x, int64_t n) {
+static void emit_half(record *out, const char *name, const brim_bfloat *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     const uint32_t bits = (uint32_t)x[i] << 16;
     float value;
@@ -67,20 +67,20 @@ static void linear(const brim_ops *ops, brim_ops_context *c, const void *paramet
 }
 
 /* The same of 16-bit values: with a bias the result is of 16 bits, and so is the bias that cuBLASLt sees; added to, of 32. */
-static void narrow_linear(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+static void half_linear(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
   case_memory m = {0};
   inputs in = {53};
   const int64_t xs = (int64_t)s->rows * s->in, ws = (int64_t)s->in * s->out, ys = (int64_t)s->rows * s->out;
-  const brim_bfloat *x = narrow_values(&m, &in, xs), *w = narrow_values(&m, &in, ws), *dy = narrow_values(&m, &in, ys);
+  const brim_bfloat *x = half_values(&m, &in, xs), *w = half_values(&m, &in, ws), *dy = half_values(&m, &in, ys);
   const real *b = case_values(&m, &in, s->out, 1);
-  brim_bfloat *y = narrow_values(&m, &in, ys), *dx = narrow_values(&m, &in, xs);
+  brim_bfloat *y = half_values(&m, &in, ys), *dx = half_values(&m, &in, xs);
   real *wide_y = case_values(&m, &in, ys, 1), *dw = case_values(&m, &in, ws, 1), *db = case_values(&m, &in, s->out, 1);
   brim_bf16_linear f = {
       .rows = s->rows, .in = s->in, .out = s->out, .x = x, .x_stride = s->in, .w = w, .b = b, .y_stride = s->out};
   f.y = (brim_typed){BRIM_TYPE_BF16, y};
   ops->bf16_forward(c, &f);
-  emit_narrow(out, "y", y, ys);
+  emit_half(out, "y", y, ys);
   f.y = (brim_typed){BRIM_TYPE_REAL, wide_y};
   f.add = true;
   ops->bf16_forward(c, &f);
@@ -97,7 +97,7 @@ static void narrow_linear(const brim_ops *ops, brim_ops_context *c, const void *
                                                      .dx_stride = s->in,
                                                      .dw = dw,
                                                      .db = db});
-  emit_narrow(out, "dx", dx, xs);
+  emit_half(out, "dx", dx, xs);
   emit(out, "dw", dw, ws);
   emit(out, "db", db, s->out);
   case_free(&m);
@@ -120,8 +120,8 @@ static void check(const setting *s, long products) {
 }
 
 /* A bias of 16 bits may move a result by the half of its last bit, before it is rounded. */
-static void check_narrow(const setting *s, long products) {
-  check_as("bf16", narrow_linear, 8e-3, s, products);
+static void check_half(const setting *s, long products) {
+  check_as("bf16", half_linear, 8e-3, s, products);
 }
 
 /* Ten bits after the point: a product of numbers to 1 is off by 2^-11 of each, and sums of so few are not farther than this. That
@@ -129,7 +129,7 @@ static void check_narrow(const setting *s, long products) {
 static void check_tf32(const setting *s) {
   const brim_ops_limits limits = {
       .max_slots = 512, .max_sequences = 1, .max_length = 1, .hidden = 64, .intermediate = 64, .heads = 1};
-  const brim_ops synced = synced_table();
+  const brim_ops synced = synced_ops();
   const char *where = "";
   record want = run_case(brim_ops_ref(), &limits, linear, s);
   case_tf32 = true;
@@ -139,7 +139,7 @@ static void check_tf32(const setting *s) {
      s->out, apart);
   record_free(&got);
   record_free(&want);
-  check_as("bf16 beside tf32", narrow_linear, 8e-3, s, 4);
+  check_as("bf16 beside tf32", half_linear, 8e-3, s, 4);
   case_tf32 = false;
 }
 
@@ -217,11 +217,11 @@ int main(void) {
   check(&odd, 0);
   check(&refused, 2 * 1); /* the gradient of the weight sums over the rows, which is another thing */
   const setting half_even = {37, 20, 32};
-  check_narrow(&even, 4);
-  check_narrow(&one, 4);
-  check_narrow(&heads, 0);
-  check_narrow(&half_even, 0); /* rows of 40 bytes */
-  check_narrow(&refused, 1);
+  check_half(&even, 4);
+  check_half(&one, 4);
+  check_half(&heads, 0);
+  check_half(&half_even, 0); /* rows of 40 bytes */
+  check_half(&refused, 1);
   check_tf32(&even);
   check_tf32_refusals();
   check_algorithms();

@@ -99,7 +99,7 @@ static void test_pinned(uint64_t seed) {
 }
 
 /* Through the table: pieces of all sizes, more than fit at once; the caller's memory is free when the call returns. */
-static void test_table(uint64_t seed) {
+static void test_ops(uint64_t seed) {
   brim_ops_context c = {0};
   const brim_runtime_options options = {.threads = 1};
   const brim_ops *ops = brim_ops_cuda();
@@ -142,7 +142,7 @@ int main(void) {
   for (uint64_t seed = 0; seed < 2; seed++) {
     test_order(seed);
     test_pinned(seed);
-    test_table(seed);
+    test_ops(seed);
   }
   ok_int(fake_cuda_left(), 0, "nothing is left");
   return tap_done();

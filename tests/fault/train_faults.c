@@ -25,7 +25,7 @@ static int train_job(case_job *job, const char *output, brim_error *err) {
 }
 
 /* The same in 16 bits, without a run folder. */
-static int narrow_job(case_job *job, const char *output, brim_error *err) {
+static int half_job(case_job *job, const char *output, brim_error *err) {
   brim_train_options options = case_options(NULL);
   brim_train_result result;
   (void)output;
@@ -264,7 +264,7 @@ int main(void) {
   }
   allocations("a run", train_job);
   allocations("a resumed run", train_job); // the one before
-  allocations("training in bf16", narrow_job);
+  allocations("training in bf16", half_job);
   allocations("predictions", predict_job);
   case_remove(fault_file("run"));
   allocations("a comparison", compare_job);

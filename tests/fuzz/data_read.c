@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "brim/data.h"
-#include "data/place.h"
+#include "data/position.h"
 #include "fuzz.h"
 
 static bool good_text(const char *text, size_t length) {
@@ -22,15 +22,15 @@ static void check_record(const brim_record *record, const brim_record *before, u
 }
 
 /* A number for the whole of what is read from `place` on (NULL: the beginning), and the place before record `at`. */
-static uint64_t read_all(brim_runtime *runtime, const char *path, const brim_source_options *options, const brim_place *place,
-                         uint64_t at, brim_place *found) {
+static uint64_t read_all(brim_runtime *runtime, const char *path, const brim_source_options *options,
+                         const brim_position *position, uint64_t at, brim_position *found) {
   brim_reader *reader;
   brim_record record, before = {0};
   brim_error err = {0};
   uint64_t rows = 0, sum = 0;
   int status = brim_reader_open(runtime, &path, 1, options, &reader, &err);
-  if (status == BRIM_OK && place)
-    MUST(brim_reader_seek(reader, place, &err) == BRIM_OK);
+  if (status == BRIM_OK && position)
+    MUST(brim_reader_seek(reader, position, &err) == BRIM_OK);
   while (status == BRIM_OK) {
     if (found && rows == at)
       brim_reader_tell(reader, found);
@@ -39,7 +39,7 @@ static uint64_t read_all(brim_runtime *runtime, const char *path, const brim_sou
       break;
     check_record(&record, &before, rows++);
     before = record;
-    if (rows > at || place)
+    if (rows > at || position)
       sum = sum * 31 + record.row * 7 + (uint64_t)record.line * 3 + (uint64_t)record.byte + record.text_length +
             record.label_length;
   }
@@ -71,10 +71,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   else
     options.min_chars = size % 3 == 0;
   uint64_t at = size % 5;
-  brim_place place = {.file = -1};
-  uint64_t sum = read_all(runtime, path, &options, NULL, at, &place);
-  if (place.file >= 0)
-    MUST(read_all(runtime, path, &options, &place, 0, NULL) == sum);
+  brim_position position = {.file = -1};
+  uint64_t sum = read_all(runtime, path, &options, NULL, at, &position);
+  if (position.file >= 0)
+    MUST(read_all(runtime, path, &options, &position, 0, NULL) == sum);
   close(file);
   return 0;
 }

@@ -160,8 +160,8 @@ static void check_changed(const char *golden, const brim_dataset *rows, int leve
                    same_values = predict_with(fresh, rows, BRIM_PRECISION_INT8, 0, 0);
   ok(same(&written, &same_values) && !same(&written, &after), "and so do values that were written");
   const prediction wide = predict_with(model, rows, BRIM_PRECISION_FP32, 0, 0),
-                   narrow = predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0);
-  ok(same(&narrow, &written) && !same(&wide, &written), "fp32 in between changes nothing");
+                   half = predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0);
+  ok(same(&half, &written) && !same(&wide, &written), "fp32 in between changes nothing");
   brim_batch_free(&batch);
   brim_model_free(model);
   brim_model_free(fresh);

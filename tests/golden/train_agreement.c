@@ -74,7 +74,7 @@ VALUE(balanced, class_weights, "balanced")
 VALUE(smooth, label_smoothing, 0.5)
 VALUE(frozen, freeze, "embeddings")
 VALUE(by_layer, layer_lr_decay, 0.5)
-VALUE(narrow, precision, BRIM_PRECISION_BF16)
+VALUE(half, precision, BRIM_PRECISION_BF16)
 VALUE(recompute, checkpoint_activations, true)
 VALUE(seed_43, seed, 43)
 VALUE(log_rhythm, log_every, 2)
@@ -124,7 +124,7 @@ static const option options[] = {
     {"label_smoothing", "0", "0.5", NULL, smooth},
     {"freeze", "null", "\"embeddings\"", NULL, frozen},
     {"layer_lr_decay", "1", "0.5", NULL, by_layer},
-    {"precision", "\"fp32\"", "\"bf16\"", NULL, narrow},
+    {"precision", "\"fp32\"", "\"bf16\"", NULL, half},
     {"checkpoint_activations", "false", "true", NULL, recompute},
     {"seed", "42", "43", NULL, seed_43},
     {"log_every", "1", "2", NULL, log_rhythm},
@@ -401,7 +401,7 @@ static void fewer_at_once(case_job *job, rank_run *run) {
 }
 
 /* The kernels follow from it, where there is AMX by name too. */
-static void narrow_evaluation(case_job *job, rank_run *run) {
+static void half_evaluation(case_job *job, rank_run *run) {
   (void)job;
   run->options.eval.precision = BRIM_PRECISION_BF16;
 }
@@ -448,7 +448,7 @@ static void evaluations(bool plain) {
   evaluations_agree(3, other_weight, "weights of the model");
   evaluations_agree(2, other_eval, "rows");
   evaluations_agree(2, fewer_at_once, "options");
-  evaluations_agree(2, narrow_evaluation, "options");
+  evaluations_agree(2, half_evaluation, "options");
 }
 
 int main(void) {

@@ -1,7 +1,7 @@
 /* Training in folds: each fold is the run that its training part alone would give, predictions come from who has not seen the
  * row, and an interrupted run goes on to the same bits. */
 #include "rank_case.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "task/task.h"
 #include "train_case.h"
 

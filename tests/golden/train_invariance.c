@@ -123,7 +123,7 @@ static void ways(void) {
 }
 
 /* In bf16 a part is near the whole, and threads and checkpoints change no bit. */
-static void narrow_ways(void) {
+static void half_ways(void) {
   static const way all[] = {
       {"bf16", BRIM_PAD_NONE, 0, 0, 1, 0, true, false, BRIM_PRECISION_BF16},
       {"bf16, three threads", BRIM_PAD_NONE, 0, 0, 3, 0, true, false, BRIM_PRECISION_BF16},
@@ -527,10 +527,10 @@ int main(void) {
   }
   static const char *const gated[] = {"modernbert-cls", "gte-cls"};
   ways();
-  narrow_ways();
+  half_ways();
   for (int i = 0; i < 2; i++)
     if ((model_folder = case_model_folder(gated[i])))
-      narrow_ways();
+      half_ways();
   model_folder = case_model_folder("bert-pair-3");
   dropout_matters();
   dropout_is_fresh();

@@ -162,7 +162,7 @@ static void frozen(brim_train_options *o) {
   o->layer_lr_decay = 0.9;
 }
 
-static void narrow(brim_train_options *o) {
+static void half(brim_train_options *o) {
   o->precision = BRIM_PRECISION_BF16;
   o->plan.accumulate = 4;
 }
@@ -187,7 +187,7 @@ static bool same_state(const rank_run *a, const rank_run *b, int64_t size) {
 
 /* Ranks that read one another's gradients have the bits of messages: weights, and on every rank all moments. */
 static void shared(void) {
-  static void (*const changes[])(brim_train_options *) = {plain, frozen, narrow, late_and_averaged, saved};
+  static void (*const changes[])(brim_train_options *) = {plain, frozen, half, late_and_averaged, saved};
   enum { CHANGES = sizeof changes / sizeof *changes };
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);

@@ -121,7 +121,7 @@ static void check_update(const job *j, const result *part, const char *freeze) {
 /* Freezing embeddings spares the gradient of the first product's input, unless there is a norm between. */
 static bool spares_products(const brim_model *model, const char *freeze) {
   const brim_program *p = &model->program;
-  return strcmp(freeze, "embeddings") != 0 || strcmp(p->operations[p->parts[1].first].kind->name, "norm") != 0;
+  return strcmp(freeze, "embeddings") != 0 || strcmp(p->operations[p->sections[1].first].kind->name, "norm") != 0;
 }
 
 static void check_freeze(const job *j, const result *all, const char *freeze, int32_t width) {
@@ -227,23 +227,23 @@ static void check_checkpoints(const job *j, bool all_tokens, int32_t width) {
 /* bf16 has 8 bits: its gradients are near those of fp32, not the same; checkpoints give the same bits as copies do. DistilBERT's
  * head has a ReLU: a unit near 0 may be on with one precision and off with the other, which is a large part of what four rows
  * come to. */
-static void check_narrow(const job *j, const char *freeze, bool all_tokens, int32_t width) {
+static void check_half(const job *j, const char *freeze, bool all_tokens, int32_t width) {
   result wide = compute(j, freeze, false, all_tokens, width),
-         narrow = compute_in(j, BRIM_PRECISION_BF16, freeze, false, all_tokens, width),
+         half = compute_in(j, BRIM_PRECISION_BF16, freeze, false, all_tokens, width),
          again = compute_in(j, BRIM_PRECISION_BF16, freeze, true, all_tokens, width);
-  const double most = strcmp(narrow.model->config.family->type, "distilbert") == 0 ? 0.3 : 3e-2;
-  double worst = fabs(narrow.loss - wide.loss) / wide.loss;
+  const double most = strcmp(half.model->config.family->type, "distilbert") == 0 ? 0.3 : 3e-2;
+  double worst = fabs(half.loss - wide.loss) / wide.loss;
   for (int32_t i = 0; i < (int32_t)wide.model->program.weight_count; i++) {
     const brim_parameter *p = &wide.model->program.weights[i].is;
-    const real *got = case_gradient_of(narrow.model, p), *want = case_gradient_of(wide.model, p);
+    const real *got = case_gradient_of(half.model, p), *want = case_gradient_of(wide.model, p);
     if (got && !case_is_key_bias(p->name))
       worst = fmax(worst, case_apart(got, want, p->count));
   }
   ok(worst < most && worst > 1e-5, "%s, %s, width %d%s, %s frozen: bf16 is near fp32 (%.1e apart)", j->name, j->kernels,
      (int)width, all_tokens ? ", all tokens" : "", *freeze ? freeze : "nothing", worst);
-  ok(same_gradient(&narrow, &again), "and with checkpoints the same bits");
+  ok(same_gradient(&half, &again), "and with checkpoints the same bits");
   brim_model_free(wide.model);
-  brim_model_free(narrow.model);
+  brim_model_free(half.model);
   brim_model_free(again.model);
 }
 
@@ -264,7 +264,7 @@ static void logits_in(const job *j, brim_precision precision, bool training, flo
 }
 
 /* A prediction in bf16 is what training in bf16 sees. */
-static void check_narrow_prediction(const job *j, int32_t outputs) {
+static void check_half_prediction(const job *j, int32_t outputs) {
   const int64_t count = (int64_t)brim_dataset_rows(j->rows) * outputs;
   float *trained = calloc((size_t)count, sizeof *trained), *predicted = calloc((size_t)count, sizeof *predicted),
         *wide = calloc((size_t)count, sizeof *wide);
@@ -352,7 +352,7 @@ static void check_model(const char *golden, const char *dropout, const char *ker
   const job j = {golden, case_variant(golden, name, dropout), kernels, case_rows(golden)};
   brim_model *model = case_load(j.folder, kernels);
   const int32_t layers = model->config.layers, longest = brim_dataset_longest(j.rows);
-  check_narrow_prediction(&j, brim_model_outputs(model));
+  check_half_prediction(&j, brim_model_outputs(model));
   brim_model_free(model);
   for (int32_t width = 0; width <= longest; width += longest) {
     result all = compute(&j, "", false, false, width);
@@ -362,11 +362,11 @@ static void check_model(const char *golden, const char *dropout, const char *ker
     brim_model_free(all.model);
     check_checkpoints(&j, false, width);
     check_checkpoints(&j, true, width);
-    check_narrow(&j, "", false, width);
-    check_narrow(&j, "", true, width);
-    check_narrow(&j, "embeddings", false, width);
-    check_narrow(&j, "layers:1", false, width);
-    check_narrow(&j, "encoder", false, width);
+    check_half(&j, "", false, width);
+    check_half(&j, "", true, width);
+    check_half(&j, "embeddings", false, width);
+    check_half(&j, "layers:1", false, width);
+    check_half(&j, "encoder", false, width);
   }
   check_order(&j);
   check_layer_decay(&j, "");
@@ -410,8 +410,8 @@ static void check_shared(const char *golden, const char *dropout, const char *ke
     brim_model_free(head.model);
     check_checkpoints(&j, false, width);
     check_checkpoints(&j, true, width);
-    check_narrow(&j, "", false, width);
-    check_narrow(&j, "embeddings", true, width);
+    check_half(&j, "", false, width);
+    check_half(&j, "embeddings", true, width);
   }
   brim_dataset_free(j.rows);
 }

@@ -360,6 +360,8 @@ class PaddingFree(unittest.TestCase):
                 self.assertEqual(batch.torch(for_attention="flash")["cu_seq_lens_q"].tolist(), [0, lengths[0], sum(lengths)])
                 masks = [batch.torch(for_attention=kind)["attention_mask"] for kind in ("sdpa", "eager")]
                 self.assertTrue(torch.equal(masks[0], masks[1] == 0) and masks[0].sum() == sum(n * n for n in lengths))
+            stream = brim.data.stream(TRAIN, data.tokenizer, labels=["0", "1"], batch_size=2, max_length=20)
+            self.assertEqual(next(iter(stream)).torch()["position_ids"][0, :2].tolist(), [first, first + 1])
             items = [data[i] for i in range(2)]
             self.assertEqual(brim.torch.Collator(data.tokenizer, padding="none")(items)["position_ids"].tolist(), batch.torch()["position_ids"].tolist())
             loader = brim.torch.DataLoader(data.batches(batching="sequential"), for_attention="flash", num_workers=1)

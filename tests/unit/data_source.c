@@ -2,7 +2,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "data/place.h"
+#include "data/position.h"
 #include "data_case.h"
 
 static const char *read_paths(const char *a, const char *b, const brim_source_options *options) {
@@ -123,12 +123,12 @@ static void places(void) {
   brim_source_options options = {0};
   brim_reader *reader, *again;
   brim_record record;
-  brim_place place[16];
+  brim_position position[16];
   int rows = 0;
   static brim_text whole[16];
   ok_int(brim_reader_open(data_runtime, files, 3, &options, &reader, NULL), BRIM_OK, "places: open");
   for (;; rows++) {
-    brim_reader_tell(reader, &place[rows]);
+    brim_reader_tell(reader, &position[rows]);
     if (brim_reader_next(reader, &record, NULL) != BRIM_OK)
       break;
     for (int i = 0; i <= rows; i++) {
@@ -141,18 +141,18 @@ static void places(void) {
     brim_text rest;
     brim_text_init(&rest, data_runtime);
     ok_int(brim_reader_open(data_runtime, files, 3, &options, &again, NULL), BRIM_OK, "places: open again");
-    ok_int(brim_reader_seek(again, &place[i], NULL), BRIM_OK, "places: seek");
+    ok_int(brim_reader_seek(again, &position[i], NULL), BRIM_OK, "places: seek");
     while (brim_reader_next(again, &record, NULL) == BRIM_OK)
       data_show_record(&rest, &record);
     ok_string(rest.data ? rest.data : "", whole[i].data ? whole[i].data : "", "places: the rest");
-    ok_int(brim_reader_seek(again, &place[0], NULL), BRIM_OK, "places: back");
+    ok_int(brim_reader_seek(again, &position[0], NULL), BRIM_OK, "places: back");
     ok_int(brim_reader_next(again, &record, NULL), BRIM_OK, "places: the first again");
     ok_int(record.row, 0, "places: its row");
     brim_reader_close(again);
     brim_text_free(&rest);
     brim_text_free(&whole[i]);
   }
-  brim_place wrong = {.file = 9};
+  brim_position wrong = {.file = 9};
   brim_error err;
   ok_int(brim_reader_seek(reader, &wrong, &err), BRIM_E_MISMATCH, "places: not of these files");
   ok_int(brim_reader_next(reader, &record, &err), BRIM_E_MISMATCH, "a failure is final");

@@ -82,10 +82,10 @@ typedef struct net {
   int good, cut_at; /* messages of sums that rank 1 can send to rank 0, before it fails or is cut off; 0: all */
 } net;
 
-typedef struct place {
+typedef struct number {
   net *net;
   int32_t rank;
-} place;
+} number;
 
 typedef struct awaited {
   void *data;
@@ -107,12 +107,12 @@ static void note_sums(net *n, int32_t from) {
 }
 
 /* Only rank 1 looks. */
-static bool counts_down(const place *p, int32_t to, int tag, int *left) {
+static bool counts_down(const number *p, int32_t to, int tag, int *left) {
   return tag == TAG_SUM && p->rank == 1 && to == 0 && *left > 0 && --*left == 0;
 }
 
 static int net_send(void *context, const void *data, size_t bytes, int32_t to, int tag, brim_mpi_handle *request) {
-  place *p = context;
+  number *p = context;
   if (counts_down(p, to, tag, &p->net->good))
     return 1;
   message *m = malloc(sizeof *m + bytes), **end;
@@ -141,7 +141,7 @@ static int net_receive(void *context, void *data, size_t bytes, int32_t from, in
 }
 
 static int net_test(void *context, brim_mpi_handle *request, bool *done) {
-  place *p = context;
+  number *p = context;
   awaited *a = request->pointer;
   bool wrong = false;
   *done = !a;
@@ -172,7 +172,7 @@ static int net_test(void *context, brim_mpi_handle *request, bool *done) {
 typedef struct world world;
 typedef struct one {
   world *world;
-  place place;
+  number number;
   brim_runtime *runtime;
   brim_ranks *ranks;
   int status;
@@ -189,7 +189,7 @@ struct world {
 
 static void *run_one(void *context) {
   one *o = context;
-  const brim_wire wire = {o->place.rank, o->world->size, &o->place, net_send, net_receive, net_test};
+  const brim_wire wire = {o->number.rank, o->world->size, &o->number, net_send, net_receive, net_test};
   const brim_runtime_options how = {.threads = 1, .allocator = &allocator};
   if (brim_runtime_new(&how, &o->runtime, &o->err))
     abort();
@@ -208,7 +208,7 @@ static void run_world(world *w, int32_t size, double timeout, void (*work)(one *
   *w = (world){.size = size, .timeout = timeout, .work = work};
   pthread_mutex_init(&w->net.lock, NULL);
   for (int32_t r = 0; r < size; r++) {
-    w->ones[r] = (one){.world = w, .place = {&w->net, r}};
+    w->ones[r] = (one){.world = w, .number = {&w->net, r}};
     if (pthread_create(&threads[r], NULL, run_one, &w->ones[r]))
       abort();
   }
@@ -363,7 +363,7 @@ static void make_tree(tree *t, const deal *d, int64_t count, bool in_place) {
   t->out = t->in_place ? t->own[t->own_count - 1] : malloc(size);
   t->sum = (brim_tree_sum){.slices = SLICES,
                            .owners = d->owners,
-                           .places = d->places,
+                           .numbers = d->places,
                            .sums = t->own,
                            .out = t->out,
                            .count = count,
@@ -508,9 +508,9 @@ static void cut_off(one *o) {
   double part = 1;
   for (int i = 0; i < 1000 && !o->status; i++) {
     if (i == 20 && group->rank == 1) {
-      pthread_mutex_lock(&o->place.net->lock);
-      o->place.net->cut[1] = true;
-      pthread_mutex_unlock(&o->place.net->lock);
+      pthread_mutex_lock(&o->number.net->lock);
+      o->number.net->cut[1] = true;
+      pthread_mutex_unlock(&o->number.net->lock);
     }
     o->status = group->sum_double(group->context, &part, 1, &o->err);
   }
@@ -534,7 +534,7 @@ static void fail_all_kept(one *o) {
 
 static void fail_last_kept(one *o) {
   fail_last(o);
-  if (o->place.rank == 0)
+  if (o->number.rank == 0)
     add_kept(o);
 }
 
@@ -542,19 +542,19 @@ static void cut_first(one *o) {
   const brim_group *group = brim_ranks_group(o->ranks);
   double part = 1;
   if (group->rank == 0) {
-    pthread_mutex_lock(&o->place.net->lock);
-    o->place.net->cut[0] = true;
-    pthread_mutex_unlock(&o->place.net->lock);
+    pthread_mutex_lock(&o->number.net->lock);
+    o->number.net->cut[0] = true;
+    pthread_mutex_unlock(&o->number.net->lock);
   }
   o->status = group->sum_double(group->context, &part, 1, &o->err);
 }
 
 /* The others had nothing more to do when they hear of it. */
 static void cut_first_at_end(one *o) {
-  if (o->place.rank == 0) {
-    pthread_mutex_lock(&o->place.net->lock);
-    o->place.net->cut[0] = true;
-    pthread_mutex_unlock(&o->place.net->lock);
+  if (o->number.rank == 0) {
+    pthread_mutex_lock(&o->number.net->lock);
+    o->number.net->cut[0] = true;
+    pthread_mutex_unlock(&o->number.net->lock);
   }
   while (!atomic_load(&o->ranks->broken))
     usleep(1000);
@@ -572,14 +572,14 @@ static int sum_many(one *o) {
 
 /* In the middle of a large sum, messages of which are under way both ways. */
 static void cut_halfway(one *o) {
-  if (o->place.rank == 1)
-    o->place.net->cut_at = HALFWAY;
+  if (o->number.rank == 1)
+    o->number.net->cut_at = HALFWAY;
   o->status = sum_many(o);
 }
 
 static void fail_halfway(one *o) {
-  if (o->place.rank == 1)
-    o->place.net->good = HALFWAY;
+  if (o->number.rank == 1)
+    o->number.net->good = HALFWAY;
   o->status = sum_many(o);
 }
 

@@ -323,18 +323,18 @@ static void put_back(void) {
   while (status == BRIM_OK && (status = brim_feed_next(feed, &batch, &err)) == BRIM_OK) {
     const uint64_t fold = fold_batch(batch);
     bool over = true, step_over = brim_feed_step_over(feed);
-    brim_text place;
-    brim_text_init(&place, data_runtime);
+    brim_text position;
+    brim_text_init(&position, data_runtime);
     brim_feed_put_back(feed);
-    status = brim_feed_save(feed, &place, &err);
+    status = brim_feed_save(feed, &position, &err);
     open &= brim_feed_epoch_over(feed, &over, &err) == BRIM_OK && !over;
     inside += !brim_feed_step_over(feed);
     if (status == BRIM_OK)
-      status = brim_feed_restore(other, place.data, place.length, &err);
+      status = brim_feed_restore(other, position.data, position.length, &err);
     restored &= status == BRIM_OK && brim_feed_next(other, &batch, &err) == BRIM_OK && fold_batch(batch) == fold;
     again &= brim_feed_next(feed, &batch, &err) == BRIM_OK && fold_batch(batch) == fold && brim_feed_step_over(feed) == step_over;
     batches++;
-    brim_text_free(&place);
+    brim_text_free(&position);
   }
   brim_feed_ledger ledger;
   ok(status == BRIM_END && batches > 60 && inside > 10 && again, "%d batches come again, %d within a step %s", batches, inside,

@@ -376,18 +376,18 @@ static void check_table(void) {
   const double weights = 2 * (4 * 36 * 36 + 2 * 36 * 50), square = 109;
   ok_near(brim_model_flops(m, lengths, 2, true), 6 * weights * 13 + 12.0 * 2 * 36 * square, 1e-6, "useful FLOPs");
   ok_near(brim_model_flops(m, lengths, 2, false), 2 * weights * 13 + 4.0 * 2 * 36 * square, 1e-6, "useful FLOPs of a prediction");
-  ok_near(brim_model_narrow_share(m, 64), 1, 1e-12, "all of a BERT's multiplies 16-bit values in bf16");
+  ok_near(brim_model_half_share(m, 64), 1, 1e-12, "all of a BERT's multiplies 16-bit values in bf16");
   brim_model_free(m);
   static const char *const others[] = {"modernbert-cls", "eurobert-cls", "nomic-cls", "gte-cls", "jina-linear"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     m = case_load(case_golden(others[i]), NULL);
-    ok(brim_model_narrow_share(m, 64) > 1 - 1e-12, "and all of %s", others[i]);
+    ok(brim_model_half_share(m, 64) > 1 - 1e-12, "and all of %s", others[i]);
     brim_model_free(m);
   }
   m = case_load(case_golden("mpnet-cls"), NULL);
   const int32_t length = 64, layers = 2;
   const double attention = 12.0 * layers * brim_model_hidden_size(m) * length * length;
-  ok_near(brim_model_narrow_share(m, length), 1 - attention / brim_model_flops(m, &length, 1, true), 1e-12,
+  ok_near(brim_model_half_share(m, length), 1 - attention / brim_model_flops(m, &length, 1, true), 1e-12,
           "of an MPNet's all but attention by distance");
   brim_model_free(m);
 }

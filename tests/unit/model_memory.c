@@ -77,7 +77,7 @@ static void check_cost(void) {
 }
 
 /* In bf16 a token costs little more than half; of wider models, whose statistics weigh less, less. */
-static void check_narrow_cost(const char *golden, int percent) {
+static void check_half_cost(const char *golden, int percent) {
   brim_model *model = case_load(case_golden(golden), "cpu-plain");
   int64_t cost[2];
   for (int i = 0; i < 2; i++) {
@@ -141,12 +141,12 @@ static void check_cheap_layers(void) {
   few.precision = many.precision = BRIM_PRECISION_BF16;
   if (brim_model_freeze(model, "", &err))
     case_stop("freeze", &err);
-  const int64_t narrow = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
+  const int64_t half = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
   const int64_t token = all[0] / 1000;
   /* ids, positions, sequence and type in host memory, where batches of a queued step wait: alike in both */
   const int64_t waiting = brim_model_is_host(model) ? 0 : BRIM_MOST_QUEUED * 13;
-  ok(100 * (narrow - waiting) <= 56 * (token - waiting),
-     "bf16: %lld bytes a token, where fp32 has %lld; with wider layers it is the half", (long long)narrow, (long long)token);
+  ok(100 * (half - waiting) <= 56 * (token - waiting),
+     "bf16: %lld bytes a token, where fp32 has %lld; with wider layers it is the half", (long long)half, (long long)token);
   few.precision = BRIM_PRECISION_FP16;
   ok(brim_model_prepare(model, &few, &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "bf16"), "fp16 is refused");
   ok_int((all[2] - all[3] + 500) / 1000, 2 * a_layer - 4 * hidden,
@@ -367,11 +367,11 @@ static void check_sparse_update(double decay) {
          all_zero(case_gradients_of(sparse), sparse->program.flat_size),
      "updating touched rows is updating all, decay %g", decay);
   int64_t alive = 0;
-  uint8_t *marks = malloc(sparse->table_rows);
-  sparse->ops->read(&sparse->context, marks, sparse->alive, sparse->table_rows);
+  uint8_t *marks = malloc(sparse->embedding_rows);
+  sparse->ops->read(&sparse->context, marks, sparse->alive, sparse->embedding_rows);
   if (sparse->ops->sync(&sparse->context, &err))
     case_stop("read", &err);
-  for (size_t i = 0; i < sparse->table_rows; i++)
+  for (size_t i = 0; i < sparse->embedding_rows; i++)
     alive += marks[i];
   free(marks);
   ok(alive > 0 && alive < 400, "%lld rows take part", (long long)alive);
@@ -453,10 +453,10 @@ int main(void) {
     check_steady(kernels, BRIM_PRECISION_BF16);
   }
   check_cost();
-  check_narrow_cost("modernbert-cls", 56);
-  check_narrow_cost("eurobert-cls", 56);
-  check_narrow_cost("nomic-cls", 56);
-  check_narrow_cost("gte-cls", 56);
+  check_half_cost("modernbert-cls", 56);
+  check_half_cost("eurobert-cls", 56);
+  check_half_cost("nomic-cls", 56);
+  check_half_cost("gte-cls", 56);
   check_long_texts();
   check_cheap_layers();
   check_lacking();

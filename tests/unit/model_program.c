@@ -235,9 +235,9 @@ static void check_weights(const char *golden) {
   int64_t end = 0;
   for (size_t i = 0; i < p->weight_count; i++) {
     const brim_weight *w = &p->weights[i];
-    good = good && w->used && w->part >= 0 && w->is.offset >= end && w->is.offset < end + 16 &&
+    good = good && w->used && w->section >= 0 && w->is.offset >= end && w->is.offset < end + 16 &&
            w->is.sparse_rows == (w->selected != BRIM_BY_NOTHING);
-    good = good && (i == 0 || w->part >= p->weights[i - 1].part);
+    good = good && (i == 0 || w->section >= p->weights[i - 1].section);
     end = w->is.offset + w->is.count;
   }
   ok(good && end <= p->flat_size, "%s: %zu weights, each with a use, in the order of their parts", golden, p->weight_count);

@@ -1,5 +1,5 @@
 /* Safetensors: what is read, what is refused and where, and that what is written reads back. */
-#include "model/files/narrow.h"
+#include "model/files/dtype.h"
 #include "model/files/safetensors.h"
 #include "model_case.h"
 

@@ -11,12 +11,12 @@
 static const char *const operations[] = {BRIM_OPS_LIST(OPERATION)};
 #define FEATURE(name, operands, feature, ...) feature,
 static const uint32_t features[] = {BRIM_OPS_LIST(FEATURE)};
-enum { OPERATIONS = sizeof operations / sizeof *operations, TABLES = 8, CASES_OF_A_GROUP = 512 };
+enum { OPERATIONS = sizeof operations / sizeof *operations, ALL_OPS = 8, CASES_OF_A_GROUP = 512 };
 
 static struct {
-  const char *table;
+  const char *ops_of;
   bool called[OPERATIONS];
-} tables[TABLES];
+} all_ops[ALL_OPS];
 static bool now[OPERATIONS], compared[OPERATIONS], only_calls;
 static struct {
   char name[192];
@@ -53,23 +53,23 @@ void ops_begin_case(void) {
   memset(now, 0, sizeof now);
 }
 
-static bool *called_by(const char *table) {
+static bool *called_by(const char *ops_of) {
   int t = 0;
-  while (t < TABLES && tables[t].table && strcmp(tables[t].table, table) != 0)
+  while (t < ALL_OPS && all_ops[t].ops_of && strcmp(all_ops[t].ops_of, ops_of) != 0)
     t++;
-  if (t == TABLES)
+  if (t == ALL_OPS)
     abort();
-  tables[t].table = table;
-  return tables[t].called;
+  all_ops[t].ops_of = ops_of;
+  return all_ops[t].called;
 }
 
-void ops_called(const char *table, int operation) {
-  called_by(table)[operation] = now[operation] = true;
+void ops_called(const char *ops_of, int operation) {
+  called_by(ops_of)[operation] = now[operation] = true;
 }
 
-void ops_compared(bool narrow) {
+void ops_compared(bool half) {
   for (int i = 0; i < OPERATIONS; i++)
-    compared[i] = compared[i] || (now[i] && (features[i] == BRIM_FEATURE_BF16) == narrow);
+    compared[i] = compared[i] || (now[i] && (features[i] == BRIM_FEATURE_BF16) == half);
 }
 
 bool ops_only_calls(void) {
@@ -110,7 +110,7 @@ static bool is_backward(const char *name) {
 }
 
 #define HAS(name, ...) ops->name != NULL,
-static void check_table(const brim_ops *ops, const char *name) {
+static void check_ops(const brim_ops *ops, const char *name) {
   const bool has[] = {BRIM_OPS_LIST(HAS)};
   const bool *called = called_by(name);
   for (int i = 0; i < OPERATIONS; i++)
@@ -126,9 +126,9 @@ static void check_list(void) {
     if (features[i] != BRIM_FEATURE_INT8)
       tap_ok(wide[i], __FILE__, __LINE__, "ref64: a case calls %s", operations[i]);
   }
-  check_table(brim_ops_ref(), brim_ops_ref()->name);
+  check_ops(brim_ops_ref(), brim_ops_ref()->name);
   for (int level = level_after(LEVEL_REF); level < LEVEL_END; level = level_after(level))
-    check_table(brim_ops_cpu((brim_cpu_level)level), brim_ops_cpu((brim_cpu_level)level)->name);
+    check_ops(brim_ops_cpu((brim_cpu_level)level), brim_ops_cpu((brim_cpu_level)level)->name);
 }
 
 int main(int argc, char **argv) {

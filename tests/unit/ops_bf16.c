@@ -5,7 +5,7 @@ typedef enum kind { ORDINARY, SMALL, LARGE, ANY_BITS, KINDS } kind;
 
 typedef struct shape {
   int rows, in, out, extra; /* extra: columns between rows that belong to somebody else */
-  bool bias, add, narrow;   /* narrow: results have 16 bits */
+  bool bias, add, half;     /* narrow: results have 16 bits */
 } shape;
 
 /* ---- values of 16 bits */
@@ -33,8 +33,8 @@ static brim_bfloat *halves(case_memory *m, inputs *in, int64_t n, kind k) {
 }
 
 /* A result of either type, filled with what it may be added to. */
-static brim_typed results(case_memory *m, inputs *in, int64_t n, bool narrow) {
-  if (narrow)
+static brim_typed results(case_memory *m, inputs *in, int64_t n, bool half) {
+  if (half)
     return (brim_typed){BRIM_TYPE_BF16, halves(m, in, n, ORDINARY)};
   return (brim_typed){BRIM_TYPE_REAL, case_values(m, in, n, 1)};
 }
@@ -70,7 +70,7 @@ static void forward_of(const brim_ops *ops, brim_ops_context *c, const shape *s,
   const int64_t x_stride = s->in + s->extra, y_stride = s->out + s->extra;
   const brim_bfloat *x = halves(&m, &in, s->rows * x_stride, k), *w = halves(&m, &in, (int64_t)s->in * s->out, k);
   const real *b = s->bias ? case_values(&m, &in, s->out, 1) : NULL;
-  const brim_typed y = results(&m, &in, s->rows * y_stride, s->narrow);
+  const brim_typed y = results(&m, &in, s->rows * y_stride, s->half);
   ops->bf16_forward(c, &(brim_bf16_linear){s->rows, s->in, s->out, x, x_stride, w, b, y, y_stride, s->add});
   emit_typed(out, "y", y, s->rows * y_stride);
   case_free(&m);
@@ -84,7 +84,7 @@ static void backward_of(const brim_ops *ops, brim_ops_context *c, const shape *s
   g.x = halves(&m, &in, s->rows * x_stride, k);
   g.w = halves(&m, &in, (int64_t)s->in * s->out, k);
   g.dy = halves(&m, &in, s->rows * y_stride, k);
-  g.dx = results(&m, &in, s->rows * x_stride, s->narrow);
+  g.dx = results(&m, &in, s->rows * x_stride, s->half);
   g.dw = case_values(&m, &in, (int64_t)s->in * s->out, 1);
   g.db = s->bias ? case_values(&m, &in, s->out, 1) : NULL;
   g.x_stride = g.dx_stride = x_stride;
@@ -265,7 +265,7 @@ static void check_against_reference(void) {
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     const shape *s = &shapes[i];
     const brim_ops_limits limits = limits_of(s);
-    const double tolerance = s->narrow ? 5e-3 : 3e-6;
+    const double tolerance = s->half ? 5e-3 : 3e-6;
     snprintf(name, sizeof name, "bf16 linear %d x %d -> %d", s->rows, s->in, s->out);
     check_case(name, &limits, forward, s, tolerance);
     snprintf(name, sizeof name, "gradient of bf16 linear %d x %d -> %d", s->rows, s->in, s->out);
@@ -476,7 +476,7 @@ static void check_tiles(void) {
       record want = run_way(brim_ops_ref(), BRIM_BF16_WIDENED, 1, &shapes[i], ORDINARY, fn);
       record got = run_way(ops, BRIM_BF16_TILES_EMULATED, 1, &shapes[i], ORDINARY, fn);
       record threads = run_way(ops, BRIM_BF16_TILES_EMULATED, 3, &shapes[i], ORDINARY, fn);
-      const double difference = record_difference(&got, &want, &where), most = shapes[i].narrow ? 5e-3 : 3e-6;
+      const double difference = record_difference(&got, &want, &where), most = shapes[i].half ? 5e-3 : 3e-6;
       ok(difference < most && same_values(&got, &threads), "tiles, emulated, %d x %d -> %d%s: %.1e from the reference",
          shapes[i].rows, shapes[i].in, shapes[i].out, back ? ", gradient" : "", difference);
       for (int k = 0; real_ones && k < KINDS; k++)

@@ -34,9 +34,9 @@ static inline int case_length(int length) {
     return tap_done();                                                                                                           \
   }                                                                                                                              \
   static void case_all(void)
-#define ops_only_calls()     false
-#define ops_compared(narrow) ((void)(narrow))
-#define case_counted(ops)    (ops)
+#define ops_only_calls()   false
+#define ops_compared(half) ((void)(half))
+#define case_counted(ops)  (ops)
 #elif !defined(BRIM_CASE_ALONE)
 #define tap_ok ops_ok
 #ifdef BRIM_REAL_DOUBLE

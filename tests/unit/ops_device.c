@@ -96,27 +96,27 @@ static void check_speeds(void) {
 static void check_statistics(brim_runtime *runtime) {
   const brim_ops_limits limits = {
       .max_slots = 50, .max_sequences = 1, .max_length = 1, .hidden = 8, .intermediate = 16, .heads = 1};
-  const brim_ops *tables[] = {brim_ops_ref(), brim_ops_cpu(brim_runtime_cpu(runtime))};
+  const brim_ops *all_ops[] = {brim_ops_ref(), brim_ops_cpu(brim_runtime_cpu(runtime))};
   for (int i = 0; i < 2; i++) {
     case_memory m = {0};
     brim_ops_context c = {.runtime = runtime};
-    c.workspace_size = tables[i]->workspace(&c, &limits);
+    c.workspace_size = all_ops[i]->workspace(&c, &limits);
     c.workspace = case_alloc(&m, c.workspace_size);
     real *x = case_fill(&m, 50 * 8, 1), *w = case_fill(&m, 16 * 8, 1), *y = case_fill(&m, 50 * 16, 0),
          *dw = case_fill(&m, 16 * 8, 0);
-    tables[i]->linear_forward(
+    all_ops[i]->linear_forward(
         &c, &(brim_linear){.rows = 37, .in = 8, .out = 16, .x = x, .x_stride = 8, .w = w, .y = y, .y_stride = 16});
-    tables[i]->linear_backward(&c, &(brim_linear_gradient){.rows = 41,
-                                                           .in = 8,
-                                                           .out = 16,
-                                                           .x = x,
-                                                           .x_stride = 8,
-                                                           .w = w,
-                                                           .dy = y,
-                                                           .dy_stride = 16,
-                                                           .dx = x,
-                                                           .dx_stride = 8,
-                                                           .dw = dw});
+    all_ops[i]->linear_backward(&c, &(brim_linear_gradient){.rows = 41,
+                                                            .in = 8,
+                                                            .out = 16,
+                                                            .x = x,
+                                                            .x_stride = 8,
+                                                            .w = w,
+                                                            .dy = y,
+                                                            .dy_stride = 16,
+                                                            .dx = x,
+                                                            .dx_stride = 8,
+                                                            .dw = dw});
     ok_int(c.stats.gemm_max_rows, 41, "the tallest product is counted");
     ok_near(c.stats.gemm_flops, 2.0 * (37 + 2 * 41) * 8 * 16, 0, "and all operations");
     case_free(&m);

@@ -55,7 +55,7 @@ const record *ops_kept(const char *name);         /* NULL: the group has no such
  * differences. */
 void ops_begin_case(void);
 void ops_called(const char *table, int operation);
-void ops_compared(bool narrow);
+void ops_compared(bool half);
 /* The operations are to be called once: nothing else counts. */
 bool ops_only_calls(void);
 #endif

@@ -5,7 +5,7 @@
 typedef struct setting {
   int n, heads, size, width; /* width 0: ragged */
   brim_distances distances;
-  bool bias, tables, first_only, dropout;
+  bool bias, embeddings, first_only, dropout;
   int lengths[6];
 } setting;
 
@@ -15,12 +15,12 @@ static void relative(const brim_ops *ops, brim_ops_context *c, const void *param
   inputs in = {41};
   const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
   const int64_t hidden = (int64_t)s->heads * s->size, rows = s->first_only ? s->n : layout.slots, kv = 3 * hidden;
-  const int64_t table = s->distances.rows, stride = 2 * hidden + 3, q_stride = s->first_only ? hidden : kv;
+  const int64_t embedding = s->distances.rows, stride = 2 * hidden + 3, q_stride = s->first_only ? hidden : kv;
   const uint32_t key[2] = {77, 88};
   real *qkv = case_values(&m, &in, layout.slots * kv, 1.5), *first_q = case_values(&m, &in, rows * hidden, 1.5);
   real *dqkv = case_fill(&m, layout.slots * kv + rows * hidden, 7), *first_dq = dqkv + layout.slots * kv;
-  real *tables = case_values(&m, &in, table * stride, 1), *dtables = case_fill(&m, table * stride, 7);
-  real *bias = case_values(&m, &in, table * s->heads, 2), *dbias = case_values(&m, &in, table * s->heads, 1);
+  real *embeddings = case_values(&m, &in, embedding * stride, 1), *dtables = case_fill(&m, embedding * stride, 7);
+  real *bias = case_values(&m, &in, embedding * s->heads, 2), *dbias = case_values(&m, &in, embedding * s->heads, 1);
   real *dout = case_values(&m, &in, rows * hidden, 1), *context = case_fill(&m, rows * hidden, 7),
        *lse = case_fill(&m, rows * s->heads, 7);
   brim_relative r = {.attention = {.layout = layout,
@@ -45,9 +45,9 @@ static void relative(const brim_ops *ops, brim_ops_context *c, const void *param
                      .bias = s->bias ? bias : NULL,
                      .dbias = s->bias ? dbias : NULL,
                      .stride = stride};
-  if (s->tables) {
-    r.queries = tables;
-    r.keys = tables + hidden;
+  if (s->embeddings) {
+    r.queries = embeddings;
+    r.keys = embeddings + hidden;
     r.dqueries = dtables;
     r.dkeys = dtables + hidden;
   }
@@ -60,19 +60,19 @@ static void relative(const brim_ops *ops, brim_ops_context *c, const void *param
   emit(out, "lse", lse, rows * s->heads);
   ops->relative_backward(c, &r);
   emit(out, "dqkv", dqkv, layout.slots * kv + rows * hidden);
-  emit(out, "dtables", dtables, table * stride);
-  emit(out, "dbias", dbias, table * s->heads);
+  emit(out, "dtables", dtables, embedding * stride);
+  emit(out, "dbias", dbias, embedding * s->heads);
   for (int64_t i = 0; i < layout.slots && s->first_only; i++) /* what nobody writes has no gradient */
     memset(dqkv + i * kv, 0, (size_t)hidden * sizeof *dqkv);
-  for (int64_t i = 0; i < table; i++)
+  for (int64_t i = 0; i < embedding; i++)
     memset(dtables + i * stride + 2 * hidden, 0, 3 * sizeof *dtables);
   check_gradient(out, dqkv, layout.slots * kv, qkv, false);
   if (s->first_only)
     check_gradient(out, first_dq, rows * hidden, first_q, false);
-  if (s->tables)
-    check_gradient(out, dtables, table * stride, tables, false);
+  if (s->embeddings)
+    check_gradient(out, dtables, embedding * stride, embeddings, false);
   if (s->bias)
-    check_gradient(out, dbias, table * s->heads, bias, true);
+    check_gradient(out, dbias, embedding * s->heads, bias, true);
   case_free(&m);
 }
 
@@ -82,7 +82,7 @@ static void check(const setting *s) {
   for (int i = 0; i < s->n; i++)
     longest = s->lengths[i] > longest ? s->lengths[i] : longest;
   snprintf(name, sizeof name, "%d heads of %d, %d texts up to %d, %d rows%s%s%s%s%s", s->heads, s->size, s->n, longest,
-           s->distances.rows, s->bias ? ", bias" : "", s->tables ? ", tables" : "", s->width ? ", padded" : "",
+           s->distances.rows, s->bias ? ", bias" : "", s->embeddings ? ", tables" : "", s->width ? ", padded" : "",
            s->dropout ? ", dropout" : "", s->first_only ? ", first only" : "");
   const brim_ops_limits limits = {.max_slots = 4096,
                                   .max_sequences = s->n,
@@ -123,9 +123,8 @@ static void check_room(void) {
     limits.bf16 = false;
     const size_t single = ops->workspace(&c, &limits);
     limits.bf16 = true;
-    const size_t narrow = ops->workspace(&c, &limits);
-    ok(narrow >= single, "%s: room for terms by distance beside 16-bit products: %zu bytes, %zu in fp32", ops->name, narrow,
-       single);
+    const size_t half = ops->workspace(&c, &limits);
+    ok(half >= single, "%s: room for terms by distance beside 16-bit products: %zu bytes, %zu in fp32", ops->name, half, single);
   }
   brim_runtime_free(runtime);
 #endif

@@ -10,7 +10,7 @@ typedef struct setting {
 enum { WORDS = 23, POSITIONS = 70 };
 
 /* What was added to a gradient, or, without one, that its memory was left alone. */
-static void emit_table(record *out, const char *name, const real *wanted, const real *memory, int64_t n, const real *input) {
+static void emit_embedding(record *out, const char *name, const real *wanted, const real *memory, int64_t n, const real *input) {
   if (wanted)
     emit_gradient(out, name, memory, n, input, true);
   else
@@ -68,11 +68,11 @@ static void embedding(const brim_ops *ops, brim_ops_context *c, const void *para
   emit(out, "rstd", rstd, rows);
   emit_output(out, "y", y, count, dout);
   ops->embed_backward(c, &e);
-  emit_table(out, "dword", e.dword, dword, WORDS * s->hidden, e.word);
-  emit_table(out, "dposition", e.dposition, dposition, POSITIONS * s->hidden, e.position);
-  emit_table(out, "dtype", e.dtype, dtype, 2 * s->hidden, e.type);
-  emit_table(out, "dgamma", e.dgamma, dgamma, s->hidden, e.gamma);
-  emit_table(out, "dbeta", e.dbeta, dbeta, s->hidden, e.beta);
+  emit_embedding(out, "dword", e.dword, dword, WORDS * s->hidden, e.word);
+  emit_embedding(out, "dposition", e.dposition, dposition, POSITIONS * s->hidden, e.position);
+  emit_embedding(out, "dtype", e.dtype, dtype, 2 * s->hidden, e.type);
+  emit_embedding(out, "dgamma", e.dgamma, dgamma, s->hidden, e.gamma);
+  emit_embedding(out, "dbeta", e.dbeta, dbeta, s->hidden, e.beta);
   case_free(&m);
 }
 
@@ -160,8 +160,8 @@ static void precisions(const brim_ops *ops, brim_ops_context *c, const void *par
   case_memory m = {0};
   inputs in = {35};
   real *x = case_alloc(&m, COUNT * sizeof *x), *y = case_fill(&m, COUNT, 7), *words = case_fill(&m, COUNT, 0);
-  brim_bfloat *narrow = case_alloc(&m, (COUNT + 1) * sizeof *narrow);
-  narrow[COUNT] = 7;
+  brim_bfloat *half = case_alloc(&m, (COUNT + 1) * sizeof *half);
+  half[COUNT] = 7;
   for (int i = 0; i < COUNT; i++) {
     const uint32_t bits = i < 40   ? 0x7f7f7ff8u + (uint32_t)i
                           : i < 80 ? 0x3f808000u - 20 + (uint32_t)i - 40
@@ -170,17 +170,17 @@ static void precisions(const brim_ops *ops, brim_ops_context *c, const void *par
     memcpy(&value, &bits, sizeof value);
     x[i] = (real)value;
   }
-  ops->narrow(c, &(brim_to_bfloat){.count = COUNT, .x = x, .y = narrow});
-  ops->widen(c, &(brim_from_bfloat){.count = COUNT, .x = narrow, .y = y});
+  ops->narrow(c, &(brim_to_bfloat){.count = COUNT, .x = x, .y = half});
+  ops->widen(c, &(brim_from_bfloat){.count = COUNT, .x = half, .y = y});
   int wrong = 0;
   for (int i = 0; i < COUNT; i++) {
-    words[i] = (real)narrow[i];
+    words[i] = (real)half[i];
     const double step = ldexp(1, ilogb(fmax(fabs((double)x[i]), 1e-37)) - 8); /* half of the distance between neighbours */
     wrong += isnan((double)x[i]) ? !isnan((double)y[i]) : isfinite((double)y[i]) && fabs((double)(y[i] - x[i])) > step;
     if (!isfinite((double)y[i]))
       y[i] = 0;
   }
-  const real count = (real)wrong, beyond = (real)narrow[COUNT];
+  const real count = (real)wrong, beyond = (real)half[COUNT];
   emit(out, "wrong", &count, 1);
   emit(out, "what is beyond the last", &beyond, 1);
   emit(out, "words", words, COUNT);

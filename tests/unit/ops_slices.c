@@ -10,7 +10,7 @@ enum { MOST = 40 };
 typedef struct setting {
   int slices, rows[MOST]; /* 0: the slice is empty */
   int width, out;
-  bool narrow, frozen, chosen;
+  bool half, frozen, chosen;
 } setting;
 
 typedef struct slicing {
@@ -107,7 +107,7 @@ static const brim_bfloat *halves(case_memory *m, const real *x, int64_t n) {
   return half;
 }
 
-static void narrow_product(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+static void half_product(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
   const slicing l = slice(s);
   case_memory m = {0};
@@ -174,12 +174,12 @@ static void norm(const brim_ops *ops, brim_ops_context *c, const void *parameter
   const setting *s = parameters;
   case_memory m = {0};
   const norm_case n = make_norm(&m, s);
-  const bool narrow = s->narrow;
-  const brim_bfloat *sum = narrow ? rounded(&m, n.x, n.l.rows * n.width) : NULL;
-  brim_bfloat *dbranch = narrow ? rounded(&m, n.dx, n.l.rows * n.width) : NULL;
+  const bool half = s->half;
+  const brim_bfloat *sum = half ? rounded(&m, n.x, n.l.rows * n.width) : NULL;
+  brim_bfloat *dbranch = half ? rounded(&m, n.dx, n.l.rows * n.width) : NULL;
   brim_norm_gradient g = {.at = {.count = (int32_t)n.l.rows},
                           .width = s->width,
-                          .sum = narrow ? case_half(sum) : case_real(n.x),
+                          .sum = half ? case_half(sum) : case_real(n.x),
                           .mean = n.mean,
                           .rstd = n.rstd,
                           .gamma = n.gamma,
@@ -193,8 +193,8 @@ static void norm(const brim_ops *ops, brim_ops_context *c, const void *parameter
   for (int32_t k = 0; k < n.l.count; k++) {
     const int64_t first = first_of(&n.l, k), at = first * n.width;
     g.at.count = (int32_t)(n.l.ends[k] - first);
-    g.sum = narrow ? case_half(sum + at) : case_real(n.x + at), g.dy = n.dy + at, g.dsum = n.dx + at;
-    g.dbranch = case_half(narrow ? dbranch + at : NULL);
+    g.sum = half ? case_half(sum + at) : case_real(n.x + at), g.dy = n.dy + at, g.dsum = n.dx + at;
+    g.dbranch = case_half(half ? dbranch + at : NULL);
     g.mean = n.mean + first, g.rstd = n.rstd + first;
     g.dgamma = n.dgammas + k * n.width, g.dbeta = n.dbetas + k * n.width;
     g.slices.count = 0;
@@ -208,8 +208,8 @@ static void prenorm(const brim_ops *ops, brim_ops_context *c, const void *parame
   const setting *s = parameters;
   case_memory m = {0};
   const norm_case n = make_norm(&m, s);
-  const brim_bfloat *x = s->narrow ? rounded(&m, n.x, n.l.rows * n.width) : NULL;
-  const brim_bfloat *dy = s->narrow ? rounded(&m, n.dy, n.l.rows * n.width) : NULL;
+  const brim_bfloat *x = s->half ? rounded(&m, n.x, n.l.rows * n.width) : NULL;
+  const brim_bfloat *dy = s->half ? rounded(&m, n.dy, n.l.rows * n.width) : NULL;
   brim_prenorm_gradient g = {.rows = n.l.rows,
                              .width = s->width,
                              .rms = s->frozen,
@@ -352,7 +352,7 @@ static brim_ops_limits limits_of(const setting *s) {
                            .hidden = least > 0 ? least : s->width,
                            .intermediate = s->width,
                            .heads = 1,
-                           .bf16 = s->narrow,
+                           .bf16 = s->half,
                            .slices = s->slices,
                            .longest = most,
                            .weight = (int64_t)s->out * ((s->width + 63) / 64 * 64)};
@@ -379,10 +379,10 @@ CASES(slices) {
     brim_ops_limits limits = limits_of(&s);
     snprintf(name, sizeof name, "%d slices, weight %d x %d%s", s.slices, s.out, s.width, s.frozen ? ", frozen" : "");
     check_case(name, &limits, product, &s, 5e-6);
-    s.narrow = true;
+    s.half = true;
     limits = limits_of(&s);
     snprintf(name, sizeof name, "%d slices, bf16 weight %d x %d%s", s.slices, s.out, s.width, s.frozen ? ", frozen" : "");
-    check_case(name, &limits, narrow_product, &s, 1e-4);
+    check_case(name, &limits, half_product, &s, 1e-4);
   }
   const setting rows[] = {
       {.slices = 1, .rows = {3}, .width = 20},
@@ -396,12 +396,12 @@ CASES(slices) {
     snprintf(name, sizeof name, "%d slices, norm of a stream", rows[i].slices);
     check_case(name, &limits, prenorm, &rows[i], 2e-5);
     snprintf(name, sizeof name, "%d slices, bf16 norm", rows[i].slices);
-    setting narrow = rows[i];
-    narrow.narrow = true;
-    const brim_ops_limits narrows = limits_of(&narrow);
-    check_case(name, &narrows, norm, &narrow, 2e-5);
+    setting half = rows[i];
+    half.half = true;
+    const brim_ops_limits half_limits = limits_of(&half);
+    check_case(name, &half_limits, norm, &half, 2e-5);
     snprintf(name, sizeof name, "%d slices, bf16 norm of a stream", rows[i].slices);
-    check_case(name, &narrows, prenorm, &narrow, 2e-5);
+    check_case(name, &half_limits, prenorm, &half, 2e-5);
     snprintf(name, sizeof name, "%d slices, embeddings", rows[i].slices);
     check_case(name, &limits, embed, &rows[i], 2e-5);
     snprintf(name, sizeof name, "%d slices, loss", rows[i].slices);

@@ -186,7 +186,7 @@ static void rotations(const brim_ops *ops, brim_ops_context *c, const void *para
 
 /* ---- in 16 bits: to the bit what single precision gives from the same numbers, rounded */
 
-static void narrow_norms(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+static void half_norms(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const norm_setting *p = parameters;
   const setting *s = p->s;
   case_memory m = {0};
@@ -196,7 +196,7 @@ static void narrow_norms(const brim_ops *ops, brim_ops_context *c, const void *p
                     *dy = rounded(&m, case_values(&m, &in, count, 1), count);
   const real *gamma = case_values(&m, &in, s->hidden, 1), *beta = case_values(&m, &in, s->hidden, 1);
   real *wide = case_fill(&m, count, 7), *y = case_fill(&m, count, 7);
-  brim_bfloat *narrow = rounded(&m, y, count), *again = rounded(&m, y, count);
+  brim_bfloat *half = rounded(&m, y, count), *again = rounded(&m, y, count);
   brim_prenorm f = {.rows = rows,
                     .width = s->hidden,
                     .rms = p->variant & 1,
@@ -214,9 +214,9 @@ static void narrow_norms(const brim_ops *ops, brim_ops_context *c, const void *p
   f.y = case_real(y);
   ops->prenorm_forward(c, &f);
   emit_same(out, "y in 32 bits", y, wide, count);
-  f.y = case_half(narrow);
+  f.y = case_half(half);
   ops->prenorm_forward(c, &f);
-  emit_rounded(out, "y", narrow, wide, count);
+  emit_rounded(out, "y", half, wide, count);
   ops->norm_forward(c, &(brim_norm){rows, s->hidden, f.x, f.mean, f.rstd, gamma, f.beta, case_half(again)});
   emit_rounded(out, "y made again", again, wide, count);
   brim_prenorm_gradient g = {.rows = rows,
@@ -245,7 +245,7 @@ static void narrow_norms(const brim_ops *ops, brim_ops_context *c, const void *p
   case_free(&m);
 }
 
-static void narrow_gates(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+static void half_gates(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
   case_memory m = {0};
   inputs in = {66};
@@ -278,7 +278,7 @@ static void narrow_gates(const brim_ops *ops, brim_ops_context *c, const void *p
   case_free(&m);
 }
 
-static void narrow_rotations(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+static void half_rotations(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
   case_memory m = {0};
   inputs in = {67};
@@ -327,7 +327,7 @@ CASES(stream) {
       snprintf(name, sizeof name, "norm %d alone, width %d, setting %zu", variant, s->hidden, i);
       check_case(name, &limits, norms, &(norm_setting){s, variant}, 1e-5);
       snprintf(name, sizeof name, "norm %d alone in 16 bits, width %d, setting %zu", variant, s->hidden, i);
-      check_case(name, &limits, narrow_norms, &(norm_setting){s, variant}, 1e-2);
+      check_case(name, &limits, half_norms, &(norm_setting){s, variant}, 1e-2);
     }
     snprintf(name, sizeof name, "sums of a stream, width %d%s, setting %zu", s->hidden, s->dropout ? ", dropout" : "", i);
     check_case(name, &limits, streams, s, 1e-6);
@@ -338,12 +338,12 @@ CASES(stream) {
     check_case(name, &limits, gates, s, 2e-6);
     snprintf(name, sizeof name, "gate in 16 bits, width %d, activation %d%s", s->hidden, (int)s->act,
              s->dropout ? ", dropout" : "");
-    check_case(name, &limits, narrow_gates, s, 1e-2);
+    check_case(name, &limits, half_gates, s, 1e-2);
     snprintf(name, sizeof name, "rotary positions, %d heads of %d", s->heads, s->hidden / s->heads);
     if (s->hidden / s->heads % 2 == 0)
       check_case(name, &limits, rotations, s, 1e-6);
     snprintf(name, sizeof name, "rotary positions in 16 bits, %d heads of %d", s->heads, s->hidden / s->heads);
     if (s->hidden / s->heads % 2 == 0)
-      check_case(name, &limits, narrow_rotations, s, 1e-2);
+      check_case(name, &limits, half_rotations, s, 1e-2);
   }
 }

@@ -90,7 +90,7 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
 
 /* ---- in parts ---- */
 
-enum { TABLE = 30 * ROW, PARTED = DENSE + TABLE + DENSE };
+enum { EMBEDDING = 30 * ROW, PARTED = DENSE + EMBEDDING + DENSE };
 
 /* Two ranges that are cut at pieces, and a table between them: what each part comes to has the bits of the whole, and an update
  * leaves the values for others. */
@@ -100,9 +100,9 @@ static void parts(const brim_ops *ops, brim_ops_context *c, const void *paramete
   inputs in = {45};
   double square[2], sums[16], of_part[16];
   real *state[2][4];
-  uint8_t *rows = case_alloc(&m, TABLE / ROW);
+  uint8_t *rows = case_alloc(&m, EMBEDDING / ROW);
   bool right = true;
-  for (int64_t row = 0; row < TABLE / ROW; row++)
+  for (int64_t row = 0; row < EMBEDDING / ROW; row++)
     rows[row] = row % 3 == 1;
   for (int k = 0; k < 4; k++) {
     state[0][k] = k < 2 ? case_values(&m, &in, PARTED, 1) : case_fill(&m, PARTED, 0);
@@ -110,8 +110,8 @@ static void parts(const brim_ops *ops, brim_ops_context *c, const void *paramete
     memcpy(state[1][k], state[0][k], PARTED * sizeof(real));
   }
   const brim_update_range whole[] = {{.count = DENSE, .rate = 1, .decay = true},
-                                     {.offset = DENSE, .count = TABLE, .rate = 1, .row_size = ROW, .touched = rows},
-                                     {.offset = DENSE + TABLE, .count = DENSE, .rate = 0.5}};
+                                     {.offset = DENSE, .count = EMBEDDING, .rate = 1, .row_size = ROW, .touched = rows},
+                                     {.offset = DENSE + EMBEDDING, .count = DENSE, .rate = 0.5}};
   brim_update_range cut[] = {whole[0], whole[1], whole[2], whole[2]};
   cut[2].count = 2 * BRIM_UPDATE_PIECE;
   cut[3].offset += cut[2].count, cut[3].count -= cut[2].count;
@@ -143,7 +143,7 @@ static void parts(const brim_ops *ops, brim_ops_context *c, const void *paramete
       ops->adamw(c, &u);
     }
     for (int64_t i = 0; i < PARTED; i++)
-      right = right && u.gradients[i] == (i < DENSE || i >= DENSE + TABLE ? u.values[i] : state[0][1][i]);
+      right = right && u.gradients[i] == (i < DENSE || i >= DENSE + EMBEDDING ? u.values[i] : state[0][1][i]);
   }
   right = right && square[0] == square[1];
   for (int k = 0; k < 4; k += k ? 1 : 2)
@@ -201,16 +201,16 @@ static void falling(const brim_ops *ops, brim_ops_context *c, const void *parame
 enum { LATE_ROWS = 90, LATE_STEPS = 3 * BRIM_UPDATE_PAST + 20, WIDE = 52, NARROW = 7, LATE = LATE_ROWS * (WIDE + NARROW) };
 
 /* Two tables, whose rows are updated in every step, or late. */
-typedef struct tables {
+typedef struct embeddings {
   real values[LATE], gradients[LATE], moment1[LATE], moment2[LATE];
   uint8_t touched[2 * LATE_ROWS], alive[2 * LATE_ROWS], done[2 * LATE_ROWS], wanted[2 * LATE_ROWS];
   brim_update_step past[BRIM_UPDATE_PAST];
   brim_update_range ranges[2];
   brim_update u;
-} tables;
+} embeddings;
 
 /* A tenth of the values is too small for a normal float. */
-static void make_tables(tables *t, bool late) {
+static void make_embeddings(embeddings *t, bool late) {
   inputs in = {77};
   memset(t, 0, sizeof *t);
   for (int64_t i = 0; i < LATE; i++)
@@ -246,7 +246,7 @@ static void next_step(inputs *in, brim_update *u, int step) {
   u->clip = step % 3 ? 0.5 : 0;
 }
 
-static void touch_some(inputs *in, tables *a, tables *b) {
+static void touch_some(inputs *in, embeddings *a, embeddings *b) {
   for (int64_t row = 0; row < 2 * LATE_ROWS; row++) {
     const int64_t size = row < LATE_ROWS ? WIDE : NARROW;
     const int64_t first = row < LATE_ROWS ? row * WIDE : LATE_ROWS * WIDE + (row - LATE_ROWS) * NARROW;
@@ -257,7 +257,7 @@ static void touch_some(inputs *in, tables *a, tables *b) {
   }
 }
 
-static bool same_row(const tables *a, const tables *b, int64_t row) {
+static bool same_row(const embeddings *a, const embeddings *b, int64_t row) {
   const int64_t size = row < LATE_ROWS ? WIDE : NARROW;
   const int64_t first = row < LATE_ROWS ? row * WIDE : LATE_ROWS * WIDE + (row - LATE_ROWS) * NARROW;
   const size_t bytes = (size_t)size * sizeof(real);
@@ -266,7 +266,8 @@ static bool same_row(const tables *a, const tables *b, int64_t row) {
 }
 
 /* Rows that are wanted now and then, and all of them when the past is full: those must be what they are without delay. */
-static void catch_up_some(const brim_ops *ops, brim_ops_context *c, inputs *in, tables *late, const tables *dense, int *wrong) {
+static void catch_up_some(const brim_ops *ops, brim_ops_context *c, inputs *in, embeddings *late, const embeddings *dense,
+                          int *wrong) {
   const bool all = late->u.past_count == BRIM_UPDATE_PAST || next_unit(in) < 0.01;
   for (int64_t row = 0; row < 2 * LATE_ROWS; row++)
     late->wanted[row] = row % LATE_ROWS > 2 && next_unit(in) < 0.05;
@@ -283,11 +284,11 @@ static void catch_up_some(const brim_ops *ops, brim_ops_context *c, inputs *in, 
 
 static void late_rows(const brim_ops *ops, brim_ops_context *c, int threads) {
   case_memory m = {0};
-  tables *late = case_alloc(&m, sizeof *late), *dense = case_alloc(&m, sizeof *dense);
+  embeddings *late = case_alloc(&m, sizeof *late), *dense = case_alloc(&m, sizeof *dense);
   inputs in = {5};
   int wrong = 0, waited = 0;
-  make_tables(late, true);
-  make_tables(dense, false);
+  make_embeddings(late, true);
+  make_embeddings(dense, false);
   late->u.square = case_alloc(&m, sizeof *late->u.square);
   for (int step = 1; step <= LATE_STEPS; step++) {
     next_step(&in, &late->u, step);

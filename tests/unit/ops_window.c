@@ -103,7 +103,7 @@ static double pairs_of(int length, int window) {
   return pairs;
 }
 
-static void check_table(const brim_ops *ops, brim_ops_context *c, const pass *s, int window) {
+static void check_ops(const brim_ops *ops, brim_ops_context *c, const pass *s, int window) {
   const brim_ops_limits limits = {
       .max_slots = s->length, .max_sequences = 1, .max_length = s->length, .hidden = s->size, .heads = 1, .window = window};
   case_memory own = {0};
@@ -139,11 +139,11 @@ static void check(brim_ops_context *c, int length, int window, int size) {
                   .dv = zeros(&m, count)};
   slow(&s, window);
   for (int level = level_after(-2); level < LEVEL_END; level = level_after(level))
-    check_table(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level), c, &s, window);
+    check_ops(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level), c, &s, window);
   if (level_is_emulated()) {
     const brim_bf16_way own = c->runtime->bf16;
     c->runtime->bf16 = BRIM_BF16_TILES_EMULATED;
-    check_table(brim_ops_cpu(BRIM_CPU_AMX), c, &s, window);
+    check_ops(brim_ops_cpu(BRIM_CPU_AMX), c, &s, window);
     c->runtime->bf16 = own;
   }
   case_free(&m);

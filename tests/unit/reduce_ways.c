@@ -7,6 +7,7 @@
 #include "reduce/reduce.h"
 
 enum { STEPS = 4, WORLD = 3 };
+static const char *model_folder;
 
 typedef enum fault_kind { NONE, BEFORE_SUM, BEFORE_PARTS, AFTER_PARTS, NOT_A_NUMBER, CANCELLED } fault_kind;
 static const char *const faults[] = {"none",     "before the first sum", "before its parts", "after its parts", "loss of NaN",
@@ -48,7 +49,7 @@ static void open_rank(rank *r, const brim_group *group, const brim_plan_options 
   brim_error err = {0};
   const uint64_t count = brim_dataset_rows(r->rows);
   must(brim_runtime_new(&(brim_runtime_options){.threads = 1}, &r->runtime, &err), "runtime", &err);
-  must(brim_model_load(r->runtime, case_golden("bert-pair-3"), &(brim_model_options){.seed = 1}, &r->model, &err), "model", &err);
+  must(brim_model_load(r->runtime, model_folder, &(brim_model_options){.seed = 1}, &r->model, &err), "model", &err);
   must(brim_plan_new(r->runtime, brim_dataset_lengths(r->rows), count, plan, 0, &r->plan, &err), "plan", &err);
   const brim_model_limits limits = {.max_slots = (int64_t)brim_dataset_tokens(r->rows),
                                     .max_sequences = (int32_t)count,
@@ -269,6 +270,7 @@ static void check_ways(const brim_dataset *rows, int32_t slices, int64_t accumul
 
 int main(void) {
   case_start(1);
+  model_folder = case_golden("bert-pair-3");
   brim_dataset *rows = case_rows("bert-pair-3");
   check_ways(rows, 0, 0);
   check_ways(rows, 0, 3);

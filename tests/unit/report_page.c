@@ -203,10 +203,10 @@ static void scales(void) {
   ok_near(s.low, 0, 1e-12, "round ends below");
   ok_near(s.high, 1, 1e-12, "and above");
   ok_int(s.tick_count, 6, "at 0, 0.2, .. 1");
-  ok_near(brim_scale_place(&s, 0.25), 75, 1e-9, "a quarter of the way");
+  ok_near(brim_scale_at(&s, 0.25), 75, 1e-9, "a quarter of the way");
   s = brim_scale_make(1e-5, 1e-1, true, false, 5, 0, 100);
   ok_int(s.tick_count, 5, "powers of ten");
-  ok_near(brim_scale_place(&s, 1e-3), 50, 1e-9, "half way by logarithms");
+  ok_near(brim_scale_at(&s, 1e-3), 50, 1e-9, "half way by logarithms");
   s = brim_scale_make(3, 3, false, true, 5, 0, 100);
   ok(s.low < 3 && s.high > 3 && s.tick_count > 1, "one value has room");
 }

@@ -1,6 +1,6 @@
 /* analyze: the distribution of lengths, and every strategy's slots side by side. */
 #include "brim/study.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "tap.h"
 
 static brim_runtime *runtime;

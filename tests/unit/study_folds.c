@@ -1,7 +1,7 @@
 /* folds: who is held out when, and which tokens a fold has never seen. */
 #include "brim/study.h"
 #include "scratch.h"
-#include "study/parts.h"
+#include "study/internal.h"
 #include "tap.h"
 
 static brim_runtime *runtime;

@@ -163,7 +163,7 @@ static bool check(const char *golden, const char *folder, brim_precision precisi
 static void check_models(void) {
   char path[600];
   struct dirent **names;
-  int models = 0, narrow = 0;
+  int models = 0, half = 0;
   snprintf(path, sizeof path, "%s/tests/golden/models", tap_source());
   const int count = scandir(path, &names, NULL, alphasort);
   for (int i = 0; i < count; i++) {
@@ -175,13 +175,13 @@ static void check_models(void) {
       const char *folder = case_variant(name, variant, dropout);
       brim_runtime_free(case_runtime);
       models += check(name, folder, BRIM_PRECISION_FP32);
-      narrow += check(name, folder, BRIM_PRECISION_BF16);
+      half += check(name, folder, BRIM_PRECISION_BF16);
     }
     free(names[i]);
   }
   if (count >= 0)
     free(names);
-  ok(models >= 17 && narrow >= 17, "%d models, %d of them in bf16 too", models, narrow);
+  ok(models >= 17 && half >= 17, "%d models, %d of them in bf16 too", models, half);
 }
 
 /* ---- ranks -------------------------------------------------------------------------------------------------- */

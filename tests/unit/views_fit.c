@@ -243,6 +243,25 @@ static void mapped(void) {
   brim_labels_free(&known);
 }
 
+/* A value that is whole is a decimal in what is predicted: read again it is one, and no class. */
+static void written(void) {
+  brim_model *values;
+  brim_labels two = labels_of(BRIM_TASK_REGRESSION, NULL, 2);
+  brim_dataset *rows = own_rows();
+  brim_text out;
+  brim_error err = {0};
+  double scores[2];
+  if (brim_model_load(runtime, case_model_folder("bert-pair-3"), &(brim_model_options){.seed = 1, .labels = &two}, &values, &err))
+    exit(99);
+  brim_text_init(&out, runtime);
+  brim_prediction_put(&out, values, rows, 0, 7, (const float[]){1, -0.25f}, scores);
+  ok_string(out.data, "{\"index\":7,\"label\":[1.0,-0.25],\"scores\":[1,-0.25]}\n", "whole values are decimals");
+  brim_text_free(&out);
+  brim_dataset_free(rows);
+  brim_labels_free(&two);
+  brim_model_free(values);
+}
+
 int main(void) {
   brim_error err = {0};
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
@@ -257,6 +276,7 @@ int main(void) {
   trained();
   refused();
   mapped();
+  written();
   brim_labels_free(&own);
   brim_model_free(model);
   brim_runtime_free(runtime);

@@ -1,5 +1,6 @@
-/* albert.c: ALBERT: BERT whose tables are narrower than its layers, and whose layers are the same weights again and again, in one
- * group or several. Nothing is dropped after the feed-forward. Source: modeling_albert.py of Hugging Face transformers 5.23. */
+/* albert.c: ALBERT: BERT whose embeddings are narrower than its layers, and whose layers are the same weights again and again, in
+ * one group or several. Nothing is dropped after the feed-forward. Source: modeling_albert.py of Hugging Face transformers 5.23.
+ */
 #include "base/status.h"
 #include "model/families/bert.h"
 #include "model/families/encoder.h"

@@ -3,7 +3,7 @@
 #define BRIM_MODEL_BERT_H
 #include "model/family.h"
 
-/* Members of brim_family_keys: all but the dropout of the head and the width of the tables. */
+/* Members of brim_family_keys: all but the dropout of the head and the width of the embeddings. */
 #define BRIM_BERT_KEYS                                                                                                           \
   .hidden = "hidden_size", .layers = "num_hidden_layers", .heads = "num_attention_heads", .intermediate = "intermediate_size",   \
   .activation = "hidden_act", .hidden_dropout = "hidden_dropout_prob", .attention_dropout = "attention_probs_dropout_prob"

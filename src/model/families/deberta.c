@@ -1,6 +1,6 @@
 /* deberta.c: DeBERTa-v2 and v3, mDeBERTa: scores have products of queries and keys with those of their distance (disentangled
- * attention), which a layer's own weights make of a table that all layers share. Source: modeling_deberta_v2.py of Hugging Face
- * transformers 5.23. The table is trained, and frozen, with the embeddings. */
+ * attention), which a layer's own weights make of an embedding that all layers share. Source: modeling_deberta_v2.py of Hugging
+ * Face transformers 5.23. It is trained, and frozen, with the embeddings. */
 #include <string.h>
 
 #include "base/status.h"
@@ -123,27 +123,27 @@ static int read(brim_config *config, brim_error *err) {
 
 /* ---- program -------------------------------------------------------------------------------------------------- */
 
-static int32_t table(const brim_writing *w) {
+static int32_t distance_embedding(const brim_writing *w) {
   const brim_config *c = w->config;
   const int32_t weight = brim_declare_named(w, "encoder.rel_embeddings", ".weight", c->distances.rows, c->hidden,
                                             BRIM_WEIGHT_DECAY);
   const brim_normed norm = c->norms_distances ? brim_declare_norm(w, "encoder.LayerNorm", c->hidden)
                                               : (brim_normed){.norm = BRIM_NONE};
-  return brim_append_table(w->p, weight, norm);
+  return brim_append_distances(w->p, weight, norm);
 }
 
 /* Queries and keys of distances: by the layer's weights for those of tokens, or by others. */
-static int32_t place(const brim_writing *w, int32_t distances, int32_t weight, int32_t bias) {
+static int32_t project_distances(const brim_writing *w, int32_t distances, int32_t weight, int32_t bias) {
   const brim_drop_at drop = {w->config->hidden_dropout, brim_site_of_layer(w->layer, SITE_DISTANCES)};
-  const char *const parts[] = {"attention.self.pos_query_proj", "attention.self.pos_key_proj"};
+  const char *const modules[] = {"attention.self.pos_query_proj", "attention.self.pos_key_proj"};
   const int32_t hidden = w->config->hidden;
   if (w->config->shares_keys)
-    return brim_append_place(w->p, distances, weight, bias, drop);
-  weight = brim_declare_named(w, parts[0], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY);
-  brim_declare_named(w, parts[1], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | BRIM_WEIGHT_ADJOINS);
-  bias = brim_declare_named(w, parts[0], ".bias", hidden, 0, 0);
-  brim_declare_named(w, parts[1], ".bias", hidden, 0, BRIM_WEIGHT_ADJOINS);
-  return brim_append_place(w->p, distances, weight, bias, drop);
+    return brim_append_projected_distances(w->p, distances, weight, bias, drop);
+  weight = brim_declare_named(w, modules[0], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY);
+  brim_declare_named(w, modules[1], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | BRIM_WEIGHT_ADJOINS);
+  bias = brim_declare_named(w, modules[0], ".bias", hidden, 0, 0);
+  brim_declare_named(w, modules[1], ".bias", hidden, 0, BRIM_WEIGHT_ADJOINS);
+  return brim_append_projected_distances(w->p, distances, weight, bias, drop);
 }
 
 static int32_t attend(const brim_writing *w, int32_t x, int32_t distances) {
@@ -153,7 +153,8 @@ static int32_t attend(const brim_writing *w, int32_t x, int32_t distances) {
   const brim_projected heads = brim_append_project(w->p, x, weight, bias);
   if (!c->by_distance)
     return brim_write_attend(w, heads);
-  const brim_by_distance by = {.distances = c->distances, .bias = BRIM_NONE, .tables = place(w, distances, weight, bias)};
+  const brim_by_distance by = {
+      .distances = c->distances, .bias = BRIM_NONE, .embeddings = project_distances(w, distances, weight, bias)};
   return brim_append_relative(w->p, heads, by, c->heads,
                               (brim_drop_at){c->attention_dropout, brim_site_of_layer(w->layer, BRIM_SITE_ATTENTION)});
 }
@@ -170,7 +171,7 @@ static void append(brim_program *p, const brim_config *config) {
   w.names = config->has_positions ? &names_with_positions : &names;
   int32_t x = config->embedding == config->hidden ? brim_write_embeddings(&w)
                                                   : brim_write_projected_embeddings(&w, "embeddings.embed_proj");
-  const int32_t distances = config->by_distance ? table(&w) : BRIM_NONE;
+  const int32_t distances = config->by_distance ? distance_embedding(&w) : BRIM_NONE;
   for (w.layer = 0; w.layer < config->layers; w.layer++)
     x = layer(&w, x, distances);
   p->hidden = x;

@@ -1,4 +1,4 @@
-/* electra.c: ELECTRA's discriminator: BERT whose tables are narrower than its layers, with a GELU in the head. Source:
+/* electra.c: ELECTRA's discriminator: BERT whose embeddings are narrower than its layers, with a GELU in the head. Source:
  * modeling_electra.py of Hugging Face transformers 5.23. */
 #include "model/families/bert.h"
 #include "model/families/encoder.h"

@@ -25,7 +25,7 @@ brim_writing brim_writing_of(brim_program *p, const brim_config *config) {
 
 enum { NAME_SIZE = 128 };
 
-int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns,
+int32_t brim_declare_named(const brim_writing *w, const char *module, const char *suffix, int64_t rows, int64_t columns,
                            int flags) {
   const bool is_shared = w->shared != BRIM_NONE;
   char of_layer[64] = "", name[NAME_SIZE];
@@ -35,58 +35,58 @@ int32_t brim_declare_named(const brim_writing *w, const char *part, const char *
     snprintf(of_layer, sizeof of_layer, w->names->layer, is_shared ? w->shared : w->layer);
 #pragma GCC diagnostic pop
   }
-  snprintf(name, sizeof name, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, part, suffix);
+  snprintf(name, sizeof name, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, module, suffix);
   return brim_declare(w->p, name, rows, columns, flags | (is_shared ? BRIM_WEIGHT_SHARED : 0));
 }
 
-int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width) {
-  return brim_declare_named(w, part, ".weight", rows, width, BRIM_WEIGHT_DECAY | BRIM_WEIGHT_SPARSE);
+int32_t brim_declare_embedding(const brim_writing *w, const char *module, int32_t rows, int32_t width) {
+  return brim_declare_named(w, module, ".weight", rows, width, BRIM_WEIGHT_DECAY | BRIM_WEIGHT_SPARSE);
 }
 
-int32_t brim_declare_linear(const brim_writing *w, const char *part, int32_t out, int32_t in, int flags) {
-  const int32_t weight = brim_declare_named(w, part, ".weight", out, in, BRIM_WEIGHT_DECAY | flags);
+int32_t brim_declare_linear(const brim_writing *w, const char *module, int32_t out, int32_t in, int flags) {
+  const int32_t weight = brim_declare_named(w, module, ".weight", out, in, BRIM_WEIGHT_DECAY | flags);
   if (!(flags & BRIM_WEIGHT_BARE))
-    brim_declare_named(w, part, ".bias", out, 0, flags);
+    brim_declare_named(w, module, ".bias", out, 0, flags);
   return weight;
 }
 
-brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t width) {
+brim_normed brim_declare_norm(const brim_writing *w, const char *module, int32_t width) {
   const bool bare = w->config->bare_norms;
-  const int32_t weight = brim_declare_named(w, part, ".weight", width, 0, BRIM_WEIGHT_ONE | (bare ? BRIM_WEIGHT_BARE : 0));
+  const int32_t weight = brim_declare_named(w, module, ".weight", width, 0, BRIM_WEIGHT_ONE | (bare ? BRIM_WEIGHT_BARE : 0));
   if (!bare)
-    brim_declare_named(w, part, ".bias", width, 0, 0);
+    brim_declare_named(w, module, ".bias", width, 0, 0);
   return (brim_normed){.norm = weight, .eps = w->config->norm_eps, .rms = w->config->rms};
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------------------- */
 
-static brim_tables declare_tables(const brim_writing *w) {
+static brim_embeddings declare_embeddings(const brim_writing *w) {
   const brim_config *c = w->config;
   const brim_family_names *names = w->names;
-  const int32_t word = brim_declare_table(w, names->word, c->vocab_size, c->embedding),
-                position = names->position ? brim_declare_table(w, names->position, c->positions, c->embedding) : BRIM_NONE;
-  return (brim_tables){.word = word,
-                       .position = position,
-                       .type = c->types > 0 ? brim_declare_table(w, names->type, c->types, c->embedding) : BRIM_NONE,
-                       .empty_word = c->pad_id >= 0 ? c->pad_id : BRIM_NONE,
-                       .empty_position = c->family->pad_positions && c->pad_id >= 0 ? c->pad_id : BRIM_NONE};
+  const int32_t word = brim_declare_embedding(w, names->word, c->vocab_size, c->embedding),
+                position = names->position ? brim_declare_embedding(w, names->position, c->positions, c->embedding) : BRIM_NONE;
+  return (brim_embeddings){.word = word,
+                           .position = position,
+                           .type = c->types > 0 ? brim_declare_embedding(w, names->type, c->types, c->embedding) : BRIM_NONE,
+                           .empty_word = c->pad_id >= 0 ? c->pad_id : BRIM_NONE,
+                           .empty_position = c->family->pad_positions && c->pad_id >= 0 ? c->pad_id : BRIM_NONE};
 }
 
 int32_t brim_write_embeddings(const brim_writing *w) {
   const brim_config *c = w->config;
   const char *norm_name = w->names->embed_norm;
-  brim_begin_part(w->p, "embeddings", false, BRIM_NONE);
-  const brim_tables tables = declare_tables(w);
+  brim_begin_section(w->p, "embeddings", false, BRIM_NONE);
+  const brim_embeddings embeddings = declare_embeddings(w);
   const brim_normed norm = norm_name ? brim_declare_norm(w, norm_name, c->embedding) : (brim_normed){BRIM_NONE, 0, 0};
-  return brim_append_lookup(w->p, tables, norm, (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
+  return brim_append_lookup(w->p, embeddings, norm, (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
 }
 
-int32_t brim_write_projected_embeddings(const brim_writing *w, const char *part) {
+int32_t brim_write_projected_embeddings(const brim_writing *w, const char *module) {
   const brim_config *c = w->config;
-  brim_begin_part(w->p, "embeddings", false, BRIM_NONE);
-  const brim_tables tables = declare_tables(w);
-  const int32_t sum = brim_append_lookup(w->p, tables, (brim_normed){BRIM_NONE, 0, 0}, (brim_drop_at){0});
-  const int32_t matrix = brim_declare_linear(w, part, c->hidden, c->embedding, BRIM_WEIGHT_BARE);
+  brim_begin_section(w->p, "embeddings", false, BRIM_NONE);
+  const brim_embeddings embeddings = declare_embeddings(w);
+  const int32_t sum = brim_append_lookup(w->p, embeddings, (brim_normed){BRIM_NONE, 0, 0}, (brim_drop_at){0});
+  const int32_t matrix = brim_declare_linear(w, module, c->hidden, c->embedding, BRIM_WEIGHT_BARE);
   const int32_t wide = brim_append_dense(w->p, sum, matrix, BRIM_ACT_NONE);
   const int32_t normed = brim_append_norm(w->p, wide, brim_declare_norm(w, w->names->embed_norm, c->hidden));
   return brim_append_drop(w->p, normed, (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
@@ -95,17 +95,17 @@ int32_t brim_write_projected_embeddings(const brim_writing *w, const char *part)
 void brim_begin_layer(const brim_writing *w, int32_t x) {
   char name[32];
   snprintf(name, sizeof name, "layer %d", w->layer);
-  brim_begin_part(w->p, name, true, x);
+  brim_begin_section(w->p, name, true, x);
 }
 
 int32_t brim_declare_heads(const brim_writing *w, int32_t *bias) {
-  const char *parts[3] = {w->names->query, w->names->key, w->names->value};
+  const char *modules[3] = {w->names->query, w->names->key, w->names->value};
   const int32_t hidden = w->config->hidden;
   int32_t weights[3], biases[3];
   for (int i = 0; i < 3; i++)
-    weights[i] = brim_declare_named(w, parts[i], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | (i ? BRIM_WEIGHT_ADJOINS : 0));
+    weights[i] = brim_declare_named(w, modules[i], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | (i ? BRIM_WEIGHT_ADJOINS : 0));
   for (int i = 0; i < 3; i++)
-    biases[i] = brim_declare_named(w, parts[i], ".bias", hidden, 0, i ? BRIM_WEIGHT_ADJOINS : 0);
+    biases[i] = brim_declare_named(w, modules[i], ".bias", hidden, 0, i ? BRIM_WEIGHT_ADJOINS : 0);
   *bias = biases[0];
   return weights[0];
 }
@@ -155,7 +155,7 @@ static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
   brim_writing outside = *w;
   outside.layer = outside.shared = BRIM_NONE;
   outside.outside = true;
-  brim_begin_part(w->p, "head", false, x);
+  brim_begin_section(w->p, "head", false, x);
   const int32_t token = dropout < 0 ? x : brim_append_drop(w->p, x, (brim_drop_at){dropout, SITE_HEAD_HIDDEN});
   const int32_t output = brim_declare_linear(&outside, "classifier", c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, token, output), c->labels.task);
@@ -172,7 +172,7 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   outside.layer = dense_at.layer = outside.shared = dense_at.shared = BRIM_NONE;
   outside.outside = true;
   dense_at.outside = !w->names->head_dense_in_encoder;
-  brim_begin_part(w->p, "head", false, x);
+  brim_begin_section(w->p, "head", false, x);
   int32_t text = c->late || tokens ? x : pool(w, x);
   if (head.drops_input)
     text = brim_append_drop(w->p, text, (brim_drop_at){head.input_dropout, SITE_HEAD_INPUT});

@@ -18,21 +18,22 @@ brim_writing brim_writing_of(brim_program *p, const brim_config *config);
 
 /* ---- weights: the index of the first; a linear layer's or norm's bias is the next one, if it has one. `flags`: BRIM_WEIGHT_...
  */
-int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns, int flags);
-int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width);
-int32_t brim_declare_linear(const brim_writing *w, const char *part, int32_t out, int32_t in, int flags);
-brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t width);
+int32_t brim_declare_named(const brim_writing *w, const char *module, const char *suffix, int64_t rows, int64_t columns,
+                           int flags);
+int32_t brim_declare_embedding(const brim_writing *w, const char *module, int32_t rows, int32_t width);
+int32_t brim_declare_linear(const brim_writing *w, const char *module, int32_t out, int32_t in, int flags);
+brim_normed brim_declare_norm(const brim_writing *w, const char *module, int32_t width);
 
 /* ---- a step each, with the names and rates of the configuration. Sites of dropout are stable: they are part of what makes a run
  * reproducible */
 enum { BRIM_SITE_ATTENTION_OUTPUT = 0, BRIM_SITE_OUTPUT = 1, BRIM_SITE_INNER = 2, BRIM_SITE_ATTENTION = 0x100 /* + head */ };
 uint32_t brim_site_of_layer(int32_t layer, uint32_t site);
 
-/* embedded = dropout(norm(word + position + type)), as wide as the tables. Begins the part. */
+/* embedded = dropout(norm(word + position + type)), as wide as the embeddings. Begins the section. */
 int32_t brim_write_embeddings(const brim_writing *w);
-/* embedded = dropout(norm((word + position + type) W)), as wide as the layers; W is the matrix `part`, without a bias. */
-int32_t brim_write_projected_embeddings(const brim_writing *w, const char *part);
-/* Begins the part of layer w->layer, whose input is x. */
+/* embedded = dropout(norm((word + position + type) W)), as wide as the layers; W is the matrix of `module`, without a bias. */
+int32_t brim_write_projected_embeddings(const brim_writing *w, const char *module);
+/* Begins the section of layer w->layer, whose input is x. */
 void brim_begin_layer(const brim_writing *w, int32_t x);
 /* Declares the weights of queries, keys and values, which adjoin, and their biases; the index of the queries'. */
 int32_t brim_declare_heads(const brim_writing *w, int32_t *bias);
@@ -44,7 +45,7 @@ int32_t brim_write_feed_forward(const brim_writing *w, int32_t attended, double 
 int32_t brim_write_layer(const brim_writing *w, int32_t x);
 
 /* First token, or pooled -> dropout -> dense -> activation -> dropout -> output -> loss. Rates may be 0; without `drops_input`
- * nothing stands for the first, with a rate below 0 for the second. */
+ * nothing is the default of the first, with a rate below 0 for the second. */
 typedef struct brim_head {
   bool drops_input;
   double input_dropout, dropout;

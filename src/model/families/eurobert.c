@@ -57,16 +57,16 @@ static int read(brim_config *c, brim_error *err) {
 /* Three matrices that adjoin, and then their biases. */
 static brim_projected project(const brim_writing *w, int32_t x, brim_heads heads) {
   const brim_config *c = w->config;
-  const char *const parts[] = {names.query, names.key, names.value};
+  const char *const modules[] = {names.query, names.key, names.value};
   const int32_t shared = c->hidden / c->group, rows[] = {c->hidden, shared, shared};
   int32_t weight = BRIM_NONE, bias = BRIM_NONE;
   for (int i = 0; i < 3; i++) {
-    const int32_t at = brim_declare_named(w, parts[i], ".weight", rows[i], c->hidden,
+    const int32_t at = brim_declare_named(w, modules[i], ".weight", rows[i], c->hidden,
                                           BRIM_WEIGHT_DECAY | BRIM_WEIGHT_BARE | (i ? BRIM_WEIGHT_ADJOINS : 0));
     weight = i ? weight : at;
   }
   for (int i = 0; i < 3 && c->attention_bias; i++) {
-    const int32_t at = brim_declare_named(w, parts[i], ".bias", rows[i], 0, i ? BRIM_WEIGHT_ADJOINS : 0);
+    const int32_t at = brim_declare_named(w, modules[i], ".bias", rows[i], 0, i ? BRIM_WEIGHT_ADJOINS : 0);
     bias = i ? bias : at;
   }
   return brim_append_project_heads(w->p, x, weight, 3, bias, heads);

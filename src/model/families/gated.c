@@ -1,8 +1,8 @@
 /* gated.c: see gated.h. */
 #include "model/families/gated.h"
 
-int32_t brim_declare_biased(const brim_writing *w, const char *part, int32_t out, int32_t in, bool bias) {
-  return brim_declare_linear(w, part, out, in, bias ? 0 : BRIM_WEIGHT_BARE);
+int32_t brim_declare_biased(const brim_writing *w, const char *module, int32_t out, int32_t in, bool bias) {
+  return brim_declare_linear(w, module, out, in, bias ? 0 : BRIM_WEIGHT_BARE);
 }
 
 brim_drop_at brim_drop_in_layer(const brim_writing *w, double rate, uint32_t site) {
@@ -12,12 +12,12 @@ brim_drop_at brim_drop_in_layer(const brim_writing *w, double rate, uint32_t sit
 /* Two matrices that adjoin, and then their biases. */
 static int32_t declare_apart(const brim_writing *w, bool bias) {
   const brim_config *c = w->config;
-  const char *const parts[] = {w->names->gate, w->names->up};
+  const char *const modules[] = {w->names->gate, w->names->up};
   const int flags = BRIM_WEIGHT_DECAY | (bias ? 0 : BRIM_WEIGHT_BARE);
-  const int32_t first = brim_declare_named(w, parts[0], ".weight", c->intermediate, c->hidden, flags);
-  brim_declare_named(w, parts[1], ".weight", c->intermediate, c->hidden, flags | BRIM_WEIGHT_ADJOINS);
+  const int32_t first = brim_declare_named(w, modules[0], ".weight", c->intermediate, c->hidden, flags);
+  brim_declare_named(w, modules[1], ".weight", c->intermediate, c->hidden, flags | BRIM_WEIGHT_ADJOINS);
   for (int i = 0; i < 2 && bias; i++)
-    brim_declare_named(w, parts[i], ".bias", c->intermediate, 0, i ? BRIM_WEIGHT_ADJOINS : 0);
+    brim_declare_named(w, modules[i], ".bias", c->intermediate, 0, i ? BRIM_WEIGHT_ADJOINS : 0);
   return first;
 }
 
@@ -28,7 +28,7 @@ int32_t brim_write_gate(const brim_writing *w, int32_t x, bool bias, bool second
                                : brim_declare_biased(w, w->names->up, 2 * c->intermediate, c->hidden, bias);
   return brim_append_gate(w->p, x,
                           (brim_gating){.linear = linear,
-                                        .parts = apart ? 2 : 1,
+                                        .matrices = apart ? 2 : 1,
                                         .second = second,
                                         .activation = c->activation,
                                         .drop = brim_drop_in_layer(w, c->inner_dropout, BRIM_SITE_INNER)});

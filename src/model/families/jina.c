@@ -1,6 +1,6 @@
-/* jina.c: Jina's embedding models of the third version (jina-embeddings-v3): XLM-R with rotary positions in place of a table.
- * Source: modeling_jina_embeddings_v3.py of Hugging Face transformers 5.23; names of tensors are those of the published files,
- * which transformers keeps. Their adapters for tasks (LoRA) are no part of the base, which is what is read. */
+/* jina.c: Jina's embedding models of the third version (jina-embeddings-v3): XLM-R with rotary positions in place of an
+ * embedding. Source: modeling_jina_embeddings_v3.py of Hugging Face transformers 5.23; names of tensors are those of the
+ * published files, which transformers keeps. Their adapters for tasks (LoRA) are no part of the base, which is what is read. */
 #include "base/status.h"
 #include "model/families/bert.h"
 #include "model/families/gated.h"

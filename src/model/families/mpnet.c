@@ -1,5 +1,5 @@
-/* mpnet.c: MPNet: RoBERTa without token types, whose scores have a bias by distance from a table that all layers share. Source:
- * modeling_mpnet.py of Hugging Face transformers 5.23. The table is trained, and frozen, with the embeddings. */
+/* mpnet.c: MPNet: RoBERTa without token types, whose scores have a bias by distance from an embedding that all layers share.
+ * Source: modeling_mpnet.py of Hugging Face transformers 5.23. It is trained, and frozen, with the embeddings. */
 #include "base/status.h"
 #include "model/families/bert.h"
 #include "model/families/encoder.h"
@@ -45,7 +45,7 @@ static void append(brim_program *p, const brim_config *config) {
   const brim_by_distance by = {
       .distances = {BRIM_DISTANCE_HALVES, BUCKETS, FARTHEST},
       .bias = brim_declare_named(&w, "encoder.relative_attention_bias", ".weight", BUCKETS, config->heads, BRIM_WEIGHT_DECAY),
-      .tables = BRIM_NONE};
+      .embeddings = BRIM_NONE};
   for (w.layer = 0; w.layer < config->layers; w.layer++) {
     brim_begin_layer(&w, x);
     const int32_t context = brim_append_relative(

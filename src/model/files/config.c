@@ -147,7 +147,7 @@ static int read_padding(const reading *r, brim_error *err) {
   int64_t id = pad && pad->kind == BRIM_JSON_NULL ? -1 : c->family->defaults.pad_id;
   BRIM_TRY(brim_json_read_int(r->document, r->root, "pad_token_id", -1, c->vocab_size - 1, &id, err));
   c->pad_id = (int32_t)id;
-  if (c->pad_id >= c->vocab_size) // what a family takes where the file says nothing: an id of its own vocabulary
+  if (c->pad_id >= c->vocab_size) // what a family takes where the file says nothing: an id of the file's vocabulary
     return brim_json_error(r->document, r->root, err, BRIM_E_FORMAT,
                            "pad_token_id is not given, and %s takes %d, which vocab_size %d does not hold: give pad_token_id",
                            c->family->type, c->pad_id, c->vocab_size);

@@ -1,5 +1,5 @@
-/* listing.c: a schedule as tables for readers: what each operation computes and keeps, and the calls with the places that they
- * read and write. Layers that differ in nothing but weights and places are shown once. */
+/* listing.c: a schedule as tables for readers: what each operation computes and keeps, and the calls with the offsets that they
+ * read and write. Layers that differ in nothing but weights and offsets are shown once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,14 +31,14 @@ static double megabytes(uint64_t bytes) {
 
 /* ---- layers that are alike ---------------------------------------------------------------------------------- */
 
-static int32_t part_end(const brim_program *p, size_t part) {
-  return part + 1 < p->part_count ? p->parts[part + 1].first : (int32_t)p->operation_count;
+static int32_t section_end(const brim_program *p, size_t section) {
+  return section + 1 < p->section_count ? p->sections[section + 1].first : (int32_t)p->operation_count;
 }
 
-/* The next call of this part and phase, from `from` on; the number of calls: there is none. */
-static size_t next_call(const brim_call_schedule *s, size_t from, size_t part, bool backward) {
+/* The next call of this section and phase, from `from` on; the number of calls: there is none. */
+static size_t next_call(const brim_call_schedule *s, size_t from, size_t section, bool backward) {
   const size_t end = backward ? s->call_count : (size_t)s->forward_count;
-  while (from < end && s->calls[from].part != (int32_t)part)
+  while (from < end && s->calls[from].section != (int32_t)section)
     from++;
   return from < end ? from : s->call_count;
 }
@@ -58,9 +58,9 @@ static bool same_calls(const brim_call_schedule *s, size_t a, size_t b, bool bac
 
 static bool same_values(const listing *l, size_t a, size_t b) {
   const brim_call_schedule *s = l->s;
-  const int32_t from = l->p->parts[a].first, to = l->p->parts[b].first, count = part_end(l->p, a) - from;
-  if (part_end(l->p, b) - to != count || s->parts[a].again != s->parts[b].again ||
-      s->values[l->p->parts[a].input].keep != s->values[l->p->parts[b].input].keep)
+  const int32_t from = l->p->sections[a].first, to = l->p->sections[b].first, count = section_end(l->p, a) - from;
+  if (section_end(l->p, b) - to != count || s->sections[a].again != s->sections[b].again ||
+      s->values[l->p->sections[a].input].keep != s->values[l->p->sections[b].input].keep)
     return false;
   for (size_t i = 0; i < l->p->value_count; i++) {
     const brim_value *v = &l->p->values[i];
@@ -76,19 +76,20 @@ static bool same_values(const listing *l, size_t a, size_t b) {
 }
 
 static bool alike(const listing *l, size_t a, size_t b) {
-  return l->p->parts[a].layer && l->p->parts[b].layer && same_calls(l->s, a, b, false) && same_calls(l->s, a, b, true) &&
+  return l->p->sections[a].layer && l->p->sections[b].layer && same_calls(l->s, a, b, false) && same_calls(l->s, a, b, true) &&
          same_values(l, a, b);
 }
 
-/* Says which of the parts after `part` are like it; returns the last of them. */
-static size_t skip_alike(const listing *l, size_t part) {
-  size_t last = part;
-  while (last + 1 < l->p->part_count && alike(l, part, last + 1))
+/* Says which of the sections after `section` are like it; returns the last of them. */
+static size_t skip_alike(const listing *l, size_t section) {
+  size_t last = section;
+  while (last + 1 < l->p->section_count && alike(l, section, last + 1))
     last++;
-  if (last > part + 1)
-    brim_text_printf(l->out, "%s to %s: as %s\n", l->p->parts[part + 1].name, l->p->parts[last].name, l->p->parts[part].name);
-  else if (last > part)
-    brim_text_printf(l->out, "%s: as %s\n", l->p->parts[last].name, l->p->parts[part].name);
+  if (last > section + 1)
+    brim_text_printf(l->out, "%s to %s: as %s\n", l->p->sections[section + 1].name, l->p->sections[last].name,
+                     l->p->sections[section].name);
+  else if (last > section)
+    brim_text_printf(l->out, "%s: as %s\n", l->p->sections[last].name, l->p->sections[section].name);
   return last;
 }
 
@@ -102,12 +103,12 @@ typedef struct names {
 } names;
 
 static void add_name(names *n, const char *name, const char *suffix) {
-  const char *parts[] = {n->length ? ", " : "", name, suffix};
+  const char *texts[] = {n->length ? ", " : "", name, suffix};
   for (int i = 0; i < 3; i++) {
-    const size_t length = strlen(parts[i]);
+    const size_t length = strlen(texts[i]);
     if (n->length + length >= NAMES_SIZE)
       return;
-    memcpy(n->text + n->length, parts[i], length + 1);
+    memcpy(n->text + n->length, texts[i], length + 1);
     n->length += length;
   }
 }
@@ -127,7 +128,7 @@ static void sort_names(const listing *l, const brim_list *list, names *kept, nam
     case BRIM_KEEP_AS_IS:
       add_name(kept, name, plan->type == BRIM_AS_BF16 ? SIXTEEN : "");
       break;
-    case BRIM_KEEP_NARROW:
+    case BRIM_KEEP_HALF:
       add_name(kept, name, SIXTEEN);
       break;
     }
@@ -176,15 +177,15 @@ static void list_operation(const listing *l, int32_t i) {
 
 static void list_operations(const listing *l) {
   brim_text_string(l->out, "\noperation       rows                   GFLOP  MB kept  kept for backward; made again\n");
-  for (size_t part = 0; part < l->p->part_count; part++) {
-    const brim_part_plan *plan = &l->s->parts[part];
-    brim_text_printf(l->out, "%s%s\n", l->p->parts[part].name,
+  for (size_t section = 0; section < l->p->section_count; section++) {
+    const brim_section_plan *plan = &l->s->sections[section];
+    brim_text_printf(l->out, "%s%s\n", l->p->sections[section].name,
                      l->s->variant.training && !plan->trained ? ", frozen"
                      : plan->again                            ? ", computed again in backward"
                                                               : "");
-    for (int32_t i = l->p->parts[part].first; i < part_end(l->p, part); i++)
+    for (int32_t i = l->p->sections[section].first; i < section_end(l->p, section); i++)
       list_operation(l, i);
-    part = skip_alike(l, part);
+    section = skip_alike(l, section);
   }
 }
 
@@ -233,22 +234,22 @@ static void list_call(const listing *l, size_t i) {
   brim_text_string(l->out, "\n");
 }
 
-static void list_part_calls(const listing *l, size_t part, bool backward) {
-  size_t i = next_call(l->s, backward ? (size_t)l->s->forward_count : 0, part, backward);
+static void list_section_calls(const listing *l, size_t section, bool backward) {
+  size_t i = next_call(l->s, backward ? (size_t)l->s->forward_count : 0, section, backward);
   if (i == l->s->call_count)
     return;
-  brim_text_printf(l->out, "%s, %s\n", l->p->parts[part].name, backward ? "backward" : "forward");
-  for (; i < l->s->call_count; i = next_call(l->s, i + 1, part, backward))
+  brim_text_printf(l->out, "%s, %s\n", l->p->sections[section].name, backward ? "backward" : "forward");
+  for (; i < l->s->call_count; i = next_call(l->s, i + 1, section, backward))
     list_call(l, i);
 }
 
 static void list_calls(const listing *l) {
   brim_text_string(l->out,
                    "\ncalls of the device: what they read -> what they write; places in MB: t comes and goes, k is kept\n");
-  for (size_t part = 0; part < l->p->part_count; part++) {
-    list_part_calls(l, part, false);
-    list_part_calls(l, part, true);
-    part = skip_alike(l, part);
+  for (size_t section = 0; section < l->p->section_count; section++) {
+    list_section_calls(l, section, false);
+    list_section_calls(l, section, true);
+    section = skip_alike(l, section);
   }
 }
 

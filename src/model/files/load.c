@@ -61,8 +61,8 @@ static int choose_tf32(brim_model *m, const brim_model_options *options, brim_er
 }
 #endif
 
-/* Tables that outlive what prepare takes. */
-static int take_tables(brim_model *m, brim_error *err) {
+/* Lists that outlive what prepare takes. */
+static int take_lists(brim_model *m, brim_error *err) {
   m->ranges = brim_arena_alloc_array(&m->arena, m->program.weight_count, sizeof *m->ranges);
   m->past = brim_arena_alloc_array(&m->arena, BRIM_UPDATE_PAST, sizeof *m->past);
   m->packed = brim_arena_alloc_array(&m->arena, (size_t)m->program.packed_count, sizeof *m->packed);
@@ -101,11 +101,12 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be reinitialised: the model has %d", options->reinit_layers,
                           brim_layer_count(&m->program));
-  if (options->reinit_layers > 0 && brim_program_shares(&m->program, (int32_t)m->program.part_count - 1 - options->reinit_layers))
+  if (options->reinit_layers > 0 &&
+      brim_program_shares(&m->program, (int32_t)m->program.section_count - 1 - options->reinit_layers))
     return brim_error_set(err, BRIM_E_USAGE, "the top %d layers cannot be initialised alone: layers below have the same weights",
                           options->reinit_layers);
   BRIM_TRY(brim_model_reserve_schedules(m, err));
-  BRIM_TRY(take_tables(m, err));
+  BRIM_TRY(take_lists(m, err));
   BRIM_TRY(take_values(m, err));
   return brim_weights_load(m, folder, options, err);
 }
@@ -215,7 +216,7 @@ const char *brim_model_kernels_for(const brim_model *model, brim_precision preci
   (void)precision;
   return model->ops->name;
 #else
-  return brim_ops_class(model->ops, &model->context, brim_precision_is_narrow(precision));
+  return brim_ops_class(model->ops, &model->context, brim_precision_is_half(precision));
 #endif
 }
 int32_t brim_model_parameter_count(const brim_model *model) {
@@ -229,17 +230,17 @@ int64_t brim_model_flat_size(const brim_model *model) {
 }
 
 /* It multiplies 16-bit values in a precision that has them. */
-static bool is_narrow(const brim_kind *kind) {
-  return kind->narrow.weights || kind->narrow.out;
+static bool is_half(const brim_kind *kind) {
+  return kind->half.weights || kind->half.out;
 }
 
 /* Of the layers, for a text of so many tokens; or of what multiplies 16-bit values. Backward takes twice what forward does. */
-static double text_flops(const brim_call_schedule *s, double length, bool narrow) {
+static double text_flops(const brim_call_schedule *s, double length, bool half) {
   const double rows[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = 1, [BRIM_ROW_CHOSEN] = 1, [BRIM_ROW_TOKENS] = length};
   double total = 0;
   for (size_t i = 0; i < s->program->operation_count; i++) {
     const brim_operation *o = &s->program->operations[i];
-    if (s->program->parts[o->part].layer && o->kind->flops && (!narrow || is_narrow(o->kind)))
+    if (s->program->sections[o->section].layer && o->kind->flops && (!half || is_half(o->kind)))
       total += (s->trained[i] ? 3 : 1) * o->kind->flops(s, o, rows, length);
   }
   return total;
@@ -260,6 +261,6 @@ double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_
   return total;
 }
 
-double brim_model_narrow_share(const brim_model *model, int32_t length) {
+double brim_model_half_share(const brim_model *model, int32_t length) {
   return plan_all(model, true) ? text_flops(model->plan, length, true) / text_flops(model->plan, length, false) : (double)NAN;
 }

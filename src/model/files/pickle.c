@@ -223,7 +223,7 @@ static int op_long(machine *m, brim_error *err) {
   return push_integer(m, INTEGER, (int64_t)n, err);
 }
 
-/* Numbers with a fraction only ever stand in what is not looked at. */
+/* Numbers with a fraction are only in what is not looked at. */
 static int op_real(machine *m, brim_error *err) {
   const uint8_t *bytes = NULL;
   BRIM_TRY(take(m, 8, &bytes, err));
@@ -263,7 +263,7 @@ static int op_empty_dictionary(machine *m, brim_error *err) {
   return push(m, DICTIONARY, &v, err);
 }
 
-/* A tuple of stack[first ..], which stands where `depth` is. */
+/* A tuple of stack[first ..], which is put where `depth` is. */
 static int make_tuple(machine *m, size_t first, size_t depth, brim_error *err) {
   value *tuple = brim_arena_alloc(&m->arena, sizeof *tuple);
   if (!tuple)
@@ -503,7 +503,7 @@ static int op_stop(machine *m, brim_error *err) {
   return top(m, DICTIONARY, &m->result, err);
 }
 
-/* Opcodes by their bytes, with pickletools' names beside those that differ. */
+/* Opcodes by their bytes, with pickletools' names next to those that differ. */
 static int (*const operations[256])(machine *m, brim_error *err) = {
     [0x80] = op_protocol,    [0x95] = op_frame,
     ['N'] = op_none,         [0x88] = op_true,

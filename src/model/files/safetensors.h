@@ -20,14 +20,14 @@ typedef struct brim_stored {
   int64_t stride[BRIM_STORED_RANK];
 } brim_stored;
 
-/* Open files and the tables of their headers, which were checked against the files' lengths. */
+/* Open files and what their headers list, which were checked against the files' lengths. */
 typedef struct brim_store brim_store;
 /* One file. */
 int brim_store_open(brim_runtime *runtime, const char *path, brim_store **out, brim_error *err) BRIM_CHECK;
 /* FOLDER/model.safetensors, or the shards that FOLDER/model.safetensors.index.json names; or else the same of pytorch_model.bin.
  */
 int brim_store_open_folder(brim_runtime *runtime, const char *folder, brim_store **out, brim_error *err) BRIM_CHECK;
-/* The same tables from the beginning of a file that would be `file_size` bytes long; nothing can be read from it. */
+/* The same from the beginning of a file that would be `file_size` bytes long; nothing can be read from it. */
 int brim_store_parse(brim_runtime *runtime, const char *name, const void *bytes, size_t length, int64_t file_size,
                      brim_store **out, brim_error *err) BRIM_CHECK;
 void brim_store_close(brim_store *store);

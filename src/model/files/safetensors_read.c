@@ -96,7 +96,7 @@ static bool comes_later(const void *one, const void *other, const void *context)
 }
 
 /* Tensors must follow one another over all of the data. Sorts those of this file, from `first` on. */
-static int check_places(const header *h, size_t first, brim_error *err) {
+static int check_offsets(const header *h, size_t first, brim_error *err) {
   brim_store *s = h->store;
   int64_t at = h->data;
   if (s->count > first)
@@ -132,7 +132,7 @@ static int read_header(header *h, const char *text, size_t length, brim_error *e
     if (key->length != strlen("__metadata__") || memcmp(key->as.text, "__metadata__", key->length) != 0)
       status = read_tensor(h, key, err);
   if (!status)
-    status = check_places(h, first, err);
+    status = check_offsets(h, first, err);
   brim_json_free(document);
   return status;
 }

@@ -9,7 +9,7 @@
 
 float *brim_model_values(brim_model *model) {
   brim_model_catch_up(model);
-  model->int8_made = model->narrow_made = false; /* they may be written to */
+  model->int8_made = model->half_made = false; /* they may be written to */
   return brim_model_is_host(model) ? model->values : NULL;
 }
 float *brim_model_gradients(brim_model *model) {
@@ -36,7 +36,7 @@ static int check_range(const brim_model *m, brim_flat which, int64_t offset, int
 }
 
 /* Where the element of a parameter at `offset` is in a buffer. */
-static real *place_of(const brim_model *m, brim_flat which, int64_t offset) {
+static real *address_of(const brim_model *m, brim_flat which, int64_t offset) {
   return brim_flat_at(m, which) + (offset - (which == BRIM_VALUES ? 0 : m->trained));
 }
 
@@ -44,7 +44,7 @@ int brim_model_read(brim_model *model, brim_flat which, int64_t offset, int64_t 
   BRIM_TRY(check_range(model, which, offset, count, err));
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
-  model->ops->read(&model->context, to, place_of(model, which, offset), (size_t)count * sizeof(float));
+  model->ops->read(&model->context, to, address_of(model, which, offset), (size_t)count * sizeof(float));
   return model->ops->sync(&model->context, err);
 }
 
@@ -52,7 +52,7 @@ int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t
   BRIM_TRY(check_range(model, which, offset, count, err));
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
-  model->ops->write(&model->context, place_of(model, which, offset), from, (size_t)count * sizeof(float));
+  model->ops->write(&model->context, address_of(model, which, offset), from, (size_t)count * sizeof(float));
   BRIM_TRY(model->ops->sync(&model->context, err));
   if (which == BRIM_GRADIENTS)
     brim_model_gradients_written(model);

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/files/narrow.h"
+#include "model/files/dtype.h"
 
 const brim_dtype *brim_dtype_find(const char *name, size_t length) {
   static const brim_dtype dtypes[] = {
@@ -20,7 +20,7 @@ const brim_dtype *brim_dtype_find(const char *name, size_t length) {
   return NULL;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------ */
+/* ---- headers ----------------------------------------------------------------------------------------------- */
 
 brim_store *brim_store_new(brim_runtime *runtime) {
   brim_store *s = brim_alloc_zero(runtime, sizeof *s);

@@ -14,7 +14,7 @@
 #define INDEX_LIMIT ((size_t)100 << 20) /* bytes */
 
 /* A zip archive, which PyTorch writes, begins with the letters PK; before 1.6 it wrote a row of pickles. */
-static int read_tables(brim_store *s, int32_t file, brim_error *err) {
+static int read_headers(brim_store *s, int32_t file, brim_error *err) {
   static const uint8_t old[4] = {0x80, 2, 0x8a, 10};
   uint8_t bytes[4] = {0};
   if (s->files[file].size >= 4)
@@ -39,7 +39,7 @@ static int open_one(brim_store *s, const char *path, brim_error *err) {
     return status;
   }
   BRIM_TRY(brim_store_add_file(s, path, descriptor, about.st_size, &file, err));
-  return read_tables(s, file, err);
+  return read_headers(s, file, err);
 }
 
 static int finish(brim_store *s, int status, brim_store **out) {

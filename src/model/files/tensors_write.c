@@ -25,7 +25,7 @@ static void put_tensor(brim_json_writer *json, const brim_tensor *t, int64_t at)
   brim_json_close_object(json);
 }
 
-/* The header with its length before it, filled up with spaces so that the data begins at a multiple of 8. "pt" tells PyTorch
+/* The header with its length before it, filled up with spaces so that the data begins at a multiple of 8. "pt" says to PyTorch
  * programs that the tensors are theirs. */
 static void write_header(brim_text *out, const brim_tensor *tensors, int count) {
   brim_json_writer json = {.out = out};

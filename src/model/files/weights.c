@@ -207,12 +207,12 @@ static int put_in_order(const loading *l, const brim_parameter *p, brim_error *e
 /* Of the top layers that are wanted new. */
 static bool is_reinitialized(const loading *l, const brim_weight *w) {
   const brim_program *p = &l->model->program;
-  return p->parts[w->part].layer && w->part >= (int32_t)p->part_count - 1 - l->options->reinit_layers;
+  return p->sections[w->section].layer && w->section >= (int32_t)p->section_count - 1 - l->options->reinit_layers;
 }
 
-/* The last part is the head, which files of a bare encoder lack. */
+/* The last section is the head, which files of a bare encoder lack. */
 static bool may_be_missing(const loading *l, const brim_weight *w) {
-  return w->part == (int32_t)l->model->program.part_count - 1;
+  return w->section == (int32_t)l->model->program.section_count - 1;
 }
 
 static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {

@@ -79,7 +79,7 @@ typedef struct sizes {
   int64_t packed, size, local;
 } sizes;
 
-/* What is too large for 32 bits stands in the extra field 1, in this order. */
+/* What is too large for 32 bits is in the extra field 1, in this order. */
 static bool read_extra(const uint8_t *extra, size_t length, sizes *s) {
   int64_t *const large[] = {&s->size, &s->packed, &s->local};
   for (size_t at = 0; at + 4 <= length;) {
@@ -101,7 +101,7 @@ static bool read_extra(const uint8_t *extra, size_t length, sizes *s) {
 }
 
 /* The bytes begin after the entry's own header, whose names and extras may be of other lengths than the directory's. */
-static int place_entry(const reading *r, const sizes *s, brim_zip_entry *entry, brim_error *err) {
+static int find_entry(const reading *r, const sizes *s, brim_zip_entry *entry, brim_error *err) {
   uint8_t local[LOCAL];
   BRIM_TRY(read_piece(r, local, LOCAL, s->local, "an entry of the archive is after its end", err));
   if (memcmp(local, "PK\3\4", 4) != 0)
@@ -130,7 +130,7 @@ static int read_entry(const reading *r, size_t *at, brim_error *err) {
     return brim_error_at(err, BRIM_E_UNSUPPORTED, r->file->path, 0, byte, "entry %.*s of the archive is compressed or encrypted",
                          (int)(name < 200 ? name : 200), (const char *)bytes + ENTRY);
   brim_zip_entry entry = {.name = (const char *)bytes + ENTRY, .name_length = name};
-  BRIM_TRY(place_entry(r, &s, &entry, err));
+  BRIM_TRY(find_entry(r, &s, &entry, err));
   brim_zip *zip = r->zip;
   BRIM_TRY(brim_grow(zip->runtime, (void **)&zip->entries, &zip->capacity, zip->count + 1, sizeof *zip->entries, err));
   BRIM_TRY(brim_hashmap_put(&zip->index, entry.name, name, (int32_t)zip->count, NULL, NULL, err));

@@ -31,8 +31,8 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   brim_fill(l, &op.residual, residual, BRIM_READS);
   brim_fill(l, &op.x, y, BRIM_READS);
   brim_fill(l, &op.y, y, BRIM_CHANGES);
-  if (brim_narrows(l))
-    brim_fill(l, &op.rounded_y, brim_write_narrow(l, o->out.of[0]), BRIM_WRITES);
+  if (brim_uses_half(l))
+    brim_fill(l, &op.rounded_y, brim_write_half(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, stream_sum, op);
 }
 
@@ -49,7 +49,7 @@ static brim_at drop_backward(brim_lowering *l, const brim_operation *o) {
   brim_fill(l, &op.x, dy, BRIM_READS);
   brim_fill(l, &op.y, dbranch, BRIM_WRITES);
   BRIM_CALL(l, dropout, op);
-  return brim_narrows(l) ? brim_rounded(l, dbranch) : dbranch;
+  return brim_uses_half(l) ? brim_rounded(l, dbranch) : dbranch;
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
@@ -69,7 +69,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 
 static const brim_kind kind = {.name = "add",
                                .reads = {.in = 1 << BRANCH},
-                               .narrow = {.in = 1 << BRANCH, .weights = 1 << WEIGHT},
+                               .half = {.in = 1 << BRANCH, .weights = 1 << WEIGHT},
                                .forward = forward,
                                .backward = backward,
                                .flops = brim_one_product_flops,

@@ -13,8 +13,8 @@ static brim_at second_half(brim_lowering *l, const brim_operation *o, brim_at ke
 }
 
 /* Its tensors have 16 bits. */
-static bool is_narrow(const brim_lowering *l, const brim_operation *o) {
-  return brim_is_narrow(l, o->out.of[0]);
+static bool is_half(const brim_lowering *l, const brim_operation *o) {
+  return brim_is_half(l, o->out.of[0]);
 }
 
 /* What forward and backward both take. */
@@ -49,7 +49,7 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   const brim_at in[] = {brim_read(l, o->in.of[QUERIES]), brim_read(l, o->in.of[KEYS_VALUES])};
   brim_bf16_attention half = {.of = operands(l, o, in[QUERIES], in[KEYS_VALUES])};
   brim_attention op = half.of;
-  if (is_narrow(l, o)) {
+  if (is_half(l, o)) {
     fill(l, o, &half.of, in, &half.q, &half.k, &half.v);
     fill_outputs(l, o, &half.of, &half.out);
     BRIM_CALL(l, bf16_attention_forward, half);
@@ -80,7 +80,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
                 dkv = brim_write_gradient(l, o->in.of[KEYS_VALUES], BRIM_ROW_TOKENS);
   brim_bf16_attention half = {.of = operands(l, o, in[QUERIES], in[KEYS_VALUES])};
   brim_attention op = half.of;
-  if (is_narrow(l, o)) {
+  if (is_half(l, o)) {
     fill(l, o, &half.of, in, &half.q, &half.k, &half.v);
     fill_gradients(l, o, &half.of, (gradients){dq, dkv, &half.dout, &half.dq, &half.dk, &half.dv});
     BRIM_CALL(l, bf16_attention_backward, half);
@@ -100,7 +100,7 @@ static const brim_kind kind = {.name = "attend",
                                .attends = true,
                                .needs = {BRIM_NEED_SAME, BRIM_NEED_ALL},
                                .reads = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .inner = 1 << LSE},
-                               .narrow = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .out = 1},
+                               .half = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .out = 1},
                                .alike = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .out = 1},
                                .forward = forward,
                                .backward = backward,

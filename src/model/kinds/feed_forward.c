@@ -7,9 +7,9 @@
 enum { PRE, SUM, MEAN, RSTD };                      /* inner; PRE: x Wup + b */
 enum { UP, UP_BIAS, DOWN, DOWN_BIAS, GAMMA, BETA }; /* weights */
 
-static brim_normed_parts parts(const brim_operation *o) {
+static brim_normed_operands operands(const brim_operation *o) {
   const int32_t *inner = o->inner.of, *w = o->weights.of;
-  return (brim_normed_parts){inner[SUM], inner[MEAN], inner[RSTD], w[DOWN], w[DOWN_BIAS], w[GAMMA], w[BETA], o->in.of[0]};
+  return (brim_normed_operands){inner[SUM], inner[MEAN], inner[RSTD], w[DOWN], w[DOWN_BIAS], w[GAMMA], w[BETA], o->in.of[0]};
 }
 
 static int32_t width_of(brim_lowering *l, const brim_operation *o) {
@@ -20,7 +20,7 @@ static int32_t wide_of(brim_lowering *l, const brim_operation *o) {
   return brim_weight_rows(brim_program_of(l), o->weights.of[UP]);
 }
 
-static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n) {
   const brim_at x = brim_read(l, o->in.of[0]);
   brim_int8_feed op = {.act = o->terms.activation};
   brim_fill_packed(l, &op.up, o, 0);
@@ -43,11 +43,11 @@ static void activate(brim_lowering *l, const brim_operation *o, brim_at x, brim_
   BRIM_CALL(l, linear_act_forward, op);
 }
 
-static void activate_narrow(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
+static void activate_half(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
   brim_bf16_linear_act op = {.in = width_of(l, o), .out = wide_of(l, o), .act = o->terms.activation};
   brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
   brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight_narrow(l, &op.w, o->weights.of[UP], 0);
+  brim_fill_weight_half(l, &op.w, o->weights.of[UP], 0);
   brim_fill_weight(l, &op.b, o->weights.of[UP_BIAS]);
   if (brim_is_kept(l, o->inner.of[PRE]))
     brim_fill(l, &op.pre, brim_write(l, o->inner.of[PRE]), BRIM_WRITES);
@@ -56,21 +56,21 @@ static void activate_narrow(brim_lowering *l, const brim_operation *o, brim_at x
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
-  const brim_normed_parts n = parts(o);
+  const brim_normed_operands n = operands(o);
   if (brim_in_bytes(l)) {
     forward_in_bytes(l, o, &n);
     return;
   }
   const brim_at x = brim_read_factor(l, o->in.of[0]), wide = brim_spare_factor(l, brim_rows_of(l, o->out.of[0]), wide_of(l, o));
-  if (brim_narrows(l))
-    activate_narrow(l, o, x, wide);
+  if (brim_uses_half(l))
+    activate_half(l, o, x, wide);
   else
     activate(l, o, x, wide);
   brim_normed_forward(l, o, &n, wide, wide_of(l, o));
 }
 
 static void again(brim_lowering *l, const brim_operation *o) {
-  const brim_normed_parts n = parts(o);
+  const brim_normed_operands n = operands(o);
   brim_normed_again(l, o, &n);
 }
 
@@ -85,10 +85,10 @@ static void turn(brim_lowering *l, const brim_operation *o, brim_at dbranch, bri
   BRIM_CALL(l, linear_act_backward, op);
 }
 
-static void turn_narrow(brim_lowering *l, const brim_operation *o, brim_at dbranch, brim_at pre, brim_at dpre) {
+static void turn_half(brim_lowering *l, const brim_operation *o, brim_at dbranch, brim_at pre, brim_at dpre) {
   brim_bf16_linear_act_gradient op = {.in = wide_of(l, o), .out = width_of(l, o), .act = o->terms.activation};
   brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill_weight_narrow(l, &op.w, o->weights.of[DOWN], 0);
+  brim_fill_weight_half(l, &op.w, o->weights.of[DOWN], 0);
   brim_fill(l, &op.dz, dbranch, BRIM_READS);
   brim_fill(l, &op.pre, pre, BRIM_CHANGES);
   brim_fill(l, &op.dpre, dpre, BRIM_WRITES);
@@ -117,11 +117,11 @@ static void up_backward(brim_lowering *l, const brim_operation *o, brim_at dpre)
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
-  const brim_normed_parts n = parts(o);
+  const brim_normed_operands n = operands(o);
   const brim_at dbranch = brim_normed_backward(l, o, &n), pre = brim_read(l, o->inner.of[PRE]);
   const brim_at dpre = brim_spare_factor(l, brim_rows_of(l, o->out.of[0]), wide_of(l, o));
-  if (brim_narrows(l))
-    turn_narrow(l, o, dbranch, pre, dpre);
+  if (brim_uses_half(l))
+    turn_half(l, o, dbranch, pre, dpre);
   else
     turn(l, o, dbranch, pre, dpre);
   down_backward(l, o, pre, dbranch);
@@ -142,7 +142,7 @@ static int products(const brim_program *p, const brim_operation *o, brim_product
 
 static const brim_kind kind = {.name = "feed_forward",
                                .reads = {.in = 1, .inner = 1 << PRE | 1 << SUM | 1 << MEAN | 1 << RSTD},
-                               .narrow = {.in = 1, .inner = 1 << PRE | 1 << SUM, .weights = 1 << UP | 1 << DOWN},
+                               .half = {.in = 1, .inner = 1 << PRE | 1 << SUM, .weights = 1 << UP | 1 << DOWN},
                                .forward = forward,
                                .backward = backward,
                                .again = again,

@@ -97,7 +97,7 @@ static int products(const brim_program *p, const brim_operation *o, brim_product
 
 static const brim_kind kind = {.name = "gate",
                                .reads = {.in = 1, .inner = 1 << PRE},
-                               .narrow = {.in = 1, .out = 1, .inner = 1 << PRE, .weights = 1 << WEIGHT | 1 << SECOND_WEIGHT},
+                               .half = {.in = 1, .out = 1, .inner = 1 << PRE, .weights = 1 << WEIGHT | 1 << SECOND_WEIGHT},
                                .forward = forward,
                                .backward = backward,
                                .again = again,
@@ -105,8 +105,9 @@ static const brim_kind kind = {.name = "gate",
                                .products = products};
 
 int32_t brim_append_gate(brim_program *p, int32_t x, brim_gating g) {
-  const bool apart = g.parts == 2, biased = !p->status && !p->weights[g.linear].bare;
-  const int32_t wide = p->status ? 0 : brim_weight_rows(p, g.linear) * g.parts, bias = biased ? g.linear + g.parts : BRIM_NONE;
+  const bool apart = g.matrices == 2, biased = !p->status && !p->weights[g.linear].bare;
+  const int32_t wide = p->status ? 0 : brim_weight_rows(p, g.linear) * g.matrices,
+                bias = biased ? g.linear + g.matrices : BRIM_NONE;
   const int32_t pre = brim_add_value(p, "before activation", BRIM_ROW_TOKENS, wide),
                 out = brim_add_value(p, "gated", BRIM_ROW_TOKENS, wide / 2);
   const brim_operation o = {

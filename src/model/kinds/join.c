@@ -7,12 +7,12 @@ enum { BRANCH, RESIDUAL };          /* in */
 enum { SUM, MEAN, RSTD };           /* inner */
 enum { WEIGHT, BIAS, GAMMA, BETA }; /* weights */
 
-static brim_normed_parts parts(const brim_operation *o) {
+static brim_normed_operands operands(const brim_operation *o) {
   const int32_t *inner = o->inner.of, *w = o->weights.of;
-  return (brim_normed_parts){inner[SUM], inner[MEAN], inner[RSTD], w[WEIGHT], w[BIAS], w[GAMMA], w[BETA], o->in.of[RESIDUAL]};
+  return (brim_normed_operands){inner[SUM], inner[MEAN], inner[RSTD], w[WEIGHT], w[BIAS], w[GAMMA], w[BETA], o->in.of[RESIDUAL]};
 }
 
-static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n) {
   const brim_at residual = brim_read_residual(l, o, n);
   brim_int8_norm op = {0};
   brim_fill_packed(l, &op.w, o, 0);
@@ -23,7 +23,7 @@ static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const br
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
-  const brim_normed_parts n = parts(o);
+  const brim_normed_operands n = operands(o);
   if (brim_in_bytes(l))
     forward_in_bytes(l, o, &n);
   else
@@ -31,12 +31,12 @@ static void forward(brim_lowering *l, const brim_operation *o) {
 }
 
 static void again(brim_lowering *l, const brim_operation *o) {
-  const brim_normed_parts n = parts(o);
+  const brim_normed_operands n = operands(o);
   brim_normed_again(l, o, &n);
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
-  const brim_normed_parts n = parts(o);
+  const brim_normed_operands n = operands(o);
   const int32_t branch = o->in.of[BRANCH];
   brim_product_gradient g = {.weight = n.weight, .bias = n.bias, .rows = brim_rows_of(l, o->out.of[0])};
   g.dy = brim_normed_backward(l, o, &n);
@@ -47,7 +47,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 
 static const brim_kind kind = {.name = "join",
                                .reads = {.in = 1 << BRANCH, .inner = 1 << SUM | 1 << MEAN | 1 << RSTD},
-                               .narrow = {.in = 1 << BRANCH, .inner = 1 << SUM, .weights = 1 << WEIGHT},
+                               .half = {.in = 1 << BRANCH, .inner = 1 << SUM, .weights = 1 << WEIGHT},
                                .forward = forward,
                                .backward = backward,
                                .again = again,

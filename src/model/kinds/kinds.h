@@ -18,13 +18,13 @@ typedef struct brim_normed {
   bool rms; /* without mean: for brim_append_norm */
 } brim_normed;
 
-/* embedded = dropout(norm(word + position + type)). Tables: BRIM_NONE for no positions, no types; norm BRIM_NONE: none. Rows of
- * the tables of words and positions that have no gradient, as with PyTorch's padding_idx: BRIM_NONE for none. */
-typedef struct brim_tables {
+/* embedded = dropout(norm(word + position + type)). Embeddings: BRIM_NONE for no positions, no types; norm BRIM_NONE: none. Rows
+ * of the embeddings of words and positions that have no gradient, as with PyTorch's padding_idx: BRIM_NONE for none. */
+typedef struct brim_embeddings {
   int32_t word, position, type;
   int32_t empty_word, empty_position;
-} brim_tables;
-int32_t brim_append_lookup(brim_program *p, brim_tables tables, brim_normed norm, brim_drop_at drop);
+} brim_embeddings;
+int32_t brim_append_lookup(brim_program *p, brim_embeddings embeddings, brim_normed norm, brim_drop_at drop);
 
 /* queries = x Wq, keys and values = x [Wk Wv]. The three weights adjoin, and so do their three biases; `weight` and `bias` are
  * the queries'. */
@@ -34,7 +34,7 @@ typedef struct brim_projected {
 brim_projected brim_append_project(brim_program *p, int32_t x, int32_t weight, int32_t bias);
 
 /* The same by one matrix, or three that adjoin, from `weight` on; as many biases from `bias` on, or none (BRIM_NONE). With a
- * theta queries and keys are turned by their places (rotary positions). */
+ * theta queries and keys are turned by their positions (rotary). */
 typedef struct brim_heads {
   int32_t count;  /* of queries */
   int32_t group;  /* of them that share one head of keys and values; 0: as 1 */
@@ -52,13 +52,13 @@ int32_t brim_append_attend(brim_program *p, brim_projected x, int32_t heads, bri
  * distances, a value of rows of distances as wide as both. BRIM_NONE: not there. */
 typedef struct brim_by_distance {
   brim_distances distances;
-  int32_t bias, tables;
+  int32_t bias, embeddings;
 } brim_by_distance;
-/* norm(table), rows of distances; norm BRIM_NONE: the table as it is. */
-int32_t brim_append_table(brim_program *p, int32_t table, brim_normed norm);
-/* Queries and keys of distances, side by side: dropout(table) [Wq Wk], the weights as brim_append_project's. */
-int32_t brim_append_place(brim_program *p, int32_t table, int32_t weight, int32_t bias, brim_drop_at drop);
-/* How many rows of the table of distances texts of so many slots reach, from row *first on; 0: there is no table. */
+/* norm(embedding), rows of distances; norm BRIM_NONE: the embedding as it is. */
+int32_t brim_append_distances(brim_program *p, int32_t distances, brim_normed norm);
+/* Queries and keys of distances, side by side: dropout(distances) [Wq Wk], the weights as brim_append_project's. */
+int32_t brim_append_projected_distances(brim_program *p, int32_t distances, int32_t weight, int32_t bias, brim_drop_at drop);
+/* How many rows of the distance embedding texts of so many slots reach, from row *first on; 0: there is none. */
 int32_t brim_distances_reached(const brim_program *p, int32_t longest, int32_t *first);
 int32_t brim_append_relative(brim_program *p, brim_projected x, brim_by_distance by, int32_t heads, brim_drop_at drop);
 int32_t brim_append_attend_heads(brim_program *p, brim_projected x, brim_heads heads, brim_drop_at drop);
@@ -67,9 +67,9 @@ int32_t brim_append_attend_heads(brim_program *p, brim_projected x, brim_heads h
 int32_t brim_append_norm(brim_program *p, int32_t x, brim_normed norm);
 int32_t brim_append_add(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop);
 /* dropout(activation(u) * g), where u and g are the halves of x W + b: u the first, or the second with `second`. W is one matrix,
- * or two that adjoin (`parts`), whose biases follow both. */
+ * or two that adjoin (`matrices`), whose biases follow both. */
 typedef struct brim_gating {
-  int32_t linear, parts;
+  int32_t linear, matrices;
   bool second;
   brim_activation activation;
   brim_drop_at drop;

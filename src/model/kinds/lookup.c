@@ -16,7 +16,7 @@ static brim_embed operands(brim_lowering *l, const brim_operation *o) {
 }
 
 /* What forward and backward both read. */
-static void fill_tables(brim_lowering *l, const brim_operation *o, brim_embed *op) {
+static void fill_embeddings(brim_lowering *l, const brim_operation *o, brim_embed *op) {
   const int32_t *w = o->weights.of;
   brim_fill_layout(l, &op->layout);
   brim_fill_from_frame(l, &op->ids, offsetof(brim_frame, ids), sizeof op->ids);
@@ -36,7 +36,7 @@ static void fill_tables(brim_lowering *l, const brim_operation *o, brim_embed *o
 
 static void forward(brim_lowering *l, const brim_operation *o) {
   brim_embed op = operands(l, o);
-  fill_tables(l, o, &op);
+  fill_embeddings(l, o, &op);
   brim_fill(l, &op.sum, brim_write(l, o->inner.of[SUM]), BRIM_WRITES);
   if (has(o, GAMMA)) {
     brim_fill(l, &op.mean, brim_write(l, o->inner.of[MEAN]), BRIM_WRITES);
@@ -46,13 +46,13 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   BRIM_CALL(l, embed_forward, op);
 }
 
-/* Row `row` of a table has no gradient. */
-static void clear_row(brim_lowering *l, int32_t table, int32_t row) {
+/* Row `row` of an embedding has no gradient. */
+static void clear_row(brim_lowering *l, int32_t embedding, int32_t row) {
   if (row == BRIM_NONE)
     return;
-  const int32_t width = brim_weight_columns(brim_program_of(l), table);
+  const int32_t width = brim_weight_columns(brim_program_of(l), embedding);
   brim_zero op = {.count = width};
-  brim_fill_weight_gradient(l, &op.x, table, (int64_t)row * width);
+  brim_fill_weight_gradient(l, &op.x, embedding, (int64_t)row * width);
   BRIM_CALL(l, zero, op);
 }
 
@@ -60,7 +60,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   const int32_t *w = o->weights.of;
   const brim_at sum = has(o, GAMMA) ? brim_read(l, o->inner.of[SUM]) : BRIM_NOWHERE;
   brim_embed op = operands(l, o);
-  fill_tables(l, o, &op);
+  fill_embeddings(l, o, &op);
   brim_fill_slices(l, &op.slices, BRIM_ROW_TOKENS);
   if (has(o, GAMMA)) {
     brim_fill(l, &op.sum, sum, BRIM_READS);
@@ -84,25 +84,27 @@ static const brim_kind kind = {
 /* Without a norm backward needs nothing. */
 static const brim_kind plain_kind = {.name = "lookup", .forward = forward, .backward = backward};
 
-static void select_rows(brim_program *p, int32_t table, brim_read_by by) {
-  if (!p->status && table != BRIM_NONE)
-    p->weights[table].selected = by;
+static void select_rows(brim_program *p, int32_t embedding, brim_read_by by) {
+  if (!p->status && embedding != BRIM_NONE)
+    p->weights[embedding].selected = by;
 }
 
-int32_t brim_append_lookup(brim_program *p, brim_tables tables, brim_normed norm, brim_drop_at drop) {
-  const int32_t width = p->status ? 0 : brim_weight_columns(p, tables.word);
-  select_rows(p, tables.word, BRIM_BY_IDS);
-  select_rows(p, tables.position, BRIM_BY_POSITIONS);
-  select_rows(p, tables.type, BRIM_BY_TYPES);
+int32_t brim_append_lookup(brim_program *p, brim_embeddings embeddings, brim_normed norm, brim_drop_at drop) {
+  const int32_t width = p->status ? 0 : brim_weight_columns(p, embeddings.word);
+  select_rows(p, embeddings.word, BRIM_BY_IDS);
+  select_rows(p, embeddings.position, BRIM_BY_POSITIONS);
+  select_rows(p, embeddings.type, BRIM_BY_TYPES);
   const int32_t sum = brim_add_value(p, "sum", BRIM_ROW_TOKENS, width), mean = brim_add_exact(p, "mean", BRIM_ROW_TOKENS, 1),
                 rstd = brim_add_exact(p, "rstd", BRIM_ROW_TOKENS, 1), out = brim_add_value(p, "embedded", BRIM_ROW_TOKENS, width);
   const brim_operation o = {
       .kind = norm.norm == BRIM_NONE ? &plain_kind : &kind,
       .out = BRIM_LIST(out),
       .inner = BRIM_LIST(sum, mean, rstd),
-      .weights = BRIM_LIST(tables.word, tables.position, norm.norm, brim_bias_of(p, norm.norm), tables.type),
-      .terms = {
-          .dropout = drop.rate, .site = drop.site, .eps = norm.eps, .empty_rows = {tables.empty_word, tables.empty_position}}};
+      .weights = BRIM_LIST(embeddings.word, embeddings.position, norm.norm, brim_bias_of(p, norm.norm), embeddings.type),
+      .terms = {.dropout = drop.rate,
+                .site = drop.site,
+                .eps = norm.eps,
+                .empty_rows = {embeddings.empty_word, embeddings.empty_position}}};
   brim_add_operation(p, &o);
   return out;
 }

@@ -13,7 +13,7 @@ static int32_t width_of(brim_lowering *l, const brim_operation *o) {
 }
 
 static brim_at read_input(brim_lowering *l, const brim_operation *o) {
-  return brim_reads_narrow(l, o, 0) ? brim_read_narrow(l, o->in.of[0]) : brim_read(l, o->in.of[0]);
+  return brim_reads_half(l, o, 0) ? brim_read_half(l, o->in.of[0]) : brim_read(l, o->in.of[0]);
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
@@ -65,7 +65,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 
 static const brim_kind kind = {.name = "norm",
                                .reads = {.in = 1, .inner = 1 << MEAN | 1 << RSTD},
-                               .narrow = {.in = 1, .out = 1, .far = 1},
+                               .half = {.in = 1, .out = 1, .far = 1},
                                .forward = forward,
                                .backward = backward,
                                .again = again};
@@ -76,7 +76,7 @@ int32_t brim_append_norm(brim_program *p, int32_t x, brim_normed norm) {
   const brim_row_kind rows = p->status ? BRIM_ROW_TOKENS : p->values[x].rows;
   const int32_t mean = brim_add_exact(p, "mean", rows, 1), rstd = brim_add_exact(p, "rstd", rows, 1),
                 out = brim_add_value(p, "normed", rows, brim_width_of(p, x));
-  const bool in_layer = !p->status && p->parts[p->part_count - 1].layer;
+  const bool in_layer = !p->status && p->sections[p->section_count - 1].layer;
   const brim_operation o = {.kind = in_layer ? &kind : &outside_kind,
                             .in = BRIM_LIST(x),
                             .out = BRIM_LIST(out),

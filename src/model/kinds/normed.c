@@ -7,11 +7,11 @@ static int32_t width_of(brim_lowering *l, const brim_operation *o) {
   return brim_program_of(l)->values[o->out.of[0]].width;
 }
 
-brim_at brim_read_residual(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+brim_at brim_read_residual(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n) {
   return brim_read_rows(l, n->residual, brim_rows_of(l, o->out.of[0]));
 }
 
-void brim_fill_residual(brim_lowering *l, brim_residual *r, const brim_operation *o, const brim_normed_parts *n,
+void brim_fill_residual(brim_lowering *l, brim_residual *r, const brim_operation *o, const brim_normed_operands *n,
                         brim_at residual) {
   r->eps = (real)o->terms.eps;
   brim_fill_layout(l, &r->layout);
@@ -22,11 +22,11 @@ void brim_fill_residual(brim_lowering *l, brim_residual *r, const brim_operation
   brim_fill_weight(l, &r->beta, n->beta);
 }
 
-static void forward_narrow(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n, brim_at x, int32_t in) {
+static void forward_half(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n, brim_at x, int32_t in) {
   const brim_at residual = brim_read_residual(l, o, n);
   brim_bf16_linear_norm op = {.in = in, .out = width_of(l, o), .eps = (real)o->terms.eps};
   brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight_narrow(l, &op.w, n->weight, 0);
+  brim_fill_weight_half(l, &op.w, n->weight, 0);
   brim_fill_weight(l, &op.b, n->bias);
   brim_fill_layout(l, &op.layout);
   brim_fill_rows(l, &op.at, brim_rows_of(l, o->out.of[0]));
@@ -38,13 +38,13 @@ static void forward_narrow(brim_lowering *l, const brim_operation *o, const brim
   brim_fill(l, &op.mean, brim_write(l, n->mean), BRIM_WRITES);
   brim_fill(l, &op.rstd, brim_write(l, n->rstd), BRIM_WRITES);
   brim_fill_typed(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
-  brim_fill(l, &op.rounded_y, brim_write_narrow(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill(l, &op.rounded_y, brim_write_half(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, bf16_norm_forward, op);
 }
 
-void brim_normed_forward(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n, brim_at x, int32_t in) {
-  if (brim_narrows(l)) {
-    forward_narrow(l, o, n, x, in);
+void brim_normed_forward(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n, brim_at x, int32_t in) {
+  if (brim_uses_half(l)) {
+    forward_half(l, o, n, x, in);
     return;
   }
   const brim_at residual = brim_read_residual(l, o, n), sum = brim_write(l, n->sum);
@@ -62,7 +62,7 @@ void brim_normed_forward(brim_lowering *l, const brim_operation *o, const brim_n
 }
 
 /* In bf16 the products that read it want 16 bits. */
-void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n) {
   const brim_at sum = brim_read(l, n->sum);
   brim_norm op = {.width = width_of(l, o)};
   brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
@@ -71,11 +71,11 @@ void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_nor
   brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
   brim_fill_weight(l, &op.gamma, n->gamma);
   brim_fill_weight(l, &op.beta, n->beta);
-  brim_fill_typed(l, &op.y, (brim_narrows(l) ? brim_write_narrow : brim_write)(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill_typed(l, &op.y, (brim_uses_half(l) ? brim_write_half : brim_write)(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, norm_forward, op);
 }
 
-brim_at brim_normed_backward(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+brim_at brim_normed_backward(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n) {
   const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
   const brim_at sum = brim_read(l, n->sum), dsum = brim_write_gradient(l, n->residual, rows),
                 dbranch = brim_spare_factor(l, rows, width_of(l, o));

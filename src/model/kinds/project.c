@@ -30,7 +30,7 @@ static bool few_queries(const brim_lowering *l, const brim_operation *o) {
   return brim_rows_of(l, o->out.of[QUERIES]) != brim_rows_of(l, o->out.of[KEYS_VALUES]);
 }
 
-/* What stands side by side from `value` on, `out` columns. */
+/* Values that lie side by side from `value` on, `out` columns. */
 static void product(brim_lowering *l, const brim_operation *o, int value, int32_t out, brim_at x, brim_at y, brim_row_kind rows) {
   const brim_program *p = brim_program_of(l);
   brim_product_forward(l, &(brim_product_call){.weight = o->weights.of[MATRIX],
@@ -181,7 +181,7 @@ enum { MATRICES = 7 };
 static const brim_kind kind = {.name = "project",
                                .needs = {BRIM_NEED_ALL},
                                .reads = {.in = 1},
-                               .narrow = {.in = 1, .out = 1 << QUERIES | 1 << KEYS_VALUES, .weights = MATRICES},
+                               .half = {.in = 1, .out = 1 << QUERIES | 1 << KEYS_VALUES, .weights = MATRICES},
                                .alike = {.out = 1 << QUERIES | 1 << KEYS_VALUES},
                                .forward = forward,
                                .backward = backward,

@@ -4,16 +4,16 @@
 #include "model/calls.h"
 #include "model/kinds/kinds.h"
 
-enum { QUERIES, KEYS_VALUES, TABLES }; /* in; the last may be absent: queries and keys of distances, side by side */
-enum { LSE };                          /* inner: log-sum-exp of each query's scores */
-enum { BIAS };                         /* weights; may be absent */
+enum { QUERIES, KEYS_VALUES, EMBEDDINGS }; /* in; the last may be absent: queries and keys of distances, side by side */
+enum { LSE };                              /* inner: log-sum-exp of each query's scores */
+enum { BIAS };                             /* weights; may be absent */
 
 static int32_t width_of(brim_lowering *l, const brim_operation *o) {
   return brim_program_of(l)->values[o->out.of[0]].width;
 }
 
-static bool has_tables(const brim_operation *o) {
-  return o->in.count > TABLES;
+static bool has_embeddings(const brim_operation *o) {
+  return o->in.count > EMBEDDINGS;
 }
 
 static brim_at after(brim_at at, int32_t columns) {
@@ -21,7 +21,7 @@ static brim_at after(brim_at at, int32_t columns) {
 }
 
 static int terms_of(const brim_operation *o) {
-  return 1 + (has_tables(o) ? 2 : 0);
+  return 1 + (has_embeddings(o) ? 2 : 0);
 }
 
 /* What forward and backward both take. */
@@ -49,19 +49,19 @@ static void fill_inputs(brim_lowering *l, const brim_operation *o, brim_relative
     brim_fill_weight(l, &op->bias, o->weights.of[BIAS]);
 }
 
-static void fill_tables(brim_lowering *l, const brim_operation *o, brim_relative *op, brim_at tables) {
-  if (!has_tables(o))
+static void fill_embeddings(brim_lowering *l, const brim_operation *o, brim_relative *op, brim_at embeddings) {
+  if (!has_embeddings(o))
     return;
-  brim_fill(l, &op->queries, tables, BRIM_READS);
-  brim_fill(l, &op->keys, after(tables, width_of(l, o)), BRIM_READS);
+  brim_fill(l, &op->queries, embeddings, BRIM_READS);
+  brim_fill(l, &op->keys, after(embeddings, width_of(l, o)), BRIM_READS);
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
   const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
-  const brim_at tables = has_tables(o) ? brim_read(l, o->in.of[TABLES]) : BRIM_NOWHERE;
+  const brim_at embeddings = has_embeddings(o) ? brim_read(l, o->in.of[EMBEDDINGS]) : BRIM_NOWHERE;
   brim_relative op = operands(l, o, queries, keys_values);
   fill_inputs(l, o, &op, queries, keys_values);
-  fill_tables(l, o, &op, tables);
+  fill_embeddings(l, o, &op, embeddings);
   brim_fill(l, &op.attention.out, brim_write(l, o->out.of[0]), BRIM_WRITES);
   brim_fill(l, &op.attention.lse, brim_write(l, o->inner.of[LSE]), BRIM_WRITES);
   BRIM_CALL(l, relative_forward, op);
@@ -69,21 +69,21 @@ static void forward(brim_lowering *l, const brim_operation *o) {
 
 static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
-  const brim_at tables = has_tables(o) ? brim_read(l, o->in.of[TABLES]) : BRIM_NOWHERE,
-                dtables = has_tables(o) ? brim_write_gradient(l, o->in.of[TABLES], BRIM_ROW_DISTANCES) : BRIM_NOWHERE;
+  const brim_at embeddings = has_embeddings(o) ? brim_read(l, o->in.of[EMBEDDINGS]) : BRIM_NOWHERE,
+                dembeddings = has_embeddings(o) ? brim_write_gradient(l, o->in.of[EMBEDDINGS], BRIM_ROW_DISTANCES) : BRIM_NOWHERE;
   const brim_at dqueries = brim_write_gradient(l, o->in.of[QUERIES], brim_rows_of(l, o->in.of[QUERIES])),
                 dkeys_values = brim_write_gradient(l, o->in.of[KEYS_VALUES], BRIM_ROW_TOKENS);
   brim_relative op = operands(l, o, queries, keys_values);
   brim_attention *a = &op.attention;
   fill_inputs(l, o, &op, queries, keys_values);
-  fill_tables(l, o, &op, tables);
+  fill_embeddings(l, o, &op, embeddings);
   brim_fill(l, &a->lse, brim_read(l, o->inner.of[LSE]), BRIM_READS);
   brim_fill(l, &a->dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
   brim_fill(l, &a->dq, dqueries, BRIM_WRITES);
   brim_fill(l, &a->dk, dkeys_values, BRIM_WRITES);
   brim_fill(l, &a->dv, after(dkeys_values, width_of(l, o)), BRIM_WRITES);
-  brim_fill(l, &op.dqueries, dtables, BRIM_WRITES);
-  brim_fill(l, &op.dkeys, has_tables(o) ? after(dtables, width_of(l, o)) : BRIM_NOWHERE, BRIM_WRITES);
+  brim_fill(l, &op.dqueries, dembeddings, BRIM_WRITES);
+  brim_fill(l, &op.dkeys, has_embeddings(o) ? after(dembeddings, width_of(l, o)) : BRIM_NOWHERE, BRIM_WRITES);
   if (o->weights.count > BIAS)
     brim_fill_weight_gradient(l, &op.dbias, o->weights.of[BIAS], 0);
   BRIM_CALL(l, relative_backward, op);
@@ -92,15 +92,17 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
   const int32_t width = s->program->values[o->out.of[0]].width;
   const double reached = 2 * length - 1 < o->terms.distances.rows ? 2 * length - 1 : o->terms.distances.rows;
-  const double of_tables = has_tables(o) ? 2 * reached * width * (rows[s->values[o->out.of[0]].rows] + rows[BRIM_ROW_TOKENS]) : 0;
-  return 4 * rows[s->values[o->out.of[0]].rows] * length * width + of_tables;
+  const double of_embeddings = has_embeddings(o)
+                                   ? 2 * reached * width * (rows[s->values[o->out.of[0]].rows] + rows[BRIM_ROW_TOKENS])
+                                   : 0;
+  return 4 * rows[s->values[o->out.of[0]].rows] * length * width + of_embeddings;
 }
 
 static const brim_kind kind = {.name = "attend",
                                .attends = true,
                                .sums_texts = true,
                                .needs = {BRIM_NEED_SAME, BRIM_NEED_ALL, BRIM_NEED_ALL},
-                               .reads = {.in = 1 << QUERIES | 1 << KEYS_VALUES | 1 << TABLES, .inner = 1 << LSE},
+                               .reads = {.in = 1 << QUERIES | 1 << KEYS_VALUES | 1 << EMBEDDINGS, .inner = 1 << LSE},
                                .forward = forward,
                                .backward = backward,
                                .flops = flops};
@@ -113,8 +115,8 @@ int32_t brim_append_relative(brim_program *p, brim_projected x, brim_by_distance
                       .out = BRIM_LIST(context),
                       .inner = BRIM_LIST(lse),
                       .terms = {.heads = heads, .distances = by.distances, .dropout = drop.rate, .site = drop.site}};
-  if (by.tables != BRIM_NONE)
-    o.in.of[o.in.count++] = by.tables;
+  if (by.embeddings != BRIM_NONE)
+    o.in.of[o.in.count++] = by.embeddings;
   if (by.bias != BRIM_NONE)
     o.weights.of[o.weights.count++] = by.bias;
   brim_add_operation(p, &o);

@@ -8,15 +8,15 @@ void brim_pass_gradient(brim_call_schedule *s) {
     const brim_operation *o = &p->operations[i];
     bool takes_part = false;
     for (int k = 0; k < o->weights.count; k++)
-      takes_part = takes_part || (o->weights.of[k] != BRIM_NONE && p->weights[o->weights.of[k]].part >= s->variant.frozen);
+      takes_part = takes_part || (o->weights.of[k] != BRIM_NONE && p->weights[o->weights.of[k]].section >= s->variant.frozen);
     for (int k = 0; k < o->in.count; k++)
       takes_part = takes_part || s->trained[p->values[o->in.of[k]].maker];
     s->trained[i] = takes_part && s->variant.training;
   }
-  for (size_t i = 0; i < p->part_count; i++) {
-    const size_t end = i + 1 < p->part_count ? (size_t)p->parts[i + 1].first : p->operation_count;
-    s->parts[i] = (brim_part_plan){0};
-    for (size_t k = (size_t)p->parts[i].first; k < end; k++)
-      s->parts[i].trained = s->parts[i].trained || s->trained[k];
+  for (size_t i = 0; i < p->section_count; i++) {
+    const size_t end = i + 1 < p->section_count ? (size_t)p->sections[i + 1].first : p->operation_count;
+    s->sections[i] = (brim_section_plan){0};
+    for (size_t k = (size_t)p->sections[i].first; k < end; k++)
+      s->sections[i].trained = s->sections[i].trained || s->trained[k];
   }
 }

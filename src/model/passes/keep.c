@@ -6,31 +6,30 @@
 #include "model/kind.h"
 #include "model/schedule.h"
 
-static void keep(brim_call_schedule *s, int32_t value, const brim_operation *reader, bool narrow) {
+static void keep(brim_call_schedule *s, int32_t value, const brim_operation *reader, bool half) {
   const brim_program *p = s->program;
   brim_keep *is = &s->values[value].keep;
   const int32_t maker = p->values[value].maker;
   const bool inside = &p->operations[maker] == reader;
   if (s->trained[maker] && p->operations[maker].kind->again && !inside)
     *is = BRIM_KEEP_AGAIN;
-  else if (!narrow || s->values[value].type != BRIM_AS_REAL)
+  else if (!half || s->values[value].type != BRIM_AS_REAL)
     *is = BRIM_KEEP_AS_IS;
   else if (*is == BRIM_KEEP_NOT)
-    *is = BRIM_KEEP_NARROW;
+    *is = BRIM_KEEP_HALF;
 }
 
-static void keep_list(brim_call_schedule *s, const brim_list *list, unsigned which, unsigned narrow,
-                      const brim_operation *reader) {
-  const bool bf16 = brim_precision_is_narrow(s->variant.precision);
+static void keep_list(brim_call_schedule *s, const brim_list *list, unsigned which, unsigned half, const brim_operation *reader) {
+  const bool bf16 = brim_precision_is_half(s->variant.precision);
   for (int i = 0; i < list->count; i++)
     if (which >> i & 1)
-      keep(s, list->of[i], reader, bf16 && narrow >> i & 1);
+      keep(s, list->of[i], reader, bf16 && half >> i & 1);
 }
 
 static int trained_layers(const brim_call_schedule *s) {
   int count = 0;
-  for (size_t i = 0; i < s->program->part_count; i++)
-    count += s->program->parts[i].layer && s->parts[i].trained;
+  for (size_t i = 0; i < s->program->section_count; i++)
+    count += s->program->sections[i].layer && s->sections[i].trained;
   return count;
 }
 
@@ -38,12 +37,12 @@ static int trained_layers(const brim_call_schedule *s) {
 static void plan_checkpoints(brim_call_schedule *s) {
   const brim_program *p = s->program;
   bool above = false;
-  for (size_t i = p->part_count; i-- > 0;) {
-    if (!p->parts[i].layer || !s->parts[i].trained)
+  for (size_t i = p->section_count; i-- > 0;) {
+    if (!p->sections[i].layer || !s->sections[i].trained)
       continue;
-    s->parts[i].again = above;
+    s->sections[i].again = above;
     above = true;
-    s->values[p->parts[i].input].keep = BRIM_KEEP_AS_IS;
+    s->values[p->sections[i].input].keep = BRIM_KEEP_AS_IS;
   }
 }
 
@@ -55,9 +54,9 @@ void brim_pass_keep(brim_call_schedule *s) {
     const brim_operation *o = &p->operations[i];
     if (!s->trained[i])
       continue;
-    keep_list(s, &o->in, o->kind->reads.in, brim_narrow_inputs(o->kind, s->variant.precision) & ~o->kind->alike.in, o);
-    keep_list(s, &o->out, o->kind->reads.out, o->kind->narrow.out, o);
-    keep_list(s, &o->inner, o->kind->reads.inner, o->kind->narrow.inner, o);
+    keep_list(s, &o->in, o->kind->reads.in, brim_half_inputs(o->kind, s->variant.precision) & ~o->kind->alike.in, o);
+    keep_list(s, &o->out, o->kind->reads.out, o->kind->half.out, o);
+    keep_list(s, &o->inner, o->kind->reads.inner, o->kind->half.inner, o);
   }
   if (s->variant.training && s->variant.checkpoints && trained_layers(s) > 1)
     plan_checkpoints(s);

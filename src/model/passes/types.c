@@ -1,5 +1,5 @@
 /* types.c: what each value is stored as. In bf16 a value has 16 bits if its writer and all of its readers say that they can do
- * with that (brim_kind.narrow); in any other precision, and where a kind says nothing, it is a real number of 32. What stays in
+ * with that (brim_kind.half); in any other precision, and where a kind says nothing, it is a real number of 32. What stays in
  * fp32 in a BERT: hidden states and their gradients, to which every layer adds, statistics of norms and of softmax, the head.
  * Likewise a residual stream; the norms that take it are of 16 bits, but what the head and the last layer's chosen rows read. */
 #include "model/kind.h"
@@ -25,15 +25,14 @@ static bool gathers(const brim_call_schedule *s, const brim_operation *o, int32_
   return s->values[value].rows == BRIM_ROW_TOKENS && has_chosen_output(s, o) && !allowed(&o->in, o->kind->alike.in, value);
 }
 
-static bool can_be_narrow(const brim_call_schedule *s, int32_t value) {
+static bool can_be_half(const brim_call_schedule *s, int32_t value) {
   const brim_program *p = s->program;
   const brim_value *v = &p->values[value];
   bool can = v->type == BRIM_AS_REAL && !v->exact && value != p->hidden && value != p->logits;
   for (size_t i = 0; i < p->operation_count && can; i++) {
     const brim_operation *o = &p->operations[i];
-    can = allowed(&o->in, brim_narrow_inputs(o->kind, s->variant.precision), value) &&
-          allowed(&o->out, o->kind->narrow.out, value) && allowed(&o->inner, o->kind->narrow.inner, value) &&
-          !gathers(s, o, value);
+    can = allowed(&o->in, brim_half_inputs(o->kind, s->variant.precision), value) && allowed(&o->out, o->kind->half.out, value) &&
+          allowed(&o->inner, o->kind->half.inner, value) && !gathers(s, o, value);
   }
   return can;
 }
@@ -67,9 +66,9 @@ static bool make_alike(brim_call_schedule *s, const brim_operation *o) {
 
 void brim_pass_types(brim_call_schedule *s) {
   const brim_program *p = s->program;
-  const bool bf16 = brim_precision_is_narrow(s->variant.precision);
+  const bool bf16 = brim_precision_is_half(s->variant.precision);
   for (size_t i = 0; i < p->value_count; i++)
-    s->values[i].type = bf16 && can_be_narrow(s, (int32_t)i) ? BRIM_AS_BF16 : p->values[i].type;
+    s->values[i].type = bf16 && can_be_half(s, (int32_t)i) ? BRIM_AS_BF16 : p->values[i].type;
   for (bool changed = bf16; changed;) {
     changed = false;
     for (size_t i = 0; i < p->operation_count; i++)

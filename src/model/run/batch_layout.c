@@ -48,7 +48,7 @@ static int check_longest(const brim_stage *stage, int32_t longest, brim_error *e
 /* ---- slots ------------------------------------------------------------------------------------------------ */
 
 /* fairseq's positions: tokens that are not padding are counted from pad_token_id + 1; padding has pad_token_id. */
-static void place_positions(const brim_config *config, const int32_t *ids, int32_t count, int32_t *positions) {
+static void write_positions(const brim_config *config, const int32_t *ids, int32_t count, int32_t *positions) {
   int32_t next = config->pad_id + 1;
   for (int32_t i = 0; i < count; i++) {
     if (!config->family->pad_positions)
@@ -59,7 +59,8 @@ static void place_positions(const brim_config *config, const int32_t *ids, int32
 }
 
 /* One sequence into its slots, on the host; returns the slot after it. */
-static int32_t place_sequence(const brim_config *config, const brim_batch *batch, int32_t sequence, int32_t slot, brim_slots *s) {
+static int32_t lay_out_sequence(const brim_config *config, const brim_batch *batch, int32_t sequence, int32_t slot,
+                                brim_slots *s) {
   const int32_t from = batch->offsets[sequence], length = length_of(batch, sequence);
   const int32_t room = batch->width ? batch->width : length, pad = config->pad_id < 0 ? 0 : config->pad_id;
   memcpy(s->ids + slot, batch->ids + from, (size_t)length * sizeof *s->ids);
@@ -73,7 +74,7 @@ static int32_t place_sequence(const brim_config *config, const brim_batch *batch
   }
   for (int32_t i = 0; i < room; i++)
     s->sequence[slot + i] = sequence;
-  place_positions(config, s->ids + slot, room, s->positions + slot);
+  write_positions(config, s->ids + slot, room, s->positions + slot);
   s->first[sequence] = s->offsets[sequence] = slot;
   s->lengths[sequence] = length;
   s->places[sequence] = batch->places ? batch->places[sequence] : (uint32_t)sequence;
@@ -81,7 +82,7 @@ static int32_t place_sequence(const brim_config *config, const brim_batch *batch
 }
 
 /* Where slices end, where there are several. */
-static int place_slices(brim_model *m, const brim_stage *stage, const brim_batch *batch, bool training, brim_error *err) {
+static int lay_out_slices(brim_model *m, const brim_stage *stage, const brim_batch *batch, bool training, brim_error *err) {
   brim_slice_ends *s = &m->slices;
   s->count = 0;
   for (int32_t i = 0; training && batch->slices && i < batch->count; i++) {
@@ -106,7 +107,7 @@ static int place_slices(brim_model *m, const brim_stage *stage, const brim_batch
 }
 
 /* Labels of tokens; padding has none. */
-static void place_classes(const brim_batch *batch, int32_t sequence, brim_slots *s) {
+static void write_classes(const brim_batch *batch, int32_t sequence, brim_slots *s) {
   const int32_t from = batch->offsets[sequence], length = length_of(batch, sequence), slot = s->offsets[sequence];
   memcpy(s->classes + slot, batch->token_labels + from, (size_t)length * sizeof *s->classes);
   for (int32_t i = length; i < batch->width; i++)
@@ -141,9 +142,9 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
   for (int32_t i = 0; i < batch->count; i++) {
     BRIM_TRY(check_row(m, batch, i, labels, err));
     longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
-    slot = place_sequence(&m->config, batch, i, slot, s);
+    slot = lay_out_sequence(&m->config, batch, i, slot, s);
     if (labels && s->classes)
-      place_classes(batch, i, s);
+      write_classes(batch, i, s);
   }
   s->offsets[batch->count] = slot;
   BRIM_TRY(check_longest(stage, batch->width ? batch->width : longest, err));
@@ -170,7 +171,7 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   BRIM_TRY(brim_length_fits(model, "the batch is padded to", batch->width, BRIM_E_USAGE, err));
   brim_model_enter(model, stage);
   BRIM_TRY(lay_out(model, stage, batch, labels, err));
-  BRIM_TRY(place_slices(model, stage, batch, pass->training, err));
+  BRIM_TRY(lay_out_slices(model, stage, batch, pass->training, err));
   model->tape.stage = stage;
   model->tape.laid = &stage->laid[model->queued];
   model->tape.training = pass->training;

@@ -88,7 +88,7 @@ void brim_flat_ranks_leave(brim_model *model, bool broken) {
   model->ops->ranks_leave(&model->context, broken);
 }
 
-/* Rows of tables that no text of this rank has are zeros. */
+/* Rows of embeddings that no text of this rank has are zeros. */
 void brim_flat_ranks_sum(brim_model *model, int64_t offset, int64_t count) {
   model->ops->ranks_sum(&model->context, brim_flat_at(model, BRIM_GRADIENTS) + offset, count);
 }

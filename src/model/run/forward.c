@@ -39,8 +39,8 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .types = s->types,
                   .dropout = pass->dropout,
                   .values = m->values,
-                  .narrow = m->narrow,
-                  .narrowed = m->narrow_from,
+                  .half = m->half,
+                  .narrowed = m->half_from,
                   .gradients = m->gradients,
                   .trained = m->trained,
                   .packed = m->packed,
@@ -110,8 +110,8 @@ static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pas
     return BRIM_OK;
   if (tape->stage->limits.precision == BRIM_PRECISION_INT8)
     brim_model_make_int8(model);
-  if (brim_precision_is_narrow(tape->stage->limits.precision))
-    brim_model_make_narrow(model);
+  if (brim_precision_is_half(tape->stage->limits.precision))
+    brim_model_make_half(model);
   brim_model_catch_up_batch(model);
   tape->schedule = pass->all_tokens ? &tape->stage->all : &tape->stage->asked;
   tape->frame = frame_of(model, batch, pass, loss);

@@ -1,5 +1,5 @@
-/* freeze.c: what training leaves as it is. Parts are frozen from below, so that backward may stop at the lowest trained one and
- * gradients and moments are the end of the flat buffers. */
+/* freeze.c: what training leaves as it is. Sections are frozen from below, so that backward may stop at the lowest trained one
+ * and gradients and moments are the end of the flat buffers. */
 #include "model/run/freeze.h"
 
 #include <stdio.h>
@@ -18,22 +18,22 @@ static bool read_layers(const char *text, int32_t *out) {
   return true;
 }
 
-int brim_freeze_parse(const char *parts, int32_t *out, brim_error *err) {
+int brim_freeze_parse(const char *what, int32_t *out, brim_error *err) {
   static const char prefix[] = "layers:";
   int32_t layers = 0;
   *out = 0;
-  if (!parts || !*parts)
+  if (!what || !*what)
     return BRIM_OK;
-  if (strcmp(parts, "encoder") == 0) {
+  if (strcmp(what, "encoder") == 0) {
     *out = BRIM_FREEZE_ENCODER;
     return BRIM_OK;
   }
-  const bool prefixed = strncmp(parts, prefix, strlen(prefix)) == 0;
-  if (strcmp(parts, "embeddings") != 0 && !read_layers(prefixed ? parts + strlen(prefix) : parts, &layers))
+  const bool prefixed = strncmp(what, prefix, strlen(prefix)) == 0;
+  if (strcmp(what, "embeddings") != 0 && !read_layers(prefixed ? what + strlen(prefix) : what, &layers))
     return brim_error_set(err, BRIM_E_USAGE,
                           "freeze is \"%.40s\": use embeddings, layers:N (the embeddings and the lowest N layers, from 1 on) or "
                           "encoder (all but the head)",
-                          parts);
+                          what);
   *out = 1 + layers;
   return BRIM_OK;
 }
@@ -46,10 +46,10 @@ static void name_frozen(brim_model *m) {
     snprintf(m->frozen_name, sizeof m->frozen_name, "%s", m->frozen > layers ? "encoder" : m->frozen ? "embeddings" : "");
 }
 
-int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) {
+int brim_model_freeze(brim_model *model, const char *what, brim_error *err) {
   const int32_t layers = brim_layer_count(&model->program);
   int32_t frozen;
-  BRIM_TRY(brim_freeze_parse(parts, &frozen, err));
+  BRIM_TRY(brim_freeze_parse(what, &frozen, err));
   if (frozen == BRIM_FREEZE_ENCODER)
     frozen = 1 + layers;
   if (frozen > 1 + layers)
@@ -64,7 +64,7 @@ int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) {
   brim_model_release_state(model);
   model->tape = (brim_tape){0};
   model->frozen = frozen;
-  model->trained = brim_part_at(&model->program, frozen);
+  model->trained = brim_section_at(&model->program, frozen);
   name_frozen(model);
   return BRIM_OK;
 }

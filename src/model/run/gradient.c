@@ -13,7 +13,7 @@ brim_gradient_view brim_gradient_view_of(const brim_model *m) {
                               .ranges = m->ranges,
                               .range_count = m->range_count,
                               .rows = m->host_touched,
-                              .row_count = m->table_rows,
+                              .row_count = m->embedding_rows,
                               .first = m->touched};
 }
 

@@ -2,7 +2,7 @@
  *
  *   state block   gradients | moment 1 | moment 2 | bytes of rows: touched | alive | done | wanted
  *   int8 block    quantized weights, one by one
- *   narrow block  weights of products in 16 bits: narrow_weights.c
+ *   half block    weights of products in 16 bits: half_weights.c
  *   work block    a batch as it is laid out | the device's workspace | values that come and go | values that are kept
  *
  * The work block is as large as a training pass or a prediction needs, whichever is larger. All are in the device's memory. Where
@@ -18,7 +18,7 @@
 #include "model/run/model.h"
 
 enum { LINE = 64 };                        /* alignment of every piece */
-enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of a table, where it marks them in memory of its own */
+enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of an embedding, where it marks them in host memory */
 
 /* Hands out pieces of a block; with base NULL it only counts. */
 typedef struct carver {
@@ -86,7 +86,7 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, co
   ops.max_sequences = limits->max_sequences;
   ops.max_length = limits->max_length;
   ops.int8 = limits->precision == BRIM_PRECISION_INT8;
-  ops.bf16 = brim_precision_is_narrow(limits->precision);
+  ops.bf16 = brim_precision_is_half(limits->precision);
   ops.slices = limits->training && limits->slices > 1 ? limits->slices : 0;
   carve_layout(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
@@ -118,7 +118,7 @@ int brim_model_reserve_schedules(brim_model *model, brim_error *err) {
   return BRIM_OK;
 }
 
-/* The schedule for these limits, with its places; regions become as large as it needs. */
+/* The schedule for these limits, with its offsets; regions become as large as it needs. */
 static int plan(const brim_model *m, const brim_model_limits *limits, bool all_rows, brim_call_schedule *s,
                 uint64_t regions[BRIM_REGIONS], brim_error *err) {
   const brim_variant variant = variant_of(m, limits, all_rows);
@@ -128,7 +128,7 @@ static int plan(const brim_model *m, const brim_model_limits *limits, bool all_r
                                         [BRIM_ROW_TOKENS] = limits->max_slots,
                                         [BRIM_ROW_DISTANCES] = brim_program_limits(&m->program).distances};
   BRIM_TRY(brim_schedule_make(s, &m->program, &variant, err));
-  brim_schedule_place(s, rows);
+  brim_schedule_assign_offsets(s, rows);
   for (int i = 0; i < BRIM_REGIONS; i++)
     regions[i] = s->region_size[i] > regions[i] ? s->region_size[i] : regions[i];
   return BRIM_OK;
@@ -194,7 +194,7 @@ static int work_size(const brim_model *m, const brim_model_limits *limits, size_
 typedef struct state_pieces {
   real *gradients, *moment1, *moment2;
   uint8_t *touched, *alive, *done, *wanted;
-  size_t table_rows;
+  size_t embedding_rows;
   int32_t first; /* trained parameter */
 } state_pieces;
 
@@ -210,11 +210,11 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
   s.moment2 = carve_reals(c, trained, 1);
   for (int32_t i = s.first; i < (int32_t)p->weight_count; i++)
     if (p->weights[i].is.sparse_rows)
-      s.table_rows += (size_t)p->weights[i].is.shape[0];
-  s.touched = carve(c, s.table_rows, 1);
-  s.alive = carve(c, s.table_rows, 1);
-  s.done = carve(c, s.table_rows, 1);
-  s.wanted = carve(c, s.table_rows, 1);
+      s.embedding_rows += (size_t)p->weights[i].is.shape[0];
+  s.touched = carve(c, s.embedding_rows, 1);
+  s.alive = carve(c, s.embedding_rows, 1);
+  s.done = carve(c, s.embedding_rows, 1);
+  s.wanted = carve(c, s.embedding_rows, 1);
   return s;
 }
 
@@ -264,19 +264,19 @@ static int take_state(brim_model *m, brim_error *err) {
   m->done = s.done;
   m->wanted = s.wanted;
   m->past_count = 0;
-  m->table_rows = s.table_rows;
+  m->embedding_rows = s.embedding_rows;
   m->dirty = false;
   make_ranges(m, s.first);
   m->host_touched = m->touched;
   m->host_wanted = m->wanted;
-  if (brim_model_is_host(m) || m->table_rows == 0)
+  if (brim_model_is_host(m) || m->embedding_rows == 0)
     return BRIM_OK;
-  m->rows_block = m->host_touched = brim_alloc_array_zero(m->runtime, m->table_rows, HOST_ROWS);
+  m->rows_block = m->host_touched = brim_alloc_array_zero(m->runtime, m->embedding_rows, HOST_ROWS);
   if (!m->rows_block) {
     brim_model_release_state(m);
     return BRIM_NOMEM(err);
   }
-  m->host_wanted = m->host_touched + m->table_rows;
+  m->host_wanted = m->host_touched + m->embedding_rows;
   return BRIM_OK;
 }
 
@@ -323,7 +323,7 @@ static int take_int8(brim_model *m, brim_error *err) {
 
 uint64_t brim_model_state_memory(const brim_model *model) {
   carver count = {0};
-  const size_t rows = carve_state(model, &count).table_rows;
+  const size_t rows = carve_state(model, &count).embedding_rows;
   return block_size(&count) + (brim_model_is_host(model) ? 0 : HOST_ROWS * rows);
 }
 
@@ -335,7 +335,7 @@ uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *lim
   if (work_size(model, limits, &work, &features, &ignored))
     return UINT64_MAX;
   return work + layout_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0) +
-         (brim_precision_is_narrow(limits->precision) ? brim_model_narrow_size(model) : 0);
+         (brim_precision_is_half(limits->precision) ? brim_model_half_size(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
@@ -363,7 +363,7 @@ static int make_stage(const brim_model *m, const brim_model_limits *limits, brim
   return BRIM_OK;
 }
 
-/* Makes the block usable as this stage carves it: only AddressSanitizer needs to be told. A run guards the regions. */
+/* Makes the block usable as this stage carves it: only AddressSanitizer needs to know. A run guards the regions. */
 static void guard_stage(const brim_model *m, const brim_stage *stage) {
   if (BRIM_RED_ZONE == 0)
     return;
@@ -407,7 +407,7 @@ void brim_model_release_state(brim_model *model) {
   brim_release(model->runtime, model->rows_block);
   model->state_block = model->rows_block = NULL;
   model->range_count = model->past_count = 0;
-  model->table_rows = 0;
+  model->embedding_rows = 0;
   model->dirty = false;
   model->gradients = model->moment1 = model->moment2 = NULL;
   model->train.limits.max_slots = 0;
@@ -424,7 +424,7 @@ void brim_model_release_memory(brim_model *model) {
   model->layout_block = NULL;
   model->layout_size = 0;
   brim_model_release_int8(model);
-  brim_model_release_narrow(model);
+  brim_model_release_half(model);
   brim_model_release_state(model);
 }
 
@@ -466,15 +466,15 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
   if (predict.precision == BRIM_PRECISION_INT8 && !model->int8_block)
     BRIM_TRY(take_int8(model, err));
   const brim_precision trained = train.max_slots > 0 ? train.precision : predict.precision;
-  if (trained != predict.precision && brim_precision_is_narrow(trained) && brim_precision_is_narrow(predict.precision))
+  if (trained != predict.precision && brim_precision_is_half(trained) && brim_precision_is_half(predict.precision))
     return brim_error_set(err, BRIM_E_USAGE, "a model has 16-bit weights of one type: train and predict in %s",
                           brim_precision_name(trained));
-  const bool narrow = brim_precision_is_narrow(predict.precision) || brim_precision_is_narrow(trained);
+  const bool half = brim_precision_is_half(predict.precision) || brim_precision_is_half(trained);
   const bool fp16 = trained == BRIM_PRECISION_FP16 || predict.precision == BRIM_PRECISION_FP16;
-  model->narrow_made = model->narrow_made && model->context.fp16 == fp16;
+  model->half_made = model->half_made && model->context.fp16 == fp16;
   model->context.fp16 = fp16;
-  if (narrow && !model->narrow_block)
-    BRIM_TRY(brim_model_take_narrow(model, err));
+  if (half && !model->half_block)
+    BRIM_TRY(brim_model_take_half(model, err));
   if (size > model->work_size)
     BRIM_TRY(take_work(model, size, err));
   const size_t laid[] = {layout_size(model, &predict), train.max_slots > 0 ? layout_size(model, &train) : 0};
@@ -484,7 +484,7 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
   BRIM_TRY(make_stage(model, &predict, &model->predict, err));
   if (predict.precision != BRIM_PRECISION_INT8)
     brim_model_release_int8(model);
-  if (!narrow)
-    brim_model_release_narrow(model);
+  if (!half)
+    brim_model_release_half(model);
   return BRIM_OK;
 }

@@ -71,16 +71,16 @@ struct brim_model {
   void *values_block;
   real *values;
   double *answers;                     /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
-  int32_t frozen;                      /* parts from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
+  int32_t frozen;                      /* sections from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
   char frozen_name[24];                /* the same in words */
   int64_t trained;                     /* offset of the first trained value */
   real *gradients, *moment1, *moment2; /* of values[trained ..]; NULL before prepare(training) */
   brim_update_range *ranges;           /* [range_count] in the arena, one a trained tensor; offsets count from `trained` */
   int32_t range_count;
-  uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained table */
+  uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained embedding */
   uint8_t *host_touched, *host_wanted;      /* where the host marks rows: the same memory if it can be */
-  size_t table_rows;
-  brim_update_step *past; /* updates that rows of tables may be late by */
+  size_t embedding_rows;
+  brim_update_step *past; /* updates that rows of embeddings may be late by */
   int32_t past_count;
   bool dirty;                           /* gradients may hold something */
   int32_t queued;                       /* forwards whose losses wait in the answers */
@@ -95,11 +95,11 @@ struct brim_model {
   void **packed;  /* [packed weights of the program] in the arena; they are in the block */
   bool int8_made; /* and they are those of the values */
 
-  void *narrow_block; /* weights of products in 16 bits; NULL: not prepared for them */
-  size_t narrow_size;
-  brim_bfloat *narrow; /* in the block: copies of values[narrow_from .. narrow_end] */
-  int64_t narrow_from, narrow_end;
-  bool narrow_made; /* and they are those of the values */
+  void *half_block; /* weights of products in 16 bits; NULL: not prepared for them */
+  size_t half_size;
+  brim_bfloat *half; /* in the block: copies of values[half_from .. half_end] */
+  int64_t half_from, half_end;
+  bool half_made; /* and they are those of the values */
 
   brim_call_schedule *plan; /* with which sizes are found */
   void *layout_block;       /* host memory of brim_stage.laid, if it is another */
@@ -141,18 +141,18 @@ void brim_model_release_int8(brim_model *model);
 /* Quantizes all products, if the values are others than last time. */
 void brim_model_make_int8(brim_model *model);
 
-/* ---- narrow_weights.c: weights of products in 16 bits */
+/* ---- half_weights.c: weights of products in 16 bits */
 /* Bytes; where the block's copies are of the program's weights. */
-size_t brim_model_narrow_size(const brim_model *model);
-int brim_model_take_narrow(brim_model *model, brim_error *err) BRIM_CHECK;
-void brim_model_release_narrow(brim_model *model);
+size_t brim_model_half_size(const brim_model *model);
+int brim_model_take_half(brim_model *model, brim_error *err) BRIM_CHECK;
+void brim_model_release_half(brim_model *model);
 /* Rounds them, if the values are others than last time. */
-void brim_model_make_narrow(brim_model *model);
+void brim_model_make_half(brim_model *model);
 /* Where an update writes the copy of a weight; NULL: there is none. */
-brim_bfloat *brim_model_narrow_copy(const brim_model *model, const brim_weight *weight);
+brim_bfloat *brim_model_half_copy(const brim_model *model, const brim_weight *weight);
 
 /* ---- update.c */
-/* Marks the rows of tables that the laid out batch reads. */
+/* Marks the rows of embeddings that the laid out batch reads. */
 void brim_model_touch(brim_model *model);
 /* Brings these rows up to date. */
 void brim_model_catch_up_batch(brim_model *model);

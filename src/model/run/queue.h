@@ -23,7 +23,7 @@ bool brim_model_queue_full(const brim_model *model);
  * for the device's, which come with the answers. */
 int brim_model_queue_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) BRIM_CHECK;
 /* Whether a batch may have several slices; their gradient then has the bits of one slice after the other. Not where a weight's
- * gradient has several contributions (layers that share, attention by distance), and not on a device of its own. */
+ * gradient has several contributions (layers that share, attention by distance), and not on a device with its own memory. */
 bool brim_model_joins_slices(const brim_model *model);
 /* Of the forward that was queued last: the losses of its slices, by their names. 0: it had one, or none. */
 int32_t brim_model_slice_losses(const brim_model *model, const int32_t **names, const double **losses);

@@ -42,8 +42,8 @@ static void fill_in(const brim_call_schedule *s, const brim_fill_in *in, const b
   case BRIM_FROM_WEIGHT:
     put_address(field, f->values + in->offset);
     break;
-  case BRIM_FROM_WEIGHT_NARROW:
-    put_address(field, f->narrow + (in->offset - f->narrowed));
+  case BRIM_FROM_WEIGHT_HALF:
+    put_address(field, f->half + (in->offset - f->narrowed));
     break;
   case BRIM_FROM_WEIGHT_GRADIENT:
     put_address(field, f->gradients + (in->offset - f->trained));
@@ -125,7 +125,7 @@ static void run_call(const brim_call_schedule *s, const brim_call *call, const b
   issue(ops, c, (brim_device_op)call->op, operands.bytes);
 }
 
-/* `told`: what was, so far. */
+/* `told`: how much was reported so far. */
 static void tell(const brim_call *call, const brim_frame *f, int64_t *told) {
   const int64_t from = call->complete > f->trained ? call->complete - f->trained : 0;
   if (!f->ready || from >= *told)

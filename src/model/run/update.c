@@ -1,4 +1,4 @@
-/* update.c: the gradient's norm and AdamW over the flat buffers, and which rows of the tables take part. */
+/* update.c: the gradient's norm and AdamW over the flat buffers, and which rows of the embeddings take part. */
 #include <math.h>
 #include <string.h>
 
@@ -11,12 +11,12 @@ static const brim_weight *weight_of(const brim_model *m, int32_t range) {
   return &m->program.weights[(int32_t)m->program.weight_count - m->range_count + range];
 }
 
-/* The row of a table that is read for a slot. */
+/* The row of an embedding that is read for a slot. */
 static int32_t selected_row(const brim_slots *s, brim_read_by by, int32_t slot) {
   return by == BRIM_BY_IDS ? s->ids[slot] : by == BRIM_BY_POSITIONS ? s->positions[slot] : s->types[slot];
 }
 
-/* Sets the bytes of the rows that the laid out batch reads. `all` are bytes of all rows, table after table. */
+/* Sets the bytes of the rows that the laid out batch reads. `all` are bytes of all rows, embedding after embedding. */
 static void mark_rows(brim_model *m, uint8_t *all) {
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_read_by by = weight_of(m, i)->selected;
@@ -51,7 +51,7 @@ static brim_update update_of(brim_model *m) {
 /* What the host marked, to the device. */
 static void send_rows(brim_model *m, uint8_t *to, const uint8_t *from) {
   if (to != from)
-    m->ops->write(&m->context, to, from, m->table_rows);
+    m->ops->write(&m->context, to, from, m->embedding_rows);
 }
 
 void brim_model_catch_up(brim_model *model) {
@@ -60,7 +60,7 @@ void brim_model_catch_up(brim_model *model) {
   brim_update u = update_of(model);
   u.all = true;
   model->ops->catch_up(&model->context, &u);
-  model->ops->clear(&model->context, model->done, model->table_rows);
+  model->ops->clear(&model->context, model->done, model->embedding_rows);
   model->past_count = 0;
 }
 
@@ -68,16 +68,16 @@ void brim_model_catch_up_batch(brim_model *model) {
   if (model->past_count == 0)
     return;
   const brim_update u = update_of(model);
-  uint8_t *wanted = model->host_wanted + (model->rows_block ? (size_t)model->queued * model->table_rows : 0);
-  memset(wanted, 0, model->table_rows);
+  uint8_t *wanted = model->host_wanted + (model->rows_block ? (size_t)model->queued * model->embedding_rows : 0);
+  memset(wanted, 0, model->embedding_rows);
   mark_rows(model, wanted);
   send_rows(model, model->wanted, wanted);
   model->ops->catch_up(&model->context, &u);
 }
 
-/* All tables are in the first part, whose rate the first range has. */
+/* All embeddings are in the first section, whose rate the first range has. */
 static void remember(brim_model *m, const brim_update_step *step) {
-  if (m->table_rows == 0 || !(m->ops->features & BRIM_FEATURE_LATE_ROWS))
+  if (m->embedding_rows == 0 || !(m->ops->features & BRIM_FEATURE_LATE_ROWS))
     return;
   brim_update_step *past = &m->past[m->past_count++];
   *past = *step;
@@ -106,20 +106,20 @@ void brim_model_zero_gradients(brim_model *model) {
     else
       model->ops->zero(&model->context, &(brim_zero){.count = range->count, .x = model->gradients + range->offset});
   }
-  memset(model->host_touched, 0, model->table_rows);
+  memset(model->host_touched, 0, model->embedding_rows);
   model->dirty = false;
 }
 
 void brim_model_gradients_written(brim_model *model) {
   if (!model->state_block)
     return;
-  memset(model->host_touched, 1, model->table_rows);
+  memset(model->host_touched, 1, model->embedding_rows);
   model->dirty = true;
 }
 
 void brim_model_state_written(brim_model *model) {
   brim_model_catch_up(model);
-  model->int8_made = model->narrow_made = false;
+  model->int8_made = model->half_made = false;
   if (!model->state_block)
     return;
   const brim_update u = update_of(model);
@@ -128,16 +128,17 @@ void brim_model_state_written(brim_model *model) {
 
 /* ---- update ------------------------------------------------------------------------------------------------ */
 
-/* A factor `decay` for each part that lies above: 1 for the head, decay for the top layer, decay^(L + 1) for the embeddings. */
+/* A factor `decay` for each section that lies above: 1 for the head, decay for the top layer, decay^(L + 1) for the embeddings.
+ */
 static void set_rates(brim_model *m, double decay) {
   for (int32_t i = 0; i < m->range_count; i++)
-    m->ranges[i].rate = decay > 0 ? pow(decay, (double)m->program.part_count - 1 - weight_of(m, i)->part) : 1;
+    m->ranges[i].rate = decay > 0 ? pow(decay, (double)m->program.section_count - 1 - weight_of(m, i)->section) : 1;
 }
 
 /* A copy that is not there yet is made when it is needed, from values that AdamW has changed by then. */
 static void set_copies(brim_model *m) {
   for (int32_t i = 0; i < m->range_count; i++)
-    m->ranges[i].copy = brim_model_narrow_copy(m, weight_of(m, i));
+    m->ranges[i].copy = brim_model_half_copy(m, weight_of(m, i));
 }
 
 int brim_model_begin_update(brim_model *model, const brim_adamw *options, brim_update *out, brim_error *err) {
@@ -173,7 +174,7 @@ int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_e
 void brim_model_updated(brim_model *model) {
   remember(model, &model->queued_step);
   model->int8_made = false;
-  memset(model->host_touched, 0, model->table_rows);
+  memset(model->host_touched, 0, model->embedding_rows);
   model->dirty = false;
 }
 

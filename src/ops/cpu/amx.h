@@ -1,6 +1,6 @@
 /* amx.h: AMX's tile registers: eight of up to 16 rows of 64 bytes.
  *
- * Sums have AMX's own order: of each 32 k, those of even k and those of odd k apart, from 0; then both together, and that is
+ * Sums have AMX's own order: of each 32 k, those of even k and those of odd k separately, from 0; then both together, and that is
  * added to what was there. That is Intel's description (SDM, TDPBF16PS), and what a Granite Rapids did in 3.6 million random sums
  * of any bits; tests/unit/ops_bf16 compares again wherever there is AMX. Whoever includes this is compiled a second time with
  * BRIM_AMX_EMULATED, where the five operations on tiles are plain C in that order: so tests run everything else on any processor
@@ -67,12 +67,12 @@ static float half_of(uint32_t unit, int odd) {
 static void tile_dot(tiles *t, int sum, int left, int right) {
   for (int i = 0; i < t->shape.rows[sum]; i++)
     for (int j = 0; j < SIDE; j++) {
-      float part[2] = {0, 0}, c;
+      float products[2] = {0, 0}, c;
       for (int k = 0; k < SIDE; k++)
         for (int odd = 0; odd < 2; odd++)
-          part[odd] = __builtin_fmaf(half_of(t->unit[left][i][k], odd), half_of(t->unit[right][k][j], odd), part[odd]);
+          products[odd] = __builtin_fmaf(half_of(t->unit[left][i][k], odd), half_of(t->unit[right][k][j], odd), products[odd]);
       memcpy(&c, &t->unit[sum][i][j], sizeof c);
-      c += part[0] + part[1];
+      c += products[0] + products[1];
       memcpy(&t->unit[sum][i][j], &c, sizeof c);
     }
 }

@@ -63,7 +63,7 @@
 #define brim_amx_stream_workspace               brim_avx512_stream_workspace
 #define brim_amx_tile_rows                      brim_avx512_tile_rows
 #define brim_amx_tile_run                       brim_avx512_tile_run
-#define brim_amx_tile_run_part                  brim_avx512_tile_run_part
+#define brim_amx_tile_run_partial               brim_avx512_tile_run_partial
 #define brim_amx_update_workspace               brim_avx512_update_workspace
 #define brim_amx_widen                          brim_avx512_widen
 #define brim_amx_zero                           brim_avx512_zero

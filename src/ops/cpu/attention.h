@@ -1,14 +1,14 @@
 /* attention.h: what both directions of attention share.
  *
  * A task is one head of keys and values of one sequence, with the heads of queries that share it; the longest sequences come
- * first. It runs over blocks of queries, and for each over blocks of keys, so that a block of scores and all it meets stay in the
- * first-level cache. Scores have keys for rows and queries for columns: what a query's softmax needs is then a lane, and every
- * product finds its sides as they lie.
+ * first. It runs over blocks of queries, and for each over blocks of keys, so that a block of scores and all it is multiplied
+ * with stay in the first-level cache. Scores have keys for rows and queries for columns: what a query's softmax needs is then a
+ * lane, and every product finds its sides as they lie.
  *
  * Products are those of single precision, or of 16-bit values with sums in single precision: then queries, keys, values and
  * gradients are multiplied as they are stored, probabilities and gradients of scores are rounded, and all factors (the scores'
  * scale, dropout's) are applied to sums. Scores, softmax and what is summed up over keys and queries stay in single precision.
- * On AMX products of single precision are those of split.h: sides are in three parts, scores and what follows are floats.
+ * On AMX products of single precision are those of split.h: sides are in three components, scores and what follows are floats.
  *
  * With a window a task goes along its sequence in spans: some queries, and the keys that they see. Of a span all keys are packed,
  * so that memory and time a token are those of the window, however long the text. Without one there is one span. */
@@ -25,7 +25,7 @@ enum {
   KEY_BLOCK = BRIM_DROPOUT_STRETCH, /* keys */
   KEY_ROOM = KEY_BLOCK + 16,        /* the last may be so long */
   SPAN_QUERIES = 16 * QUERY_BLOCK,  /* with a window */
-  KEYS_TO = 2 * BF16_SPARE,         /* 16-bit values, and three parts: there is room for keys up to a multiple of that */
+  KEYS_TO = 2 * BF16_SPARE,         /* 16-bit values, and three components: there is room for keys up to a multiple of that */
   SCORE_ROOM = (KEY_ROOM + KEYS_TO - 1) / KEYS_TO * KEYS_TO
 };
 
@@ -37,7 +37,7 @@ typedef struct relative_head relative_head; /* relative.h */
 
 /* A tensor that is read, of floats or of 16-bit values. */
 typedef struct attention_side {
-  bool narrow;
+  bool half;
   const void *at;
 } attention_side;
 
@@ -50,7 +50,7 @@ static inline const brim_bfloat *halves_at(attention_side x, int64_t at) {
 
 /* The tensors of a call. */
 typedef struct attention_tensors {
-  bool narrow; /* products of 16-bit values: all tensors are */
+  bool half; /* products of 16-bit values: all tensors are */
   attention_side q, k, v, dout;
   brim_typed out, dq, dk, dv;
 } attention_tensors;
@@ -71,7 +71,7 @@ typedef struct attention_work {
   int64_t group;        /* heads of queries to one of keys and values */
   attention_store store;
   bf16_kernel kernel; /* of 16-bit values */
-  bool splits;        /* sides are in three parts */
+  bool splits;        /* sides are in three components */
   split_kernel split;
   /* What scores are multiplied with, to powers of two; what sums that make dq, dk and dv are. */
   float to_powers, of_dq, of_dk, of_dv;
@@ -104,10 +104,10 @@ typedef struct attention_block {
   int64_t key, key_end;
 } attention_block;
 
-/* Whether sides of a head of that size may be in three parts: what comes of scores is split too, which narrow heads and short
- * texts do not pay for. By the text's own length, so that a text's bits do not hang on others. */
-BRIM_INLINE bool attention_splits(int64_t size, bool narrow) {
-  return SPLITS && !narrow && size > SPLIT_SIDE;
+/* Whether sides of a head of that size may be in three components: what comes of scores is split too, which narrow heads and
+ * short texts do not pay for. By the text's own length, so that a text's bits do not hang on others. */
+BRIM_INLINE bool attention_splits(int64_t size, bool half) {
+  return SPLITS && !half && size > SPLIT_SIDE;
 }
 BRIM_INLINE const attention_work *attention_work_of(const attention_work *w, const attention_head *h,
                                                     attention_work *short_text) {
@@ -120,7 +120,7 @@ BRIM_INLINE const attention_work *attention_work_of(const attention_work *w, con
 }
 /* Values that a side of so many rows takes. */
 BRIM_INLINE int64_t attention_side_room(int64_t rows, int64_t head_room, bool splits) {
-  return splits ? round_up(rows, SPLIT_SIDE) * head_room * SPLIT_PARTS / 2 : rows * head_room;
+  return splits ? round_up(rows, SPLIT_SIDE) * head_room * SPLIT_COMPONENTS / 2 : rows * head_room;
 }
 
 /* Those of single precision. */
@@ -177,11 +177,11 @@ double CPU(attention_flops)(const brim_attention *a, double products);
 /* Most keys of a span, and of a block of queries, as there is room for them; `rounded`: up to a multiple of KEYS_TO. */
 int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool rounded);
 int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool rounded);
-/* Values of scratch that a head needs, for the longest sequence; window 0: none; `narrow`: with products of 16-bit values. */
-int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
-int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
+/* Values of scratch that a head needs, for the longest sequence; window 0: none; `half`: with products of 16-bit values. */
+int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool half);
+int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool half);
 
-/* ---- attention_split.c: the same for sides in three parts */
+/* ---- attention_split.c: the same for sides in three components */
 void CPU(attention_split_left)(const attention_work *w, int64_t rows, const float *x, int64_t stride, char *to);
 attention_right CPU(attention_split_right)(const attention_work *w, int64_t rows, const float *x, int64_t stride, char *to);
 void CPU(attention_split_turn)(const attention_work *w, const attention_block *b, const float *rows, char *panels);
@@ -191,6 +191,6 @@ void CPU(attention_split_sum)(const attention_work *w, const attention_block *b,
 void CPU(attention_split_add)(const attention_work *w, const attention_block *b, int64_t keys, const float *p,
                               attention_right rows, bool add, float *to);
 BRIM_INLINE int64_t attention_split_row(const attention_work *w) { /* bytes of a left side */
-  return w->head_room * SPLIT_PARTS * 2;
+  return w->head_room * SPLIT_COMPONENTS * 2;
 }
 #endif

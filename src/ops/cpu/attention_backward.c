@@ -21,14 +21,14 @@ static int64_t span_rows(int64_t keys, int64_t window, bool rounded) {
   return round_up(CPU(attention_span_keys)(keys, window, rounded), 2);
 }
 
-int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow) {
-  const bool splits = attention_splits(size, narrow), rounded = narrow || splits;
+int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool half) {
+  const bool splits = attention_splits(size, half), rounded = half || splits;
   const int64_t head_room = round_up(size, TILE_COLUMNS), rows = span_rows(max_length, window, rounded);
   const int64_t of_keys = attention_side_room(rows, head_room, splits),
                 of_queries = attention_side_room(QUERY_BLOCK, head_room, splits);
   return (rounded ? 3 : 2) * of_keys + (splits ? 3 : 2) * rows * head_room + (splits ? 4 : 2) * of_queries +
          3 * QUERY_BLOCK * head_room + 2 * CPU(attention_block_keys)(max_length, window, rounded) * QUERY_BLOCK +
-         (narrow ? 3 * KEY_ROOM * QUERY_BLOCK : 0);
+         (half ? 3 * KEY_ROOM * QUERY_BLOCK : 0);
 }
 
 static float *take(float **from, int64_t values) {
@@ -165,8 +165,8 @@ static void score_gradients(const attention_block *b, const marks *m, int64_t ke
 }
 
 /* The same for products of 16-bit values: p and ds stay, their rounded values go to the buffers. */
-BRIM_INLINE void narrow_gradients(const attention_store how, const attention_block *b, const marks *m, int64_t keys,
-                                  const float *p, const float *ds, const buffers *s) {
+BRIM_INLINE void rounded_gradients(const attention_store how, const attention_block *b, const marks *m, int64_t keys,
+                                   const float *p, const float *ds, const buffers *s) {
   for (int64_t i = 0; i < b->columns; i += VEC) {
     const vec delta = vload(m->delta + i);
     for (int64_t j = 0; j < keys; j += 2) {
@@ -187,18 +187,18 @@ typedef struct factors {
 
 static factors find_factors(const attention_work *w, const attention_block *b, const marks *m, int64_t keys, float *p, float *ds,
                             const buffers *s) {
-  const factors narrow = {s->p_rows, s->ds_rows, s->ds_pairs};
+  const factors half = {s->p_rows, s->ds_rows, s->ds_pairs};
   switch (w->store) {
   case STORE_WIDENED:
-    narrow_gradients(STORE_WIDENED, b, m, keys, p, ds, s);
-    return narrow;
+    rounded_gradients(STORE_WIDENED, b, m, keys, p, ds, s);
+    return half;
 #if BRIM_LEVEL >= 2
   case STORE_PAIRS:
-    narrow_gradients(STORE_PAIRS, b, m, keys, p, ds, s);
-    return narrow;
+    rounded_gradients(STORE_PAIRS, b, m, keys, p, ds, s);
+    return half;
   case STORE_PAIRS_IN_C:
-    narrow_gradients(STORE_PAIRS_IN_C, b, m, keys, p, ds, s);
-    return narrow;
+    rounded_gradients(STORE_PAIRS_IN_C, b, m, keys, p, ds, s);
+    return half;
 #endif
   default:
     score_gradients(b, m, keys, w->a->dropout.on, p, ds);
@@ -363,13 +363,13 @@ static void backward_task(void *context, int64_t task, int worker) {
 }
 
 static void run_backward(brim_ops_context *c, const brim_attention *a, const attention_tensors *t) {
-  attention_work w = CPU(attention_work)(
-      c, a, t, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window, t->narrow));
+  attention_work w = CPU(attention_work)(c, a, t,
+                                         CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window, t->half));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), backward_task, &w);
 }
 
-/* A task is a head of all texts, one after the other: the gradients of its columns of the tables are sums over them. */
+/* A task is a head of all texts, one after the other: the gradients of its columns of the embeddings are sums over them. */
 static void relative_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   relative_head relative;
@@ -393,7 +393,7 @@ void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {
 }
 
 void CPU(bf16_attention_backward)(brim_ops_context *c, const brim_bf16_attention *a) {
-  const attention_tensors t = {.narrow = true,
+  const attention_tensors t = {.half = true,
                                .q = {true, a->q},
                                .k = {true, a->k},
                                .v = {true, a->v},

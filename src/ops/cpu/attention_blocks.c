@@ -41,8 +41,8 @@ attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a,
   const brim_layout *layout = &a->layout;
   int32_t *order = c->workspace;
   const brim_bf16_way way = c->runtime->bf16;
-  const bool splits = attention_splits(a->head_size, t->narrow);
-  const float dropped = t->narrow && a->dropout.on ? a->dropout.scale : 1;
+  const bool splits = attention_splits(a->head_size, t->half);
+  const float dropped = t->half && a->dropout.on ? a->dropout.scale : 1;
   sort_sequences(layout, order, order + layout->n);
   return (attention_work){.a = a,
                           .t = *t,
@@ -52,13 +52,13 @@ attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a,
                           .head_room = round_up(a->head_size, TILE_COLUMNS),
                           .rows = a->first_only ? layout->n : layout->slots,
                           .group = a->group > 0 ? a->group : 1,
-                          .store = t->narrow ? store_of(way) : STORE_SINGLE,
+                          .store = t->half ? store_of(way) : STORE_SINGLE,
                           .kernel = CPU(bf16_kernel)(way),
                           .splits = splits,
                           .split = split_kernel_of(c),
-                          .to_powers = t->narrow ? a->scale * LOG2_E : 1, /* else packed queries have it */
+                          .to_powers = t->half ? a->scale * LOG2_E : 1, /* else packed queries have it */
                           .of_dq = a->scale * dropped,
-                          .of_dk = t->narrow ? a->scale * dropped : LOG_2,
+                          .of_dk = t->half ? a->scale * dropped : LOG_2,
                           .of_dv = dropped};
 }
 
@@ -88,7 +88,7 @@ void CPU(attention_next_head)(const attention_work *w, attention_head *h) {
 }
 
 /* Keys that queries first .. end - 1 see. Dropout's bits come in stretches: its blocks of keys begin where a stretch does. Values
- * of 16 bits come in pairs, three parts in steps. */
+ * of 16 bits come in pairs, three components in steps. */
 static void find_keys(const attention_work *w, const attention_head *h, int64_t first, int64_t end, bool whole, int64_t *key,
                       int64_t *key_end) {
   const int64_t window = w->a->window, from = first > window ? first - window : 0;
@@ -163,9 +163,9 @@ double CPU(attention_flops)(const brim_attention *a, double products) {
   return 2 * products * pairs * a->head_size * a->heads;
 }
 
-static int64_t scratch_for(const brim_ops_limits *limits, int64_t size, bool narrow) {
-  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, limits->window, narrow);
-  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, limits->window, narrow);
+static int64_t scratch_for(const brim_ops_limits *limits, int64_t size, bool half) {
+  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, limits->window, half);
+  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, limits->window, half);
   return forward > backward ? forward : backward;
 }
 

@@ -13,17 +13,17 @@ typedef struct forward_buffers {
   relative_head *relative; /* NULL: there are no terms by distance */
 } forward_buffers;
 
-int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow) {
-  const bool splits = attention_splits(size, narrow);
+int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool half) {
+  const bool splits = attention_splits(size, half);
   const int64_t head_room = round_up(size, TILE_COLUMNS),
-                keys = round_up(CPU(attention_span_keys)(max_length, window, narrow || splits), 2);
+                keys = round_up(CPU(attention_span_keys)(max_length, window, half || splits), 2);
   return 2 * attention_side_room(keys, head_room, splits) + attention_side_room(QUERY_BLOCK, head_room, splits) +
-         ((splits ? keys : 0) + 2 * QUERY_BLOCK) * head_room + (narrow ? 2 : 1) * SCORE_ROOM * QUERY_BLOCK;
+         ((splits ? keys : 0) + 2 * QUERY_BLOCK) * head_room + (half ? 2 : 1) * SCORE_ROOM * QUERY_BLOCK;
 }
 
 static forward_buffers divide(const attention_work *w, const attention_head *h, int worker) {
-  const bool narrow = w->store != STORE_SINGLE;
-  const int64_t keys = round_up(CPU(attention_span_keys)(h->keys, w->a->window, narrow || w->splits), 2);
+  const bool half = w->store != STORE_SINGLE;
+  const int64_t keys = round_up(CPU(attention_span_keys)(h->keys, w->a->window, half || w->splits), 2);
   const int64_t of_keys = attention_side_room(keys, w->head_room, w->splits);
   forward_buffers b;
   b.keys = w->scratch + worker * w->scratch_size;
@@ -249,8 +249,8 @@ static void forward_task(void *context, int64_t task, int worker) {
 }
 
 static void run_forward(brim_ops_context *c, const brim_attention *a, const attention_tensors *t) {
-  attention_work w = CPU(attention_work)(
-      c, a, t, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size, a->window, t->narrow));
+  attention_work w = CPU(attention_work)(c, a, t,
+                                         CPU(attention_forward_scratch)(a->layout.max_length, a->head_size, a->window, t->half));
   c->stats.attention_flops += CPU(attention_flops)(a, 2);
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), forward_task, &w);
 }
@@ -269,6 +269,6 @@ void CPU(attention_forward)(brim_ops_context *c, const brim_attention *a) {
 
 void CPU(bf16_attention_forward)(brim_ops_context *c, const brim_bf16_attention *a) {
   const attention_tensors t = {
-      .narrow = true, .q = {true, a->q}, .k = {true, a->k}, .v = {true, a->v}, .out = {BRIM_TYPE_BF16, a->out}};
+      .half = true, .q = {true, a->q}, .k = {true, a->k}, .v = {true, a->v}, .out = {BRIM_TYPE_BF16, a->out}};
   run_forward(c, &a->of, &t);
 }

@@ -8,7 +8,7 @@ static bool in_pairs(const attention_work *w) {
   return w->store == STORE_PAIRS || w->store == STORE_PAIRS_IN_C;
 }
 
-static bool is_narrow(const attention_work *w) {
+static bool is_half(const attention_work *w) {
   return w->store != STORE_SINGLE;
 }
 
@@ -22,8 +22,8 @@ static int64_t left_row(const attention_work *w, int64_t values) {
   return values * (in_pairs(w) ? (int64_t)sizeof(brim_bfloat) : (int64_t)sizeof(float));
 }
 
-/* Rows of a head lie far apart, each on a page of its own, so that the processor does not see which comes next. Of a short text
- * nothing is asked for: requests for rows that are not read take the place of those that are. */
+/* Rows of a head are far from each other, each on another page, so that the processor does not see which comes next. Of a short
+ * text nothing is asked for: requests for rows that are not read take the place of those that are. */
 enum { AHEAD = 40 /* rows */ };
 static void fetch_row(const void *row, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 64)
@@ -52,7 +52,7 @@ void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x
     CPU(attention_split_left)(w, rows, floats_at(x, at), stride, (char *)to);
     return;
   }
-  if (!is_narrow(w)) {
+  if (!is_half(w)) {
     CPU(attention_pack)(w, rows, floats_at(x, at), stride, 1, to);
     return;
   }
@@ -80,7 +80,7 @@ attention_right CPU(attention_right)(const attention_work *w, int64_t rows, atte
                                      float *to) {
   if (in_three(w))
     return CPU(attention_split_right)(w, rows, floats_at(x, at), stride, (char *)to);
-  if (!is_narrow(w))
+  if (!is_half(w))
     return CPU(attention_right_of)(w, to);
   const brim_bfloat *from = halves_at(x, at);
   const int64_t units = bf16_units(w->kernel.widens, rows), room = bf16_deep_units(&w->kernel, rows), size = w->a->head_size;
@@ -106,10 +106,10 @@ void CPU(attention_turn)(const attention_work *w, const attention_block *b, floa
     CPU(attention_split_turn)(w, b, rows, (char *)panels);
     return;
   }
-  if (!is_narrow(w))
+  if (!is_half(w))
     memset(rows + b->queries * w->head_room, 0, (size_t)((b->columns - b->queries) * w->head_room) * sizeof *rows);
   for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS, panels += TILE_COLUMNS * w->head_room)
-    if (is_narrow(w))
+    if (is_half(w))
       CPU(bf16_pack_columns)(w->kernel.widens, w->a->head_size, least(TILE_COLUMNS, b->queries - j),
                              halves_at(x, at + j * stride), stride, (char *)panels);
     else
@@ -209,14 +209,14 @@ static void turn_units(int64_t units, const float *p, float *to) {
 void CPU(attention_begin)(const attention_work *w) {
   if (in_three(w) && w->split.begin)
     w->split.begin();
-  if (is_narrow(w) && w->kernel.begin)
+  if (is_half(w) && w->kernel.begin)
     w->kernel.begin();
 }
 
 void CPU(attention_end)(const attention_work *w) {
   if (in_three(w) && w->split.end)
     w->split.end();
-  if (is_narrow(w) && w->kernel.end)
+  if (is_half(w) && w->kernel.end)
     w->kernel.end();
 }
 
@@ -225,7 +225,7 @@ void CPU(attention_scores)(const attention_work *w, const attention_block *b, in
   if (in_three(w))
     CPU(attention_split_scores)(w, keys, (const char *)left, (const char *)panels, out);
   else
-    (is_narrow(w) ? scores_of_halves : scores_of_floats)(w, b, keys, left, panels, out);
+    (is_half(w) ? scores_of_halves : scores_of_floats)(w, b, keys, left, panels, out);
 }
 
 void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
@@ -234,7 +234,7 @@ void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64
     CPU(attention_split_sum)(w, b, keys, p, rows, add, to);
     return;
   }
-  if (!is_narrow(w)) {
+  if (!is_half(w)) {
     sum_of_floats(w, b->queries, keys, p, 1, QUERY_BLOCK, rows, add, to);
     return;
   }
@@ -255,7 +255,7 @@ void CPU(attention_add)(const attention_work *w, const attention_block *b, int64
                         bool add, float *to) {
   if (in_three(w))
     CPU(attention_split_add)(w, b, keys, p, rows, add, to);
-  else if (is_narrow(w))
+  else if (is_half(w))
     sum_of_halves(w, keys, bf16_deep_units(&w->kernel, b->queries), (const char *)p, left_row(w, QUERY_BLOCK), BF16_UNIT, rows,
                   sees_all(w), add, to);
   else

@@ -1,4 +1,4 @@
-/* attention_split.c: attention's products on AMX, of sides in three parts (split.h). What comes of scores is split as it is
+/* attention_split.c: attention's products on AMX, of sides in three components (split.h). What comes of scores is split as it is
  * multiplied: a block of it is in the first cache. */
 #include "ops/cpu/attention.h"
 

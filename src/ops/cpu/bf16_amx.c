@@ -2,7 +2,7 @@
  * amx.h.
  *
  * The shapes of tiles are set once a task: whole. Another shape costs more than a small product; so packed sides have zeros up to
- * 32 k, and rows to spare. Only where somebody else's memory begins after the last row, shapes change for it. */
+ * 32 k, and unused rows. Only where somebody else's memory begins after the last row, shapes change for it. */
 #include "ops/cpu/amx.h"
 #include "ops/cpu/bf16_tile.h"
 

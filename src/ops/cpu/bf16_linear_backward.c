@@ -14,11 +14,11 @@ enum {
   AHEAD = 16,             /* rows */
   DEPTH = 1024,           /* rows of a stretch: part of what the bits depend on */
   MOST_ALIGNED = 2 * VEC, /* rows: where stretches begin that are turned, and may end in zeros */
-  PARTS = (TILE_ROWS + VEC - 1) / VEC,
-  LEFT_STEP = PARTS * VEC,     /* units of a packed tile of dy^T at each step */
+  TILE_VECTORS = (TILE_ROWS + VEC - 1) / VEC,
+  LEFT_STEP = TILE_VECTORS * VEC, /* units of a packed tile of dy^T at each step */
   TURNED_ROW = DEPTH / 2 + 16, /* units from one row to the next where it is turned: not a multiple of a page's half, since then
                                   rows would drive each other out of the first cache */
-  MOST_PARTS = BRIM_LEVEL >= 2 ? BF16_ROWS / VEC : PARTS
+  MOST_TILE_VECTORS = BRIM_LEVEL >= 2 ? BF16_ROWS / VEC : TILE_VECTORS
 };
 
 typedef struct gradient {
@@ -58,7 +58,7 @@ BRIM_INLINE vec join_pair(vec even, vec odd) {
   return (vec)((uvec)odd | (uvec)even >> 16);
 }
 
-/* Asks for two rows of dy that will be packed soon: rows are too far apart for the caches to foresee. */
+/* Asks for two rows of dy that will be packed soon: rows are too far from each other for the caches to foresee. */
 static void fetch_rows(const gradient *s, const stretch *of, int64_t k, int64_t from, int64_t to) {
   enum { LINE = 32 };
   const brim_bfloat *dy = s->g->dy + (of->row + k) * s->g->dy_stride;
@@ -77,9 +77,9 @@ static void pack_steps(const gradient *s, const stretch *of, int64_t from, int64
     float *line = (float *)(void *)to + (s->kernel.widens ? of->at + k : (of->at + k) / 2) * LEFT_STEP;
     fetch_rows(s, of, k + AHEAD, start[0], start[tiles - 1] + height[tiles - 1]);
     for (int64_t i = 0; i < tiles; i++, line += s->tile_size / BF16_UNIT)
-      for (int64_t j = 0; j < PARTS && j * VEC < height[i]; j++) {
+      for (int64_t j = 0; j < TILE_VECTORS && j * VEC < height[i]; j++) {
         vec even, odd;
-        take_pair(s, of, k, start[i] + j * VEC, &even, &odd, &sum[i * MOST_PARTS + j]);
+        take_pair(s, of, k, start[i] + j * VEC, &even, &odd, &sum[i * MOST_TILE_VECTORS + j]);
         if (s->kernel.widens) {
           vstore(line + j * VEC, odd);
           vstore(line + j * VEC + LEFT_STEP, even);
@@ -124,18 +124,18 @@ static void add_columns(const gradient *s, const stretch *of, int64_t first, int
 
 /* Columns of dy for some tiles; their sums, row by row, are added to db. */
 static void pack_stretch(const gradient *s, const stretch *of, int64_t from, int64_t tiles, char *to) {
-  vec sum[MOST_TILES * MOST_PARTS];
-  for (int64_t i = 0; i < tiles * MOST_PARTS; i++)
+  vec sum[MOST_TILES * MOST_TILE_VECTORS];
+  for (int64_t i = 0; i < tiles * MOST_TILE_VECTORS; i++)
     sum[i] = vzero();
   for (int64_t i = 0; s->kernel.turned && i < tiles; i++)
-    pack_turned(s, of, from + i, to + i * s->tile_size, sum + i * MOST_PARTS);
+    pack_turned(s, of, from + i, to + i * s->tile_size, sum + i * MOST_TILE_VECTORS);
   if (!s->kernel.turned)
     pack_steps(s, of, from, tiles, to, sum);
   for (int64_t i = 0; s->g->db && i < tiles; i++) {
     int64_t height;
     const int64_t start = tile_start(s, from + i, &height);
     for (int64_t j = 0; j < height; j += VEC)
-      add_columns(s, of, start + j, least(VEC, height - j), sum[i * MOST_PARTS + j / VEC]);
+      add_columns(s, of, start + j, least(VEC, height - j), sum[i * MOST_TILE_VECTORS + j / VEC]);
   }
 }
 
@@ -144,7 +144,7 @@ static void pack_tiles(const gradient *s, int64_t from, int64_t tiles, char *to)
     pack_stretch(s, &s->chunk.list[k], from, tiles, to);
 }
 
-/* Units of a stretch's place. */
+/* Units before a stretch. */
 static int64_t units_at(const gradient *s, const stretch *of) {
   return s->kernel.widens ? of->at : of->at / 2;
 }
@@ -170,7 +170,7 @@ static void shared_task(void *context, int64_t task, int worker) {
     pack_tiles(s, from, least(MOST_TILES, s->tiles - from), s->shared + from * s->tile_size);
 }
 
-static void add_part(int64_t height, int64_t columns, const float *c, float *dw, int64_t row) {
+static void add_tile(int64_t height, int64_t columns, const float *c, float *dw, int64_t row) {
   for (int64_t i = 0; i < height; i++, c += TILE_COLUMNS, dw += row)
     for (int64_t j = 0; j < columns; j += VEC)
       vstore_n(dw + j, vload_n(dw + j, columns - j) + vload(c + j), columns - j);
@@ -200,7 +200,7 @@ static void multiply_into(const gradient *s, int64_t o, int64_t height, int64_t 
   t->fetch_bytes = columns * (int64_t)sizeof *dw;
   s->kernel.run(height, t);
   if (!whole)
-    add_part(height, columns, sums, dw, row);
+    add_tile(height, columns, sums, dw, row);
 }
 
 /* One tile by one panel, stretch by stretch. */
@@ -213,19 +213,19 @@ static void multiply_stretches(const gradient *s, int64_t o, int64_t height, con
   fetch_sums(&sums, &s->chunk, height);
   for (int32_t k = 0; k < s->chunk.count; k++) {
     const stretch *of = &s->chunk.list[k];
-    bf16_tile part = tile_of(s, of, left, right);
+    bf16_tile one = tile_of(s, of, left, right);
     const float *before[BRIM_SLICE_DEPTH];
-    part.sum_count = of->adds;
-    part.sums = before;
+    one.sum_count = of->adds;
+    one.sums = before;
     list_sums(&sums, of, before);
     if (s->chunk.ends && k + 1 == s->chunk.count) {
-      multiply_into(s, o, height, panel * TILE_COLUMNS, &part);
+      multiply_into(s, o, height, panel * TILE_COLUMNS, &one);
       continue;
     }
-    part.c = sum_goes_to(&sums, of);
-    part.c_row = TILE_COLUMNS;
-    part.spare = of->stays || of->adds > 0; /* spill, the next tile's sums follow at once */
-    s->kernel.run(height, &part);
+    one.c = sum_goes_to(&sums, of);
+    one.c_row = TILE_COLUMNS;
+    one.spare = of->stays || of->adds > 0; /* spill, the next tile's sums follow at once */
+    s->kernel.run(height, &one);
   }
 }
 

@@ -20,14 +20,14 @@ typedef struct scratch {
 } scratch;
 
 /* Some panels of some rows, of which `units` units are multiplied at a time. */
-typedef struct part {
+typedef struct work {
   const bf16_product *p;
   scratch s;
   int64_t first, rows; /* rows */
   int64_t from, to;    /* panels */
   int64_t next;        /* the panel that follows, or -1 */
   int64_t units, chunk;
-} part;
+} work;
 
 static int64_t panel_columns(const bf16_product *p, int64_t panel) {
   return least(TILE_COLUMNS, p->columns - panel * TILE_COLUMNS);
@@ -41,11 +41,11 @@ static void pack(const bf16_product *p, int64_t panel, int64_t k, int64_t depth,
     CPU(bf16_pack_rows)(p->kernel.widens, depth, columns, p->w + k * p->w_stride + column, p->w_stride, to);
 }
 
-/* Asks for one of `parts` parts of a panel. */
-static void prefetch(const bf16_product *p, int64_t panel, int64_t which, int64_t parts) {
+/* Asks for one of `shares` equal shares of a panel. */
+static void prefetch(const bf16_product *p, int64_t panel, int64_t which, int64_t shares) {
   enum { LINE = 32 };
   const int64_t column = panel * TILE_COLUMNS, columns = panel_columns(p, panel), depth = least(p->depth, 2 * DEPTH);
-  const int64_t from = depth * which / parts, to = depth * (which + 1) / parts;
+  const int64_t from = depth * which / shares, to = depth * (which + 1) / shares;
   if (p->transposed) {
     for (int64_t j = column; j < column + columns; j++)
       for (int64_t k = from; k < to; k += LINE)
@@ -67,7 +67,7 @@ static const float *start_of(const bf16_product *p, int64_t column, int64_t colu
 }
 
 /* Rows of a from value k on, as the kernel reads them. */
-static void take_left(const part *t, int64_t row, int64_t rows, int64_t k, int64_t depth, bf16_tile *to) {
+static void take_left(const work *t, int64_t row, int64_t rows, int64_t k, int64_t depth, bf16_tile *to) {
   const bf16_product *p = t->p;
   const brim_bfloat *a = p->a + (t->first + row) * p->a_stride + k;
   to->a_step = BF16_UNIT;
@@ -97,8 +97,8 @@ typedef struct tile_rows {
   int64_t first, end, done;
 } tile_rows;
 
-/* One tile's rows by the part's panels, units from `unit` on. */
-static void multiply_rows(const part *t, tile_rows at, int64_t unit) {
+/* One tile's rows by the panels of `t`, units from `unit` on. */
+static void multiply_rows(const work *t, tile_rows at, int64_t unit) {
   const bf16_product *p = t->p;
   const int64_t row = at.first, rows = at.end - row, to_do = row + at.done;
   const int64_t each = p->kernel.widens ? 1 : 2, k = unit * each, depth = least(t->chunk * each, p->depth - k);
@@ -119,9 +119,9 @@ static void multiply_rows(const part *t, tile_rows at, int64_t unit) {
   }
 }
 
-/* Where tile `i` of the part begins and ends. Where tiles are whole, and sums begin and end with them, the last one begins early
+/* Where tile `i` begins and ends. Where tiles are whole, and sums begin and end with them, the last one begins early
  * enough to have whole rows: some, which are done, are multiplied once more. */
-static tile_rows tile_of(const part *t, int64_t i, int64_t tiles) {
+static tile_rows tile_of(const work *t, int64_t i, int64_t tiles) {
   const bf16_kernel *kernel = &t->p->kernel;
   const int64_t first = kernel->rows * i, spare = round_up(t->rows, BF16_SPARE) - t->rows;
   if (!kernel->whole)
@@ -130,7 +130,7 @@ static tile_rows tile_of(const part *t, int64_t i, int64_t tiles) {
   return (tile_rows){first - again, least(first + kernel->rows, t->rows), again};
 }
 
-static void run_part(const part *t) {
+static void run_work(const work *t) {
   const bf16_product *p = t->p;
   const int64_t tiles = divided(t->rows, p->kernel.rows), each = p->kernel.widens ? 1 : 2;
   for (int64_t unit = 0; unit == 0 || unit < t->units; unit += t->chunk) {
@@ -150,7 +150,7 @@ static void product_task(void *context, int64_t task, int worker) {
   const int64_t block = task / p->groups, group = task % p->groups;
   const int64_t from = p->panels * group / p->groups, to = p->panels * (group + 1) / p->groups;
   char *memory = p->scratch + (int64_t)worker * SCRATCH_SIZE;
-  part t = {.p = p, .first = p->rows * block / p->blocks, .units = bf16_units(p->kernel.widens, p->depth)};
+  work t = {.p = p, .first = p->rows * block / p->blocks, .units = bf16_units(p->kernel.widens, p->depth)};
   t.s = (scratch){memory, (float *)(void *)(memory + PANELS_SIZE), (float *)(void *)(memory + PANELS_SIZE + LEFT_SIZE)};
   t.rows = p->rows * (block + 1) / p->blocks - t.first;
   t.chunk = least(t.units, p->kernel.widens ? BF16_CHUNK : DEPTH);
@@ -159,7 +159,7 @@ static void product_task(void *context, int64_t task, int worker) {
   for (t.from = from; t.from < to; t.from = t.to) {
     t.to = p->kernel.widens ? to : t.from + 1; /* rows that are widened serve all panels */
     t.next = t.to < to ? t.to : -1;
-    run_part(&t);
+    run_work(&t);
   }
   if (p->kernel.end)
     p->kernel.end();

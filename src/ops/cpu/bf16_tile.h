@@ -7,7 +7,7 @@
  * being NaN differ), on Zen 5, and in 20 million ordinary ones on Zen 4. A product of odd length has a pair with one zero each.
  *
  * So all levels give the same bits, with the instruction and without, where the values are widened while they are packed, odd k
- * before even, and multiplied by fused multiply-add. AMX is the exception: it keeps the sums of odd and even k apart for 32 k.
+ * before even, and multiplied by fused multiply-add. AMX is the exception: it sums odd and even k separately for 32 k.
  *
  * A side of a product is cut into units of four bytes: a pair of 16-bit values, or one widened value. */
 #ifndef BRIM_OPS_CPU_BF16_TILE_H
@@ -39,7 +39,7 @@ typedef struct bf16_tile {
   float *c;
   int64_t c_row;    /* values */
   bool spare;       /* a has rows up to a multiple of BF16_SPARE; so has c, unless something is added */
-  bool accumulates; /* sums go on from what c holds, instead of from `start` */
+  bool accumulates; /* sums continue from what c holds, instead of from `start` */
   bool add;         /* c += instead of c = */
   /* Sums that are added to the product in this order, before what c holds: rows of TILE_COLUMNS values. */
   int32_t sum_count;

@@ -47,7 +47,7 @@ void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *
 void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
                             real *dgamma, real *dbeta);
 /* Column sums that many tasks contribute to: rows, or those of each slice, are cut into blocks by their number, each block sums
- * into a line of its own (2 * width values: dgamma, dbeta), and the lines are added in order. */
+ * into a separate line (2 * width values: dgamma, dbeta), and the lines are added in order. */
 enum { NORM_BLOCK_LIMIT = 64 };
 int64_t CPU(norm_blocks)(const brim_row_slices *slices, int64_t rows);
 /* The rows of a block. */
@@ -75,6 +75,6 @@ size_t CPU(update_workspace)(void);
 void CPU(squares)(brim_ops_context *c, const brim_update *u, double *sums);
 void CPU(square_of)(brim_ops_context *c, const brim_update *u, const double *sums);
 
-/* ---- table.c */
-const brim_ops *CPU(table)(void);
+/* ---- ops.c */
+const brim_ops *CPU(ops)(void);
 #endif

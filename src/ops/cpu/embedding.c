@@ -1,4 +1,4 @@
-/* embedding.c: three tables summed, normalised, dropped out. */
+/* embedding.c: three embeddings summed, normalised, dropped out. */
 #include "ops/cpu/cpu.h"
 #include "ops/slices.h"
 
@@ -65,8 +65,8 @@ static void add_row(int64_t n, const float *from, float *to) {
     vstore_n(to + i, vload_n(to + i, n - i) + vload_n(from + i, n - i), n - i);
 }
 
-/* A task owns some columns of all tables and walks the slots in order. */
-static void table_task(void *context, int64_t task, int worker) {
+/* A task owns some columns of all embeddings and walks the slots in order. */
+static void embedding_task(void *context, int64_t task, int worker) {
   (void)worker;
   const embedding *m = context;
   const brim_embed *e = m->e;
@@ -87,20 +87,20 @@ static void table_task(void *context, int64_t task, int worker) {
 
 enum { DIGIT = 11, DIGITS = 1 << DIGIT };
 
-typedef struct sorted_table {
+typedef struct sorted_embedding {
   const brim_embed *e;
   const int32_t *rows;  /* [R], or NULL: the types */
   const int32_t *order; /* [R] slots by row, in their order */
-  const int32_t *slice; /* [R] of each slot: its place among the slices */
+  const int32_t *slice; /* [R] of each slot: its slice's number */
   float *to;
-} sorted_table;
+} sorted_embedding;
 
-BRIM_INLINE int32_t slot_row(const sorted_table *t, int32_t slot) {
+BRIM_INLINE int32_t slot_row(const sorted_embedding *t, int32_t slot) {
   return t->rows ? t->rows[slot] : t->e->type_ids ? t->e->type_ids[slot] : 0;
 }
 
 /* Digit by digit; returns where the order is then. */
-static const int32_t *sort_slots(const sorted_table *t, int32_t count, int32_t *order, int32_t *other) {
+static const int32_t *sort_slots(const sorted_embedding *t, int32_t count, int32_t *order, int32_t *other) {
   int32_t top = 0;
   for (int32_t r = 0; r < count; r++) {
     order[r] = r;
@@ -134,7 +134,7 @@ static void join(waiting_rows *w, int64_t n, int32_t next) {
 /* A task owns some columns, and walks the rows. */
 static void sorted_task(void *context, int64_t task, int worker) {
   (void)worker;
-  const sorted_table *t = context;
+  const sorted_embedding *t = context;
   const brim_embed *e = t->e;
   const int64_t width = e->hidden, at = task * COLUMNS_PER_TASK, n = least(width - at, COLUMNS_PER_TASK);
   waiting_rows w;
@@ -166,7 +166,7 @@ static void add_slices(brim_ops_context *c, const embedding *m, int32_t *room) {
     for (; r < e->slices.ends[k]; r++)
       slice[r] = k;
   for (int i = 0; i < 3; i++) {
-    sorted_table t = {.e = e, .rows = rows[i], .slice = slice, .to = to[i]};
+    sorted_embedding t = {.e = e, .rows = rows[i], .slice = slice, .to = to[i]};
     if (!t.to)
       continue;
     t.order = sort_slots(&t, slots, order, other);
@@ -191,5 +191,5 @@ void CPU(embed_backward)(brim_ops_context *c, const brim_embed *e) {
   if (e->slices.count > 0)
     add_slices(c, &m, c->workspace);
   else if (e->dword || e->dposition || m.dtype)
-    CPU(run)(c, (e->hidden + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, table_task, &m);
+    CPU(run)(c, (e->hidden + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, embedding_task, &m);
 }

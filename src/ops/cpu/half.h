@@ -81,7 +81,7 @@ BRIM_INLINE void store_row(brim_typed t, int64_t at, int64_t width, const float 
     tstore_n(t, at + i, vload_n(line + i, width - i), width - i);
 }
 
-/* The same where a row may be read and written as it lies: `line` is for one of 16 bits. What was written into a place is
+/* The same where a row may be read and written as it lies: `line` is for one of 16 bits. What was written there is
  * finished once. */
 BRIM_INLINE const float *row_of(brim_typed t, int64_t at, int64_t width, float *line) {
   if (t.type == BRIM_TYPE_REAL)
@@ -89,7 +89,7 @@ BRIM_INLINE const float *row_of(brim_typed t, int64_t at, int64_t width, float *
   load_row(t, at, width, line);
   return line;
 }
-BRIM_INLINE float *row_place(brim_typed t, int64_t at, float *line) {
+BRIM_INLINE float *row_address(brim_typed t, int64_t at, float *line) {
   return t.type == BRIM_TYPE_REAL ? (float *)t.at + at : line;
 }
 BRIM_INLINE void finish_row(brim_typed t, int64_t at, int64_t width, const float *line) {

@@ -1,6 +1,6 @@
 /* int8.c: products of bytes, for predictions. Semantics: ops.h.
  *
- * A task has some rows and does all that is to be done to them: it quantizes them, multiplies them by all panels, and goes on
+ * A task has some rows and does all that is to be done to them: it quantizes them, multiplies them by all panels, and continues
  * with what is still in its cache. So a feed-forward's wide rows never leave it. Weights were packed before:
  *
  *   scales [panels * TILE_COLUMNS] | biases, as many | panels of [steps, TILE_COLUMNS] times four bytes */
@@ -58,7 +58,7 @@ static float largest(int64_t n, const float *x) {
   return result;
 }
 
-/* What a byte stands for, and its inverse. */
+/* The value of a byte, and its inverse. */
 static float scale_of(float top, float *inverse) {
   *inverse = 0;
   if (!(top < INFINITY))

@@ -12,8 +12,8 @@ enum {
   MOST_PANELS = 4,  /* of a task */
   LEAST_TASKS = 16, /* cut this fine at least, if the shape allows */
   DEPTH = 512,
-  PARTS = (TILE_ROWS + VEC - 1) / VEC,
-  LEFT_STEP = PARTS * VEC, /* row of a packed tile of dy^T */
+  TILE_VECTORS = (TILE_ROWS + VEC - 1) / VEC,
+  LEFT_STEP = TILE_VECTORS * VEC, /* row of a packed tile of dy^T */
   TILE_SIZE = DEPTH * LEFT_STEP,
   PANEL_SIZE = DEPTH * TILE_COLUMNS
 };
@@ -59,25 +59,25 @@ static void add_columns(const gradient *g, const stretch *s, int64_t first, int6
 
 /* Columns of dy for some tiles, row by row as they lie in memory; their sums are added to db. */
 static void pack_stretch(const gradient *g, const stretch *s, int64_t from, int64_t tiles, float *to) {
-  vec sum[MOST_TILES * PARTS];
+  vec sum[MOST_TILES * TILE_VECTORS];
   int64_t start[MOST_TILES], height[MOST_TILES];
   for (int64_t i = 0; i < tiles; i++)
     start[i] = tile_start(g, from + i, &height[i]);
-  for (int64_t i = 0; i < tiles * PARTS; i++)
+  for (int64_t i = 0; i < tiles * TILE_VECTORS; i++)
     sum[i] = vzero();
   for (int64_t k = 0; k < s->depth; k++) {
     const float *dy = g->dy + (s->row + k) * g->dy_stride;
     for (int64_t i = 0; i < tiles; i++) {
-      for (int64_t j = 0; j < PARTS && j * VEC < height[i]; j++) {
+      for (int64_t j = 0; j < TILE_VECTORS && j * VEC < height[i]; j++) {
         const vec x = vload_n(dy + start[i] + j * VEC, height[i] - j * VEC);
         vstore(to + i * TILE_SIZE + (s->at + k) * LEFT_STEP + j * VEC, x);
-        sum[i * PARTS + j] += x;
+        sum[i * TILE_VECTORS + j] += x;
       }
     }
   }
   for (int64_t i = 0; g->db && i < tiles; i++)
     for (int64_t j = 0; j < height[i]; j += VEC)
-      add_columns(g, s, start[i] + j, least(VEC, height[i] - j), sum[i * PARTS + j / VEC]);
+      add_columns(g, s, start[i] + j, least(VEC, height[i] - j), sum[i * TILE_VECTORS + j / VEC]);
 }
 
 static void pack_tiles(const gradient *g, int64_t from, int64_t tiles, float *to) {
@@ -118,19 +118,19 @@ static void multiply_stretches(const gradient *g, int64_t o, int64_t height, con
     const stretch *s = &g->chunk.list[k];
     const bool ends = g->chunk.ends && k + 1 == g->chunk.count;
     const float *before[BRIM_SLICE_DEPTH];
-    const tile part = {.depth = s->depth,
-                       .a = left + s->at * LEFT_STEP,
-                       .a_row = 1,
-                       .a_step = LEFT_STEP,
-                       .b = right + s->at * TILE_COLUMNS,
-                       .b_step = TILE_COLUMNS,
-                       .c = ends ? g->dw + o * g->in + at : sum_goes_to(&sums, s),
-                       .c_row = ends ? g->in : TILE_COLUMNS,
-                       .add = ends,
-                       .sum_count = s->adds,
-                       .sums = before};
+    const tile one = {.depth = s->depth,
+                      .a = left + s->at * LEFT_STEP,
+                      .a_row = 1,
+                      .a_step = LEFT_STEP,
+                      .b = right + s->at * TILE_COLUMNS,
+                      .b_step = TILE_COLUMNS,
+                      .c = ends ? g->dw + o * g->in + at : sum_goes_to(&sums, s),
+                      .c_row = ends ? g->in : TILE_COLUMNS,
+                      .add = ends,
+                      .sum_count = s->adds,
+                      .sums = before};
     list_sums(&sums, s, before);
-    CPU(tile_run_part)(height, ends ? least(TILE_COLUMNS, g->in - at) : TILE_COLUMNS, &part);
+    CPU(tile_run_partial)(height, ends ? least(TILE_COLUMNS, g->in - at) : TILE_COLUMNS, &one);
   }
 }
 
@@ -225,7 +225,7 @@ void CPU(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {
   weight_gradient(c, &l->slices, &g);
 }
 
-/* The activation's part is a pass of its own: in pieces of rows beside the tiles it was slower. */
+/* The activation's gradient is a separate pass: in pieces of rows between the tiles it was slower. */
 typedef struct turn {
   brim_activation act;
   int64_t count;

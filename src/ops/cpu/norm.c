@@ -47,7 +47,7 @@ static void forward_task(void *context, int64_t task, int worker) {
   const int64_t width = n->width, first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
   float *line = rows->lines + worker * LINES * line_size(width);
   for (int64_t r = first; r < last && r < n->rows; r++) {
-    float *y = row_place(n->y, r * width, line);
+    float *y = row_address(n->y, r * width, line);
     apply_row(width, row_of(n->sum, r * width, width, line), n->mean[r], n->rstd[r], n->gamma, n->beta, y);
     finish_row(n->y, r * width, width, y);
   }
@@ -203,7 +203,7 @@ static void norm_task(void *context, int64_t task, int worker) {
                            line ? line + width : NULL);
     if (!n->dbranch.at)
       continue;
-    float *dbranch = row_place(n->dbranch, i, row);
+    float *dbranch = row_address(n->dbranch, i, row);
     CPU(dropout_slot)(&n->dropout, &n->layout, &n->at, r, width, n->dsum + i, dbranch);
     finish_row(n->dbranch, i, width, dbranch);
   }
@@ -244,7 +244,7 @@ static void prenorm_task(void *context, int64_t task, int worker) {
   float *line = rows->lines + worker * LINES * line_size(width);
   for (int64_t r = first; r < last && r < n->rows; r++) {
     const float *x = row_of(n->x, r * width, width, line);
-    float *y = row_place(n->y, r * width, line);
+    float *y = row_address(n->y, r * width, line);
     if (n->rms)
       rms_row(n, r, x, y);
     else

@@ -19,11 +19,11 @@ static void pack(const product *p, int64_t column, int64_t k, int64_t depth, flo
     CPU(pack_rows)(depth, columns, p->w + k * p->w_stride + column, p->w_stride, panel);
 }
 
-/* Asks for one of `parts` parts of a panel. */
-static void prefetch(const product *p, int64_t column, int64_t part, int64_t parts) {
+/* Asks for one of `shares` equal shares of a panel. */
+static void prefetch(const product *p, int64_t column, int64_t which, int64_t shares) {
   enum { LINE = 16 };
   const int64_t columns = least(TILE_COLUMNS, p->columns - column), depth = least(p->depth, DEPTH);
-  const int64_t from = depth * part / parts, to = depth * (part + 1) / parts;
+  const int64_t from = depth * which / shares, to = depth * (which + 1) / shares;
   if (p->transposed) {
     for (int64_t j = column; j < column + columns; j++)
       for (int64_t k = from; k < to; k += LINE)
@@ -52,7 +52,7 @@ static void run_panel(const product *p, int64_t first, int64_t rows, int64_t col
       const int64_t row = rows * i / tiles, height = rows * (i + 1) / tiles - row;
       t.a = p->a + (first + row) * p->a_stride + k;
       t.c = p->c + (first + row) * p->c_stride + column;
-      CPU(tile_run_part)(height, least(TILE_COLUMNS, p->columns - column), &t);
+      CPU(tile_run_partial)(height, least(TILE_COLUMNS, p->columns - column), &t);
       if (next >= 0 && k == 0)
         prefetch(p, next, i, tiles);
     }

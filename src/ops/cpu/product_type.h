@@ -1,4 +1,4 @@
-/* product_type.h: a whole product, as those are told of it who make it. */
+/* product_type.h: a whole product, as the kernels get it. */
 #ifndef BRIM_OPS_CPU_PRODUCT_TYPE_H
 #define BRIM_OPS_CPU_PRODUCT_TYPE_H
 #include "ops/cpu/cpu.h"

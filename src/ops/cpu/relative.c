@@ -2,7 +2,7 @@
 #include "ops/cpu/relative.h"
 #include "ops/cpu/vecmath.h"
 
-/* Most rows of a table that a text reaches. Beyond a quarter of the table a logarithm may lead farther than the distance: where
+/* Most rows of an embedding that a text reaches. Beyond a quarter of it a logarithm may lead farther than the distance: where
  * few distances share what is left. */
 static int64_t reach(int64_t longest, int64_t rows) {
   return round_up(longest > rows / 4 ? rows : 2 * longest, TILE_COLUMNS);
@@ -84,8 +84,8 @@ void CPU(relative_open)(const attention_work *w, bool gradients, int worker, rel
 static void find_rows(const attention_work *w, relative_head *r, int64_t queries) {
   int32_t low = r->of->distances.rows, high = 0;
   r->distances = r->keys + queries - 1;
-  r->place = w->longest - r->keys;
-  r->row = w->distance_rows + r->place;
+  r->from = w->longest - r->keys;
+  r->row = w->distance_rows + r->from;
   for (int64_t i = 0; i < r->distances; i++) {
     low = r->row[i] < low ? r->row[i] : low;
     high = r->row[i] > high ? r->row[i] : high;
@@ -95,7 +95,7 @@ static void find_rows(const attention_work *w, relative_head *r, int64_t queries
   r->room = round_up(r->rows, TILE_COLUMNS);
 }
 
-/* Rows of the tables that some distances reach: half of all, or little more, for a few keys or queries of a text. */
+/* Rows of the embeddings that some distances reach: half of all, or little more, for a few keys or queries of a text. */
 typedef struct band {
   int64_t first, end;
 } band;
@@ -135,7 +135,7 @@ static band keys_of_rows(const relative_head *r, int64_t row, int64_t count) {
   return b;
 }
 
-/* Rows of a table as the right side of products that run over the head's size. */
+/* Rows of an embedding as the right side of products that run over the head's size. */
 static void turn_rows(const attention_work *w, const float *rows, relative_head *r) {
   for (int64_t i = 0; i < r->room; i += TILE_COLUMNS)
     CPU(pack_columns)(w->head_room, TILE_COLUMNS, rows + i * w->head_room, w->head_room, r->panels + i * w->head_room);
@@ -156,7 +156,7 @@ static void multiply(const attention_work *w, int64_t count, const float *rows, 
   }
 }
 
-/* Keys, which are packed already, times the query rows that they meet. */
+/* Keys, which are packed already, times the query rows at their distances. */
 static void multiply_keys(const attention_work *w, const float *keys, relative_head *r) {
   turn_rows(w, r->query_rows, r);
   for (int64_t j = 0; j < r->keys; j += BAND_ROWS) {

@@ -1,7 +1,7 @@
 /* relative.h: terms of attention's scores by distance, for the kernels of attention.
  *
- * Of a head of a text: the rows of the tables that its distances reach, packed, with the products of all keys and query rows. A
- * block of queries then has its products with key rows, and each score takes its two (relative_scores.c). Backward adds the
+ * Of a head of a text: the rows of the embeddings that its distances reach, packed, with the products of all keys and query rows.
+ * A block of queries then has its products with key rows, and each score takes its two (relative_scores.c). Backward adds the
  * gradients of scores up by key and row, and by query and row; the rest is products again. */
 #ifndef BRIM_OPS_CPU_RELATIVE_H
 #define BRIM_OPS_CPU_RELATIVE_H
@@ -10,9 +10,9 @@
 struct relative_head {
   const brim_relative *of;
   int64_t head, keys, distances; /* of the text: distances are counted from 1 - keys */
-  int64_t first, rows, room;     /* reached rows of the tables; rounded up to whole panels */
-  const int32_t *row;            /* [distances] of the tables; VEC more on each side may be read */
-  int64_t place;                 /* where the first of them stands among the call's distances */
+  int64_t first, rows, room;     /* reached rows of the embeddings; rounded up to whole panels */
+  const int32_t *row;            /* [distances] of the embeddings; VEC more on each side may be read */
+  int64_t from;                  /* the index of the first of them among the call's distances */
   float *bias;                   /* [distances], in powers of two */
   float *key_rows, *query_rows;  /* packed, [room, head_room] */
   float *panels;                 /* of key_rows */
@@ -21,8 +21,8 @@ struct relative_head {
   /* backward */
   float *dbias;                   /* [distances] */
   float *dof_keys, *dof_queries;  /* as above */
-  float *dkey_rows, *dquery_rows; /* [rows of the tables, head_room], of all texts */
-  float *dsums;                   /* [rows of the tables], likewise */
+  float *dkey_rows, *dquery_rows; /* [rows of the embeddings, head_room], of all texts */
+  float *dsums;                   /* [rows of the embeddings], likewise */
 };
 
 /* Values of scratch for texts of so many slots: those that all workers share, and those of each. */
@@ -32,7 +32,7 @@ int64_t CPU(relative_scratch)(int64_t longest, int64_t size, int64_t rows);
 attention_work CPU(relative_work)(brim_ops_context *c, const brim_relative *r, int64_t scratch_size);
 /* Divides a worker's scratch; with gradients: nothing is added up yet. */
 void CPU(relative_open)(const attention_work *w, bool gradients, int worker, relative_head *r);
-/* Goes on to a text, whose packed keys these are. */
+/* The next text, whose packed keys these are. */
 void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool gradients, const float *keys, relative_head *r);
 /* Products of a block's queries, which are packed. */
 void CPU(relative_queries)(const attention_work *w, const attention_block *b, const float *queries, relative_head *r);

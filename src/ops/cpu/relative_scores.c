@@ -1,4 +1,5 @@
-/* relative_scores.c: what scores take from the products of queries and keys with tables, and what these get of their gradients.
+/* relative_scores.c: what scores take from the products of queries and keys with embeddings, and what these get of their
+ * gradients.
  *
  * The score of a query and a key has of_keys[key][row] and of_queries[query][row], with the row of their distance. Along the
  * queries of a key, or the keys of a query, distances follow each other; where the rows of neighbours are the same or follow each
@@ -22,9 +23,9 @@ BRIM_INLINE vec take(const relative_head *r, const float *from, int64_t distance
  * the last. Rows that none of them has stay what they are. */
 BRIM_INLINE void give(const bool last_first, const attention_work *w, const relative_head *r, int64_t distance, int32_t begin,
                       vec x, float *to) {
-  const int32_t row = r->row[distance], place = (int32_t)(r->place + distance), *starts = w->row_starts + row;
+  const int32_t row = r->row[distance], from = (int32_t)(r->from + distance), *starts = w->row_starts + row;
   const ivec none = {0};
-  ivec low = imax(iload(starts) - place, none + begin), high = imin(iload(starts + 1) - place, none + VEC);
+  ivec low = imax(iload(starts) - from, none + begin), high = imin(iload(starts + 1) - from, none + VEC);
   vec sum = vload(to + (row - r->first)), some;
   while (vdeal_between(x, last_first ? high - 1 : low, low, high, &some)) {
     sum += some;
@@ -41,8 +42,8 @@ typedef struct square {
   int64_t query, queries, key, keys;
 } square;
 
-static const float *products_of(const float *of, const relative_head *r, int64_t place) {
-  return of + place * r->room;
+static const float *products_of(const float *of, const relative_head *r, int64_t from) {
+  return of + from * r->room;
 }
 
 /* `scores`: of the first key. */
@@ -94,7 +95,7 @@ void CPU(relative_add)(const attention_work *w, const attention_block *b, int64_
 }
 
 /* `ds`: of the first key. Where there are fewer keys, what follows them in memory is turned about too, and taken by nobody. Where
- * there are fewer queries, zeros stand in their places. */
+ * there are fewer queries, there are zeros. */
 static void give_square(const attention_work *w, const attention_block *b, const square *s, const float *ds, relative_head *r) {
   const int64_t row = QUERY_BLOCK * (int64_t)sizeof *ds;
   vec along_keys[VEC];

@@ -15,7 +15,7 @@ typedef struct stretch {
   int32_t waiting, joins; /* sums that wait before it; how often the last two are added after it */
   int32_t adds;           /* how many of those that wait are added to its own sum */
   int32_t fresh;          /* the last so many of these are of this chunk */
-  int32_t place;          /* where its sum waits: after so many others */
+  int32_t index;          /* where its sum waits: after so many others */
   bool stays;             /* a later stretch of this chunk adds it to its own */
 } stretch;
 
@@ -36,20 +36,20 @@ typedef struct chunk_walk {
 } chunk_walk;
 
 /* Where sums wait: one that this chunk needs again stays in the first cache, others go spill. */
-BRIM_INLINE void place_sums(chunk *c) {
+BRIM_INLINE void index_sums(chunk *c) {
   int32_t lowest = BRIM_SLICE_DEPTH;
   for (int32_t k = c->count - 1; k >= 0; k--) {
     stretch *s = &c->list[k];
     s->adds = s->joins + s->accumulates;
-    s->place = s->waiting - s->adds;
-    s->stays = s->place >= lowest;
-    lowest = s->adds > 0 && s->place < lowest ? s->place : lowest;
+    s->index = s->waiting - s->adds;
+    s->stays = s->index >= lowest;
+    lowest = s->adds > 0 && s->index < lowest ? s->index : lowest;
   }
   c->lowest = c->before;
   for (int32_t k = 0; k < c->count; k++) {
     stretch *s = &c->list[k];
     s->fresh = (int32_t)least(s->adds, s->waiting - c->lowest); /* from `lowest` on, all are of this chunk */
-    c->lowest = (int32_t)least(c->lowest, s->place);
+    c->lowest = (int32_t)least(c->lowest, s->index);
   }
 }
 
@@ -87,7 +87,7 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   *w = best;
   c->left = w->waiting;
   c->ends = w->slice == slices || s->count == 0;
-  place_sums(c);
+  index_sums(c);
   return c->count > 0;
 }
 
@@ -116,13 +116,13 @@ typedef struct tile_sums {
 } tile_sums;
 
 BRIM_INLINE float *sum_goes_to(const tile_sums *t, const stretch *s) {
-  return s->stays ? t->held + s->place * t->size : t->spill + s->place * t->apart;
+  return s->stays ? t->held + s->index * t->size : t->spill + s->index * t->apart;
 }
 
 /* What is added to the sum of a stretch, in this order. */
 BRIM_INLINE void list_sums(const tile_sums *t, const stretch *s, const float *sums[BRIM_SLICE_DEPTH]) {
   for (int32_t k = 0; k < s->adds; k++) {
-    const int32_t which = s->place + s->adds - 1 - k;
+    const int32_t which = s->index + s->adds - 1 - k;
     sums[k] = k < s->fresh ? t->held + which * t->size : t->spill + which * t->apart;
   }
 }

@@ -1,19 +1,19 @@
 /* split.h: products of fp32 on AMX, each value as the exact sum of three of 16 bits (bfloat16).
  *
  * A value's 24 significant bits are cut into h + m + l of 8 bits each: h is the value rounded to bfloat16, m what is left
- * rounded, l the rest, exactly. Of the nine products of two values' parts six are summed, the smallest first: l h', m h', m m', h
- * m', h l', h h'. What is left out (m l', l m', l l') is less than 2^-23 of a product, and of either sign. A tile multiplies 32 k
- * at a time and sums from 0 before it adds to what was there (amx.h), so that a long sum is rounded 6/32 times as often as one of
- * a fused multiply-add a term: results are at least as near to exact ones (tests/unit/ops_split). Six products of 16 bits take
- * 6/16 of the time of one in fp32 by AVX-512. The idea is Henry, Tang and Heinecke's ("Leveraging the bfloat16 Artificial
- * Intelligence Datatype For Higher-Precision Computations", 2019).
+ * rounded, l the rest, exactly. Of the nine products of two values' components six are summed, the smallest first: l h', m h', m
+ * m', h m', h l', h h'. What is left out (m l', l m', l l') is less than 2^-23 of a product, and of either sign. A tile
+ * multiplies 32 k at a time and sums from 0 before it adds to what was there (amx.h), so that a long sum is rounded 6/32 times as
+ * often as one of a fused multiply-add a term: results are at least as near to exact ones (tests/unit/ops_split). Six products of
+ * 16 bits take 6/16 of the time of one in fp32 by AVX-512. The idea is Henry, Tang and Heinecke's ("Leveraging the bfloat16
+ * Artificial Intelligence Datatype For Higher-Precision Computations", 2019).
  *
- * Parts below 2^-126 are 0, so that of values below 2^-102 only 16 bits or 8 count; what is not finite, or above 3.39e38, gives
- * NaN.
+ * Components below 2^-126 are 0, so that of values below 2^-102 only 16 bits or 8 count; what is not finite, or above 3.39e38,
+ * gives NaN.
  *
- * A packed side has, for each step of 32 k, three parts of two halves (16 rows, or 16 columns) of 1 KiB: a row of a left half is
- * a row's 16 units, a row of a right half one unit of 16 columns. Unit u of a step is k = u in the lower half and k = u + 16 in
- * the upper one, on both sides: then a unit is made without moving values about. Missing rows, columns and k are 0. */
+ * A packed side has, for each step of 32 k, three components of two halves (16 rows, or 16 columns) of 1 KiB: a row of a left
+ * half is a row's 16 units, a row of a right half one unit of 16 columns. Unit u of a step is k = u in the lower half and k = u +
+ * 16 in the upper one, on both sides: then a unit is made without moving values about. Missing rows, columns and k are 0. */
 #ifndef BRIM_OPS_CPU_SPLIT_H
 #define BRIM_OPS_CPU_SPLIT_H
 #include "base/runtime.h"
@@ -31,10 +31,10 @@ enum {
   SPLIT_SIZE = SPLIT_SIDE * SPLIT_SIDE, /* its values */
   SPLIT_K = 32,                         /* of a step */
   SPLIT_PIECES = 2,                     /* of a step of a panel: its halves */
-  SPLIT_PARTS = 3,                      /* h, m, l */
+  SPLIT_COMPONENTS = 3,                 /* h, m, l */
   SPLIT_HALF = 16 * 64,                 /* bytes */
-  SPLIT_PART = 2 * SPLIT_HALF,          /* bytes */
-  SPLIT_STEP = 3 * SPLIT_PART,          /* bytes of a step of one side */
+  SPLIT_COMPONENT = 2 * SPLIT_HALF,     /* bytes */
+  SPLIT_STEP = 3 * SPLIT_COMPONENT,     /* bytes of a step of one side */
   SPLIT_CHUNK = 16, /* steps that are packed at a time: eight left tiles of these, and two right ones, fit the second cache */
   SPLIT_TILE = SPLIT_CHUNK * SPLIT_STEP, /* bytes of a packed side of a tile */
   SPLIT_LEAST = 16                       /* narrower weights are not worth it, on either side */
@@ -65,7 +65,7 @@ typedef struct split_tile {
   float *c;
   int64_t c_row;     /* values */
   bool half;         /* of the first 16 rows alone */
-  bool accumulates;  /* sums go on from what c holds, instead of from `start` */
+  bool accumulates;  /* sums continue from what c holds, instead of from `start` */
   const char *fetch; /* what will be needed afterwards: `fetch_lines` cache lines a step; or NULL */
   int64_t fetch_lines;
   const split_panel *beside; /* of which pieces are packed meanwhile, from `piece` on, before `piece_end`; or NULL */
@@ -93,11 +93,11 @@ typedef struct split_rows {
 } split_rows;
 
 /* A tile of 32 rows and 32 columns over some rows of a gradient's sides: c = sum over k of a(i, k) b(k, j), and `rest` is added
- * before c is written. Sides are in registers before a sum is out of them: one after another, tiles tell the next one's. */
+ * before c is written. Sides are in registers before a sum is out of them: one after another, a tile names the next one's. */
 typedef struct split_stretch {
   int64_t steps;
   bool half_k; /* the last step has 16 k: see split_left_turned_half */
-  bool begun;  /* the tile before this one has told its sides */
+  bool begun;  /* the tile before this one has named its sides */
   const char *a, *b, *next_a, *next_b;
   float *c;
   bool waits; /* c is long out of the first cache */
@@ -181,8 +181,8 @@ void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end);
 BRIM_INLINE void split_right(const split_panel *p) {
   CPU(split_pieces)(p, 0, SPLIT_PIECES * split_steps(p->depth));
 }
-/* A step of at most 16 k, in half the products: units are two parts of one k, (h, h), (m, h) and (l, m) on the left, (h', h'),
- * (m', m') and (l', h') on the right, in the places of h, m and l. */
+/* A step of at most 16 k, in half the products: units are two components of one k, (h, h), (m, h) and (l, m) on the left, (h',
+ * h'), (m', m') and (l', h') on the right, where h, m and l are else. */
 void CPU(split_left_turned_half)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to, float *sums);
 void CPU(split_right_half)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to);
 

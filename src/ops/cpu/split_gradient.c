@@ -12,12 +12,12 @@ enum {
   CUT_CHUNK = 24  /* steps of a chunk where there are slices and it is the only one: nothing waits for another */
 };
 
-/* A stretch's place in packed sides. */
-typedef struct part {
+/* Where a stretch is in packed sides. */
+typedef struct packed_stretch {
   int64_t at, steps; /* at: bytes */
   int64_t whole;     /* rows of its whole steps */
   bool half_k;       /* its last step has half the k */
-} part;
+} packed_stretch;
 
 typedef struct gradient {
   const brim_linear_gradient *l;
@@ -28,7 +28,7 @@ typedef struct gradient {
   int64_t size; /* bytes of a packed tile's side */
   int64_t most_own;
   chunk chunk;
-  part parts[BRIM_MOST_SLICES];
+  packed_stretch stretches[BRIM_MOST_SLICES];
   int64_t later_each; /* rows that are asked for, a step */
   char *shared, *own;
   float *sums, *columns; /* of dw and db, that wait for others */
@@ -65,7 +65,7 @@ static bool is_cut(const gradient *g) {
   return g->l->slices.count > 0;
 }
 
-static char *last_step(const part *p, char *packed) {
+static char *last_step(const packed_stretch *p, char *packed) {
   return packed + p->at + (p->steps - 1) * SPLIT_STEP;
 }
 
@@ -87,7 +87,7 @@ static void pack_tile(const gradient *g, int64_t number, char *to) {
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
     float sums[SPLIT_SIDE] = {0};
-    const part *p = &g->parts[k];
+    const packed_stretch *p = &g->stretches[k];
     const float *dy = l->dy + s->row * l->dy_stride + o;
     CPU(split_left_turned)(height, p->whole, dy, l->dy_stride, to + p->at, sums);
     if (p->half_k)
@@ -103,7 +103,7 @@ static void pack_panel(const gradient *g, int64_t number, char *to) {
   const int64_t column = number * SPLIT_SIDE, columns = least(SPLIT_SIDE, l->in - column);
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
-    const part *p = &g->parts[k];
+    const packed_stretch *p = &g->stretches[k];
     const float *x = l->x + s->row * l->x_stride + column;
     split_right(&(split_panel){.columns = columns, .depth = p->whole, .x = x, .stride = l->x_stride, .to = to + p->at});
     if (p->half_k)
@@ -142,12 +142,12 @@ static void plan_chunk(gradient *g) {
   const chunk *c = &g->chunk;
   for (int32_t k = 0; k < c->count; k++) {
     const stretch *s = &c->list[k];
-    part *p = &g->parts[k];
-    *p = (part){.at = s->at / SPLIT_K * SPLIT_STEP, .steps = split_steps(s->depth)};
+    packed_stretch *p = &g->stretches[k];
+    *p = (packed_stretch){.at = s->at / SPLIT_K * SPLIT_STEP, .steps = split_steps(s->depth)};
     p->half_k = (s->depth - 1) % SPLIT_K < SPLIT_K / 2; /* its rows are few enough for half the products */
     p->whole = p->half_k ? (p->steps - 1) * SPLIT_K : s->depth;
   }
-  const part *last = &g->parts[c->count - 1];
+  const packed_stretch *last = &g->stretches[c->count - 1];
   g->later_each = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
 }
 
@@ -176,9 +176,9 @@ static split_rest rest_of(const gradient *g, const task_sums *w, const stretch *
   const int64_t row = g->panels * SPLIT_SIDE, apart = l->out * row;
   float *spill = g->sums + at->o * row + at->column;
   split_rest r = {.sum = w->sum,
-                  .held = w->held + (s->place + s->adds - 1) * SPLIT_SIZE,
+                  .held = w->held + (s->index + s->adds - 1) * SPLIT_SIZE,
                   .held_count = s->fresh,
-                  .spill = spill + (s->place + s->adds - s->fresh - 1) * apart,
+                  .spill = spill + (s->index + s->adds - s->fresh - 1) * apart,
                   .spill_count = s->adds - s->fresh,
                   .spill_row = row,
                   .apart = apart,
@@ -191,7 +191,7 @@ static split_rest rest_of(const gradient *g, const task_sums *w, const stretch *
     r.add = true;
   } else {
     r.is_tile = s->stays;
-    r.to = s->stays ? w->held + s->place * SPLIT_SIZE : spill + s->place * apart;
+    r.to = s->stays ? w->held + s->index * SPLIT_SIZE : spill + s->index * apart;
     r.stride = s->stays ? SPLIT_SIDE : row;
   }
   return r;
@@ -208,7 +208,7 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
                      .later_each = g->later_each};
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *one = &g->chunk.list[k];
-    const part *p = &g->parts[k];
+    const packed_stretch *p = &g->stretches[k];
     const bool last = k + 1 == g->chunk.count;
     s.steps = p->steps;
     s.half_k = p->half_k;
@@ -216,7 +216,7 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
     s.a = at->left + p->at;
     s.b = at->right + p->at;
     s.waits = one->stays && one->adds == 0;
-    s.c = s.waits ? w->held + one->place * SPLIT_SIZE : w->sum;
+    s.c = s.waits ? w->held + one->index * SPLIT_SIZE : w->sum;
     s.next_a = !last ? at->left + p[1].at : next ? next->left : NULL;
     s.next_b = !last ? at->right + p[1].at : next ? next->right : NULL;
     g->kernel.stretch(&s);
@@ -225,7 +225,7 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
   }
 }
 
-/* The n-th of a task: each of the other side by all of its own. */
+/* The n-th of a task: each of the other side by all of this one. */
 static pair pair_of(const gradient *g, int64_t n, int64_t first, int64_t mine, char *own) {
   const int64_t other = n / mine, i = n % mine, others = g->share_panels ? g->panels : g->tiles;
   char *packed = own + i * g->size, *shared = g->shared + other * g->size;
@@ -286,7 +286,7 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
   }
 }
 
-/* Rows are slots, or places of a table of distances: no operation has more. */
+/* Rows are slots, or rows of a distance embedding: no operation has more. */
 size_t CPU(split_weight_gradient_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t narrow = split_steps(limits->hidden), wide = split_steps(split_longest(limits));
   const int64_t rows = limits->max_slots > limits->distances ? limits->max_slots : limits->distances;

@@ -3,9 +3,9 @@
 #include "ops/cpu/transpose.h"
 #include "ops/cpu/vecmath.h"
 
-/* One unit in each lane, of each part. */
+/* One unit in each lane, of each component. */
 typedef struct units {
-  vec part[SPLIT_PARTS];
+  vec component[SPLIT_COMPONENTS];
 } units;
 
 /* Rounded to 16 bits, halves away from 0, where the lower half is left out. A rounding error of m is less than l can hold, which
@@ -28,21 +28,21 @@ BRIM_INLINE vec joined(__m512i lower, __m512i upper) {
 BRIM_INLINE units split(vec lower, vec upper) {
   units u;
   BRIM_UNROLL(2)
-  for (int i = 0; i + 1 < SPLIT_PARTS; i++) {
+  for (int i = 0; i + 1 < SPLIT_COMPONENTS; i++) {
     const __m512i low = rounded(lower), high = rounded(upper);
-    u.part[i] = joined(low, high);
+    u.component[i] = joined(low, high);
     lower = rest(lower, low);
     upper = rest(upper, high);
   }
-  u.part[SPLIT_PARTS - 1] = joined(_mm512_castps_si512(lower), _mm512_castps_si512(upper));
+  u.component[SPLIT_COMPONENTS - 1] = joined(_mm512_castps_si512(lower), _mm512_castps_si512(upper));
   return u;
 }
 
-/* A row of a half's parts. */
+/* A row of a half's components. */
 BRIM_INLINE void put_units(const units *u, char *half, int64_t row) {
   BRIM_UNROLL(3)
-  for (int i = 0; i < SPLIT_PARTS; i++)
-    vstore((float *)(void *)(half + i * SPLIT_PART + row * 64), u->part[i]);
+  for (int i = 0; i < SPLIT_COMPONENTS; i++)
+    vstore((float *)(void *)(half + i * SPLIT_COMPONENT + row * 64), u->component[i]);
 }
 
 BRIM_INLINE void put(vec lower, vec upper, char *half, int64_t row) {
@@ -167,7 +167,7 @@ void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end) {
 
 /* ---- steps of half the k */
 
-/* Units of two parts of one value. */
+/* Units of two components of one value. */
 BRIM_INLINE void put_twice(vec x, const bool left, char *half, int64_t row) {
   const __m512i h = rounded(x);
   x = rest(x, h);

@@ -12,7 +12,7 @@ enum {
   LEAST_TASKS = 16,    /* cut this fine at least, if the shape allows */
   MOST_TILES = 8,      /* of 32 rows, of a task */
   FEW_TILES = 64,      /* up to here rows are packed once, for all */
-  VERY_FEW_TILES = 20, /* fit the second cache beside two panels */
+  VERY_FEW_TILES = 20, /* fit the second cache along with two panels */
   MOST_PANELS = 85,    /* of 32 columns and a whole chunk, at a time: 8 MiB */
   FEWEST_PANELS = 12,  /* of a task that packs its rows */
   FEW_TASKS = 2,       /* a thread, of few rows: of a task, the first panel is packed while nothing is multiplied */

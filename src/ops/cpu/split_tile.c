@@ -10,14 +10,14 @@
 
 enum { HIGH, MIDDLE, LOW };
 
-BRIM_INLINE void take_left(tiles *t, const bool half, const char *a, int part) {
-  tile_load(t, LEFT, a + part * SPLIT_PART, LINE);
+BRIM_INLINE void take_left(tiles *t, const bool half, const char *a, int component) {
+  tile_load(t, LEFT, a + component * SPLIT_COMPONENT, LINE);
   if (!half)
-    tile_load(t, LEFT + 1, a + part * SPLIT_PART + SPLIT_HALF, LINE);
+    tile_load(t, LEFT + 1, a + component * SPLIT_COMPONENT + SPLIT_HALF, LINE);
 }
-BRIM_INLINE void take_right(tiles *t, const char *b, int part) {
-  tile_load(t, RIGHT, b + part * SPLIT_PART, LINE);
-  tile_load(t, RIGHT + 1, b + part * SPLIT_PART + SPLIT_HALF, LINE);
+BRIM_INLINE void take_right(tiles *t, const char *b, int component) {
+  tile_load(t, RIGHT, b + component * SPLIT_COMPONENT, LINE);
+  tile_load(t, RIGHT + 1, b + component * SPLIT_COMPONENT + SPLIT_HALF, LINE);
 }
 BRIM_INLINE void multiply(tiles *t, const bool half) {
   tile_dot(t, SUMS, LEFT, RIGHT);

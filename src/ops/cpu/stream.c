@@ -49,7 +49,7 @@ static void gate_task(void *context, int64_t task, int worker) {
   const int64_t width = g->width, first = task * ROWS_PER_TASK, end = least(first + ROWS_PER_TASK, g->at.count);
   for (int64_t r = first; r < end; r++) {
     const int64_t u = r * 2 * width + (g->second ? width : 0), other = r * 2 * width + (g->second ? 0 : width);
-    float *line = gate->lines + worker * line_size(width), *y = row_place(g->y, r * width, line);
+    float *line = gate->lines + worker * line_size(width), *y = row_address(g->y, r * width, line);
     CPU(activate)(g->act, width, row_of(g->pre, u, width, line), y);
     for (int64_t i = 0; i < width; i += VEC)
       vstore_n(y + i, vload_n(y + i, width - i) * tload_n(g->pre, other + i, width - i), width - i);
@@ -107,7 +107,7 @@ void CPU(gate_backward)(brim_ops_context *c, const brim_gate *g) {
 typedef struct rotation {
   const brim_rotary *of;
   int64_t positions;
-  float *table; /* [positions, head_size]: of a position the cosines, then the sines */
+  float *angles; /* [positions, head_size]: of a position the cosines, then the sines */
 } rotation;
 
 enum { POSITIONS_PER_TASK = 32 };
@@ -121,19 +121,19 @@ static void angle_task(void *context, int64_t task, int worker) {
     const float frequency = brim_rotary_frequency(p->of, i);
     for (int64_t position = first; position < end; position++) {
       const double angle = (double)((float)position * frequency);
-      float *to = p->table + position * size + i;
+      float *to = p->angles + position * size + i;
       to[0] = (float)cos(angle);
       to[half] = (float)sin(p->of->back ? -angle : angle);
     }
   }
 }
 
-static void rotate_head(int64_t half, const float *table, brim_typed x, int64_t at, int64_t next) {
+static void rotate_head(int64_t half, const float *angles, brim_typed x, int64_t at, int64_t next) {
   for (int64_t i = 0; i < half; i += VEC) {
     fetch(x, next + i);
     fetch(x, next + half + i);
     const int64_t n = half - i;
-    const vec cosine = vload_n(table + i, n), sine = vload_n(table + half + i, n), a = tload_n(x, at + i, n),
+    const vec cosine = vload_n(angles + i, n), sine = vload_n(angles + half + i, n), a = tload_n(x, at + i, n),
               b = tload_n(x, at + half + i, n);
     tstore_n(x, at + i, vnmadd(b, sine, a * cosine), n);
     tstore_n(x, at + half + i, vmadd(a, sine, b * cosine), n);
@@ -149,7 +149,7 @@ static void rotate_task(void *context, int64_t task, int worker) {
   for (int64_t r = first; r < end; r++) {
     const int32_t slot = of->at.slot ? of->at.slot[r] : (int32_t)r, s = layout->sequence[slot], token = slot - layout->offsets[s];
     for (int64_t head = 0; head < of->heads && token < layout->lengths[s]; head++)
-      rotate_head(size / 2, p->table + token * size, of->x, r * of->stride + head * size, (r + 1) * of->stride + head * size);
+      rotate_head(size / 2, p->angles + token * size, of->x, r * of->stride + head * size, (r + 1) * of->stride + head * size);
   }
 }
 
@@ -165,7 +165,7 @@ static int64_t count_positions(const brim_rotary *of) {
 }
 
 void CPU(rotate)(brim_ops_context *c, const brim_rotary *of) {
-  rotation p = {.of = of, .positions = count_positions(of), .table = c->workspace};
+  rotation p = {.of = of, .positions = count_positions(of), .angles = c->workspace};
   CPU(run)(c, divided(p.positions, POSITIONS_PER_TASK), angle_task, &p);
   CPU(run)(c, divided(of->at.count, ROWS_PER_TASK), rotate_task, &p);
 }

@@ -127,7 +127,7 @@ void CPU(tile_run)(int64_t rows, const tile *t) {
   }
 }
 
-void CPU(tile_run_part)(int64_t rows, int64_t columns, const tile *t) {
+void CPU(tile_run_partial)(int64_t rows, int64_t columns, const tile *t) {
   if (columns == TILE_COLUMNS) {
     CPU(tile_run)(rows, t);
     return;
@@ -159,7 +159,7 @@ void CPU(tile_rows)(int64_t rows, int64_t columns, const tile *t) {
   tile next = *t;
   for (uint32_t i = 0; i < count; i++) {
     const int64_t height = least + (i < higher);
-    CPU(tile_run_part)(height, columns, &next);
+    CPU(tile_run_partial)(height, columns, &next);
     next.a += height * t->a_row;
     next.c += height * t->c_row;
   }

@@ -48,7 +48,7 @@ typedef struct tile {
 /* One tile of 1 .. TILE_ROWS rows, all TILE_COLUMNS columns. */
 void CPU(tile_run)(int64_t rows, const tile *t);
 /* The same for the first `columns` columns only (1 .. TILE_COLUMNS): b must still be readable in full. */
-void CPU(tile_run_part)(int64_t rows, int64_t columns, const tile *t);
+void CPU(tile_run_partial)(int64_t rows, int64_t columns, const tile *t);
 /* Any number of rows, as tiles of nearly equal height; columns as above. a and c move on with the rows. */
 void CPU(tile_rows)(int64_t rows, int64_t columns, const tile *t);
 

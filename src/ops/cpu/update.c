@@ -1,5 +1,5 @@
 /* update.c: the gradient's norm and AdamW over the flat buffers, in pieces of ranges (ops.h). Pieces are counted from the ranges
- * alone. The many ranges that are no tables need no division: every task looks for its piece among all of them. */
+ * alone. The many ranges that are no embeddings need no division: every task looks for its piece among all of them. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/half.h"
 
@@ -9,7 +9,7 @@ enum { SQUARE_TASKS = 512 };
 
 typedef struct piece {
   const brim_update_range *range;
-  int64_t first, count; /* rows of a table; else values of the range */
+  int64_t first, count; /* rows of an embedding; else values of the range */
 } piece;
 
 static int64_t piece_count(const brim_update *u) {
@@ -23,9 +23,9 @@ static piece piece_at(const brim_update *u, int64_t index) {
   const brim_update_range *range = u->ranges;
   for (int64_t pieces; pieces = brim_update_pieces(range), index >= pieces; range++)
     index -= pieces;
-  const bool table = range->row_size > 0;
-  const int64_t size = table ? brim_update_rows(range) : BRIM_UPDATE_PIECE,
-                total = table ? range->count / range->row_size : range->count;
+  const bool sparse = range->row_size > 0;
+  const int64_t size = sparse ? brim_update_rows(range) : BRIM_UPDATE_PIECE,
+                total = sparse ? range->count / range->row_size : range->count;
   const int64_t first = index * size;
   return (piece){.range = range, .first = first, .count = total - first < size ? total - first : size};
 }
@@ -135,7 +135,7 @@ typedef struct step {
 typedef struct update {
   const brim_update *u;
   float clip;
-  step past[BRIM_UPDATE_PAST]; /* of the tables */
+  step past[BRIM_UPDATE_PAST]; /* of the embeddings */
 } update;
 
 static step make_step(const brim_update_step *s, double rate) {
@@ -272,10 +272,10 @@ static void catch_up_task(void *context, int64_t task, int worker) {
 }
 
 void CPU(catch_up)(brim_ops_context *c, const brim_update *u) {
-  brim_update tables = *u;
-  update w = {.u = &tables};
-  while (tables.range_count > 0 && !tables.ranges[tables.range_count - 1].done)
-    tables.range_count--;
+  brim_update embeddings = *u;
+  update w = {.u = &embeddings};
+  while (embeddings.range_count > 0 && !embeddings.ranges[embeddings.range_count - 1].done)
+    embeddings.range_count--;
   set_past(&w);
-  CPU(run)(c, piece_count(&tables), catch_up_task, &w);
+  CPU(run)(c, piece_count(&embeddings), catch_up_task, &w);
 }

@@ -1,9 +1,9 @@
 /* clock.c: how long the card takes for what it is given, where a profile asks.
  *
  * What a kernel, product or transfer takes is between two events of the computing stream, which are read when the host has waited
- * for all, once a step. An event is work of its own, of a microsecond or two: a profiled run is slower than one that is not, and
+ * for all, once a step. An event is work too, of a microsecond or two: a profiled run is slower than one that is not, and
  * what follows an event does not begin before what precedes it has ended. Nothing becomes a graph (graph.c), in which there is no
- * event to read. A clock that fails stops; the run goes on. */
+ * event to read. A clock that fails stops; the run continues. */
 #include "base/memory.h"
 #include "base/profile.h"
 #include "brim/profile.h"

@@ -1,4 +1,4 @@
-/* cuda.h: a card, from open to close of a context, and how kernels get to it. The table itself is brim_ops_cuda of ops.h. */
+/* cuda.h: a card, from open to close of a context, and how kernels get to it. The operations are brim_ops_cuda of ops.h. */
 #ifndef BRIM_CUDA_CUDA_H
 #define BRIM_CUDA_CUDA_H
 #include "ops/cuda/driver.h"
@@ -81,7 +81,7 @@ typedef struct brim_cuda_ranks {
   bool under_way;          /* sums for which nothing waits yet */
 } brim_cuda_ranks;
 
-/* What tests of a real card ask for beside what the program does. */
+/* What only tests of a real card ask for. */
 typedef struct brim_cuda_tested {
   bool shares; /* the card's memory is the host's too, and tests look into it */
   bool keeps;  /* the context stays: tests open a card a thousand times, and a context takes most of a second */
@@ -91,7 +91,7 @@ typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
   char name[48];                       /* "cuda-sm90", "cuda-sm90-cublaslt130100x132" */
-  char narrow_name[64];                /* of runs in 16 bits: "cuda-sm90-mma" */
+  char half_name[64];                  /* of runs in 16 bits: "cuda-sm90-mma" */
   bool matrices;                       /* attention in 16 bits is by tensor cores, where the heads' shape allows it */
   void *context, *stream, *module;
   void *kernels[CU_KERNELS];
@@ -119,7 +119,7 @@ brim_cuda_tested brim_cuda_how_tested(void);
 int brim_cuda_find_card(brim_cuda *d, int32_t card, int *cards, brim_error *err) BRIM_CHECK;
 int brim_cuda_open(brim_ops_context *c, brim_error *err) BRIM_CHECK;
 void brim_cuda_close(brim_ops_context *c);
-/* The failure that the next sync tells. BRIM_E_UNSUPPORTED and so on, with its message. */
+/* The failure that the next sync returns. BRIM_E_UNSUPPORTED and so on, with its message. */
 void brim_cuda_fail(brim_ops_context *c, int code, const char *format, ...) BRIM_PRINTF(3, 4);
 /* False after a failure, or where `code`, a CUresult, is one. */
 bool brim_cuda_check(brim_ops_context *c, int code, const char *doing);
@@ -174,7 +174,7 @@ cu_rows brim_cuda_rows_of(const brim_rows *rows);
 cu_dropout brim_cuda_dropout_of(const brim_dropout *dropout);
 /* Tensors of either type; what 16 bits are, the context says. */
 cu_typed brim_cuda_real(const real *x);
-cu_typed brim_cuda_narrow_of(const brim_ops_context *c, const brim_bfloat *x);
+cu_typed brim_cuda_half_of(const brim_ops_context *c, const brim_bfloat *x);
 cu_typed brim_cuda_typed_of(const brim_ops_context *c, brim_typed x);
 
 static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
@@ -226,8 +226,8 @@ void brim_cuda_norm_columns(brim_ops_context *c, const cu_norm_gradient *g);
 cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *op);
 void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a);
-/* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a table of distances. */
-size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool table);
+/* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a distance embedding. */
+size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool embedding);
 /* Rows of a tile of the kernels without tensor cores. */
 enum { BRIM_CUDA_PAIRS = 32 };
 /* Of the longest text: its tokens, or its slots where texts are padded, which have the same number then. */
@@ -241,7 +241,7 @@ bool brim_cuda_by_matrices(const brim_cuda *d, const cu_attention *a);
 void brim_cuda_matrix_forward(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 void brim_cuda_matrix_backward(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 
-/* ---- the operations that have kernels (layers.c, narrow.c, rest.c, stream.c) */
+/* ---- the operations that have kernels (layers.c, half.c, rest.c, stream.c) */
 #define BRIM_CUDA_HAS_embed_forward           ~,
 #define BRIM_CUDA_HAS_embed_backward          ~,
 #define BRIM_CUDA_HAS_linear_forward          ~,

@@ -231,12 +231,12 @@ cu_typed brim_cuda_real(const real *x) {
   return (cu_typed){.wide = (real *)(uintptr_t)x};
 }
 
-cu_typed brim_cuda_narrow_of(const brim_ops_context *c, const brim_bfloat *x) {
-  return (cu_typed){.narrow = (brim_bfloat *)(uintptr_t)x, .fp16 = c->fp16};
+cu_typed brim_cuda_half_of(const brim_ops_context *c, const brim_bfloat *x) {
+  return (cu_typed){.half = (brim_bfloat *)(uintptr_t)x, .fp16 = c->fp16};
 }
 
 cu_typed brim_cuda_typed_of(const brim_ops_context *c, brim_typed x) {
-  return x.type == BRIM_TYPE_BF16 ? brim_cuda_narrow_of(c, x.at) : brim_cuda_real(x.at);
+  return x.type == BRIM_TYPE_BF16 ? brim_cuda_half_of(c, x.at) : brim_cuda_real(x.at);
 }
 
 cu_dropout brim_cuda_dropout_of(const brim_dropout *dropout) {

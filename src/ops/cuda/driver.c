@@ -11,7 +11,7 @@
 
 enum { PATH = 256 };
 
-/* NODELETE: CUDA's libraries have threads of their own, and are not made to be unloaded. */
+/* NODELETE: CUDA's libraries have threads, and are not made to be unloaded. */
 static void *open_at(const char *path, char found[PATH]) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   struct link_map *map = NULL;
@@ -63,26 +63,26 @@ static const char *find_all(void *library, const char *const *names, void *const
   return NULL;
 }
 
-#define NAME(name, parameters)  #name,
-#define PLACE(name, parameters) &to->name,
+#define NAME(name, parameters)    #name,
+#define ADDRESS(name, parameters) &to->name,
 
 static void find_graphs(brim_cuda_driver *driver) {
   brim_cuda_graph_calls *to = &driver->graph;
   static const char *const names[] = {BRIM_CUDA_GRAPHS(NAME)};
-  void *const places[] = {BRIM_CUDA_GRAPHS(PLACE)};
-  driver->has_graphs = find_all(driver->library, names, places, sizeof names / sizeof *names) == NULL;
+  void *const addresses[] = {BRIM_CUDA_GRAPHS(ADDRESS)};
+  driver->has_graphs = find_all(driver->library, names, addresses, sizeof names / sizeof *names) == NULL;
 }
 
 static void find_times(brim_cuda_driver *to) {
   static const char *const names[] = {BRIM_CUDA_TIMES(NAME)};
-  void *const places[] = {BRIM_CUDA_TIMES(PLACE)};
-  (void)find_all(to->library, names, places, sizeof names / sizeof *names);
+  void *const addresses[] = {BRIM_CUDA_TIMES(ADDRESS)};
+  (void)find_all(to->library, names, addresses, sizeof names / sizeof *names);
 }
 
 int brim_cuda_driver_open(brim_cuda_driver *to, brim_error *err) {
   static const char *const files[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", NULL};
   static const char *const names[] = {BRIM_CUDA_DRIVER(NAME)};
-  void *const places[] = {BRIM_CUDA_DRIVER(PLACE)};
+  void *const addresses[] = {BRIM_CUDA_DRIVER(ADDRESS)};
   bool told;
   *to = (brim_cuda_driver){0};
   to->library = open_named("BRIM_LIBCUDA", files, to->path, &told);
@@ -94,7 +94,7 @@ int brim_cuda_driver_open(brim_cuda_driver *to, brim_error *err) {
                           "no NVIDIA driver: libcuda.so.1 was not found; install the driver of the card, or use the device cpu");
   find_graphs(to);
   find_times(to);
-  const char *missing = find_all(to->library, names, places, sizeof names / sizeof *names);
+  const char *missing = find_all(to->library, names, addresses, sizeof names / sizeof *names);
   return missing ? brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no %s: install a newer driver", to->path, missing) : BRIM_OK;
 }
 
@@ -109,7 +109,7 @@ int brim_nvrtc_open(brim_nvrtc *to, brim_error *err) {
   static const char *const names[] = {BRIM_NVRTC(NAME)};
   static const char *const wheels[] = {"lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.1?",
                                        "lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1?"};
-  void *const places[] = {BRIM_NVRTC(PLACE)};
+  void *const addresses[] = {BRIM_NVRTC(ADDRESS)};
   bool told;
   *to = (brim_nvrtc){0};
   to->library = open_named("BRIM_NVRTC", files, to->path, &told);
@@ -121,7 +121,7 @@ int brim_nvrtc_open(brim_nvrtc *to, brim_error *err) {
     return brim_error_set(err, BRIM_E_UNSUPPORTED,
                           "NVRTC, which compiles the kernels for the card, was not found: pip install nvidia-cuda-nvrtc, or set "
                           "BRIM_NVRTC to libnvrtc.so.13");
-  const char *missing = find_all(to->library, names, places, sizeof names / sizeof *names);
+  const char *missing = find_all(to->library, names, addresses, sizeof names / sizeof *names);
   return missing ? brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no %s: NVRTC 12 or later is needed", to->path, missing)
                  : BRIM_OK;
 }
@@ -137,13 +137,13 @@ bool brim_cublaslt_open(brim_cublaslt *to) {
   static const char *const names[] = {BRIM_CUBLASLT(NAME) "cublasLtGetVersion"};
   static const char *const wheels[] = {"lib/python3*/site-packages/nvidia/cu13/lib/libcublasLt.so.1?",
                                        "lib/python3*/site-packages/nvidia/cublas/lib/libcublasLt.so.1?"};
-  void *const places[] = {BRIM_CUBLASLT(PLACE) & to->cublasLtGetVersion};
+  void *const addresses[] = {BRIM_CUBLASLT(ADDRESS) & to->cublasLtGetVersion};
   bool told;
   *to = (brim_cublaslt){0};
   to->library = open_named("BRIM_CUBLASLT", files, to->path, &told);
   if (!to->library && !told)
     to->library = open_elsewhere("cuda*/lib64/libcublasLt.so.1?", wheels, to->path);
-  if (to->library && find_all(to->library, names, places, sizeof names / sizeof *names))
+  if (to->library && find_all(to->library, names, addresses, sizeof names / sizeof *names))
     brim_cublaslt_close(to);
   return to->library != NULL;
 }
@@ -159,7 +159,7 @@ bool brim_nccl_open(brim_nccl *to) {
   static const char *const names[] = {BRIM_NCCL(NAME) "ncclGetErrorString"};
   static const char *const wheels[] = {"lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
                                        "lib/python3*/site-packages/nvidia/cu13/lib/libnccl.so.2"};
-  void *const places[] = {BRIM_NCCL(PLACE) & to->ncclGetErrorString};
+  void *const addresses[] = {BRIM_NCCL(ADDRESS) & to->ncclGetErrorString};
   bool told;
   if (to->library)
     return true;
@@ -167,7 +167,7 @@ bool brim_nccl_open(brim_nccl *to) {
   to->library = open_named("BRIM_NCCL", files, to->path, &told);
   if (!to->library && !told)
     to->library = open_elsewhere("cuda*/lib64/libnccl.so.2", wheels, to->path);
-  if (to->library && find_all(to->library, names, places, sizeof names / sizeof *names))
+  if (to->library && find_all(to->library, names, addresses, sizeof names / sizeof *names))
     brim_nccl_close(to);
   return to->library != NULL;
 }

@@ -43,7 +43,7 @@ typedef unsigned long long brim_cuda_address;
   X(cuLaunchKernel, (void *function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,                 \
                      unsigned threads_z, unsigned shared, void *stream, void **args, void **extra))
 
-/* Of a profile, which may do without. Newer headers give the name to a call that tells the same more exactly. */
+/* Of a profile, which may do without. Newer headers give the name to a call that returns the same more exactly. */
 #define BRIM_CUDA_TIMES(X) X(cuEventElapsedTime, (float *milliseconds, void *begin, void *end))
 
 /* Of graphs, which older drivers lack. */
@@ -158,7 +158,7 @@ void brim_cublaslt_close(brim_cublaslt *lt);
 bool brim_nccl_open(brim_nccl *nccl);
 void brim_nccl_close(brim_nccl *nccl);
 
-/* Which of `cards` GPUs a process computes on that was told nothing, from 0 on: its own, as brim/device.h says. */
+/* Which of `cards` GPUs a process computes on that names none, from 0 on: its own, as brim/device.h says. */
 int brim_gpu_own(int cards);
 
 #endif

@@ -47,8 +47,8 @@ static void forget(brim_cuda *d, brim_cuda_graph *g) {
   *g = (brim_cuda_graph){0};
 }
 
-/* The class's place, or the one that was taken longest ago, empty. A graph that may be running is waited for. */
-static brim_cuda_graph *place_of(brim_cuda *d) {
+/* The class's entry, or the one that was taken longest ago, empty. A graph that may be running is waited for. */
+static brim_cuda_graph *entry_of(brim_cuda *d) {
   brim_cuda_graphs *all = &d->graphs;
   for (int i = 0; i < BRIM_CUDA_CLASSES; i++)
     if (all->of[i].made && all->of[i].class == all->class)
@@ -64,7 +64,7 @@ static brim_cuda_graph *place_of(brim_cuda *d) {
 /* The class's graph with the operands of `captured`; NULL: there is none. */
 static void *graph_for(brim_cuda *d, void *captured) {
   uint64_t result[8] = {0}; /* what did not fit: nobody looks */
-  brim_cuda_graph *g = place_of(d);
+  brim_cuda_graph *g = entry_of(d);
   if (g->made && d->driver.graph.cuGraphExecUpdate_v2(g->made, captured, result)) {
     d->driver.cuStreamSynchronize(d->stream);
     forget(d, g);

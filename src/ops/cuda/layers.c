@@ -49,11 +49,11 @@ static void add_pieces(brim_ops_context *c, const pieces *p, const real *sums, i
       &(cu_columns){.rows = p->count, .stride = stride, .each = p->count, .width = width, .x = brim_cuda_real(sums), .y = y});
 }
 
-/* All but `each` and `parts`. */
+/* All but `each` and `block_sums`. */
 static void sum_columns(brim_ops_context *c, cu_columns a) {
   const pieces p = pieces_of(c, a.rows, a.width);
   a.each = p.each;
-  a.parts = p.sums;
+  a.block_sums = p.sums;
   launch_column_sums(c, brim_cuda_blocks(a.width, BRIM_CUDA_COLUMNS), p.count, 0, &a);
   if (p.sums)
     add_pieces(c, &p, p.sums, a.width, a.width, a.y);
@@ -63,7 +63,7 @@ void brim_cuda_norm_columns(brim_ops_context *c, const cu_norm_gradient *g) {
   const pieces p = pieces_of(c, g->at.count, 2 * (int64_t)g->width);
   cu_norm_gradient of = *g;
   of.each = (int)p.each;
-  of.parts = p.sums;
+  of.block_sums = p.sums;
   launch_norm_columns(c, brim_cuda_blocks(g->width, BRIM_CUDA_COLUMNS), p.count, 0, &of);
   if (p.sums && g->dgamma)
     add_pieces(c, &p, p.sums, 2 * (int64_t)g->width, g->width, g->dgamma);
@@ -73,21 +73,25 @@ void brim_cuda_norm_columns(brim_ops_context *c, const cu_norm_gradient *g) {
 
 /* ---- embeddings, backward */
 
-static void table_gradient(brim_ops_context *c, const brim_embed *op, const int32_t *index, const uint8_t *bytes, real *table) {
-  if (table)
-    launch_table_gradient(
-        c, op->layout.slots, brim_cuda_blocks(op->hidden, THREADS), 0,
-        &(cu_table_gradient){
-            .slots = op->layout.slots, .width = op->hidden, .index = index, .bytes = bytes, .dsum = op->dsum, .table = table});
+static void embedding_gradient(brim_ops_context *c, const brim_embed *op, const int32_t *index, const uint8_t *bytes,
+                               real *embedding) {
+  if (embedding)
+    launch_embedding_gradient(c, op->layout.slots, brim_cuda_blocks(op->hidden, THREADS), 0,
+                              &(cu_embedding_gradient){.slots = op->layout.slots,
+                                                       .width = op->hidden,
+                                                       .index = index,
+                                                       .bytes = bytes,
+                                                       .dsum = op->dsum,
+                                                       .embedding = embedding});
 }
 
-/* Most slots share a row of this table, which is a sum of columns where it has few. */
+/* Most slots share a row of this embedding, which is a sum of columns where it has few. */
 static void type_gradient(brim_ops_context *c, const brim_embed *op) {
   const int32_t rows = op->type_ids ? op->types : 1;
   if (!op->type || !op->dtype)
     return;
   if (rows < 1 || rows > MOST_TYPES) {
-    table_gradient(c, op, NULL, op->type_ids, op->dtype);
+    embedding_gradient(c, op, NULL, op->type_ids, op->dtype);
     return;
   }
   for (int32_t i = 0; i < rows; i++)
@@ -128,8 +132,8 @@ void brim_cuda_embed_backward(brim_ops_context *c, const brim_embed *op) {
                                                    .dsum = op->dsum,
                                                    .dgamma = op->dgamma,
                                                    .dbeta = op->dbeta});
-  table_gradient(c, op, op->ids, NULL, op->dword);
-  table_gradient(c, op, op->positions, NULL, op->dposition);
+  embedding_gradient(c, op, op->ids, NULL, op->dword);
+  embedding_gradient(c, op, op->positions, NULL, op->dposition);
   type_gradient(c, op);
 }
 
@@ -160,7 +164,7 @@ void brim_cuda_linear_queue(brim_ops_context *c, const brim_cuda_linear *l) {
 }
 
 void brim_cuda_linear_back_queue(brim_ops_context *c, const brim_cuda_linear_back *l) {
-  if (l->dx.wide || l->dx.narrow) {
+  if (l->dx.wide || l->dx.half) {
     count_product(c, l->rows, l->in, l->out);
     brim_cuda_multiply(c,
                        &(cu_product){.m = l->rows,
@@ -322,9 +326,10 @@ void brim_cuda_act_backward(brim_ops_context *c, const brim_act_gradient *op) {
 
 /* ---- attention */
 
-/* Tiles of rows, and of pairs, in a block's shared memory, and of the rows of a table that the distances within a tile have. */
-size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool table) {
-  const int rows = tiles * PAIR_TILE + (table ? 2 * PAIR_TILE - 1 : 0);
+/* Tiles of rows, and of pairs, in a block's shared memory, and of the rows of an embedding that the distances within a tile have.
+ */
+size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool embedding) {
+  const int rows = tiles * PAIR_TILE + (embedding ? 2 * PAIR_TILE - 1 : 0);
   return (size_t)(rows * (op->head_size + 1) + pairs * PAIR_TILE * (PAIR_TILE + 1)) * sizeof(float);
 }
 

@@ -13,12 +13,12 @@ enum { RESERVED = 1024 };                            /* bytes of shared memory t
 void brim_cuda_open_matrices(brim_cuda *d) {
   const char *told = getenv("BRIM_CUDA_MMA");
   d->matrices = d->capability >= LEAST_CAPABILITY && !(told && strcmp(told, "0") == 0);
-  snprintf(d->narrow_name, sizeof d->narrow_name, "%s%s", d->name, d->matrices ? "-mma" : "");
+  snprintf(d->half_name, sizeof d->half_name, "%s%s", d->name, d->matrices ? "-mma" : "");
 }
 
 /* Whether rows of a head are whole pieces of 16 bytes, which begin at multiples of them. */
 static bool has_pieces(cu_typed x, int64_t stride) {
-  return stride % EACH == 0 && (uintptr_t)x.narrow % (EACH * sizeof *x.narrow) == 0;
+  return stride % EACH == 0 && (uintptr_t)x.half % (EACH * sizeof *x.half) == 0;
 }
 
 bool brim_cuda_by_matrices(const brim_cuda *d, const cu_attention *a) {
@@ -35,7 +35,7 @@ static int width_of(const cu_attention *a) {
   return a->head_size <= NARROW ? NARROW : a->head_size <= WIDE ? WIDE : WIDEST;
 }
 
-/* Rows of what a block's own rows meet, which are taken at a time. */
+/* Rows of what a block's own rows are multiplied with, which are taken at a time. */
 static int stream_of(const cu_attention *a) {
   return a->head_size <= WIDE ? TILE : TILE / 2;
 }
@@ -44,8 +44,8 @@ static size_t row_size(const cu_attention *a) {
   return (size_t)(width_of(a) / 2 + 4) * sizeof(uint32_t);
 }
 
-/* Pairs of tiles beside `own` rows: at least two, one of which is on its way; and as many as the longest text has, where no block
- * has to wait for it that registers would let run beside the others. */
+/* Pairs of tiles in memory with `own` rows: at least two, one of which is on its way; and as many as the longest text has, where
+ * no block has to wait for it that registers would let run with the others. */
 static int held(const brim_cuda *d, const brim_layout *layout, const cu_attention *a, int own) {
   const int blocks = width_of(a) == NARROW ? CU_BLOCKS_NARROW : CU_BLOCKS_WIDE,
             each = (d->most_shared + RESERVED) / blocks - RESERVED, most = (each / (int)row_size(a) - own) / (2 * stream_of(a)),
@@ -53,7 +53,7 @@ static int held(const brim_cuda *d, const brim_layout *layout, const cu_attentio
   return wanted > 2 ? wanted : 2;
 }
 
-/* ---- launches: `own` rows stay beside the pairs of tiles, and so many words more */
+/* ---- launches: `own` rows stay along with the pairs of tiles, and so many words more */
 
 typedef struct widths {
   brim_cuda_kernel narrow, wide, widest;
@@ -78,6 +78,6 @@ void brim_cuda_matrix_backward(brim_ops_context *c, const brim_attention *op, cu
   a->held = held(c->device, &op->layout, a, own);
   launch(c, (widths){CU_matrix_queries_32, CU_matrix_queries_64, CU_matrix_queries_128}, op->heads, own, 0, a);
   a->tiles = brim_cuda_slot_tiles(&op->layout, TILE);
-  a->held = 2; /* each block meets the queries once */
+  a->held = 2; /* each block reads the queries once */
   launch(c, (widths){CU_matrix_keys_32, CU_matrix_keys_64, CU_matrix_keys_128}, op->heads / a->group, own, 4 * TILE, a);
 }

@@ -103,16 +103,16 @@ void brim_cuda_close_products(brim_ops_context *c) {
 /* ---- plans */
 
 static const void *address_of(cu_typed x) {
-  return x.narrow ? (const void *)x.narrow : x.wide;
+  return x.half ? (const void *)x.half : x.wide;
 }
 
 static int32_t type_of(cu_typed x) {
-  return !x.narrow ? LT_R_32F : x.fp16 ? LT_R_16F : LT_R_16BF;
+  return !x.half ? LT_R_32F : x.fp16 ? LT_R_16F : LT_R_16BF;
 }
 
 /* Whether rows that are so many values apart begin at multiples of 16 bytes. */
 static bool has_aligned_rows(cu_typed x, int64_t stride) {
-  return (uintptr_t)address_of(x) % ALIGNED == 0 && stride % (x.narrow ? ALIGNED / 2 : ALIGNED / 4) == 0;
+  return (uintptr_t)address_of(x) % ALIGNED == 0 && stride % (x.half ? ALIGNED / 2 : ALIGNED / 4) == 0;
 }
 
 /* False: it is not one for cuBLASLt, whose rows and addresses are multiples of 16 bytes here. */
@@ -130,7 +130,7 @@ static bool shape_of(const cu_product *p, bool rows_are_k, shape *out) {
                  .type = type_of(p->a),
                  .y_type = type_of(p->y)};
   return has_aligned_rows(p->a, out->a) && has_aligned_rows(p->b, out->b) && has_aligned_rows(p->y, out->y) &&
-         (uintptr_t)p->bias % ALIGNED == 0 && (!p->bias || !p->y.narrow || p->n <= MOST_BIASES);
+         (uintptr_t)p->bias % ALIGNED == 0 && (!p->bias || !p->y.half || p->n <= MOST_BIASES);
 }
 
 /* The layouts for so many rows. */
@@ -216,12 +216,12 @@ static bool serves(const brim_cuda *d, brim_cuda_plan *p, int64_t rows) {
 /* Where cuBLASLt finds the bias: of the result's type. */
 static const void *bias_for(brim_ops_context *c, const cu_product *p) {
   const brim_cuda *d = c->device;
-  if (!p->bias || !p->y.narrow)
+  if (!p->bias || !p->y.half)
     return p->bias;
-  const cu_typed copy = {.narrow = (brim_bfloat *)(uintptr_t)(d->lt_workspace + WORKSPACE), .fp16 = p->y.fp16};
+  const cu_typed copy = {.half = (brim_bfloat *)(uintptr_t)(d->lt_workspace + WORKSPACE), .fp16 = p->y.fp16};
   launch_convert(c, brim_cuda_blocks(p->n, CONVERT_THREADS), 1, 0,
                  &(cu_convert){.count = p->n, .x = brim_cuda_real(p->bias), .y = copy});
-  return copy.narrow;
+  return copy.half;
 }
 
 /* False: the plain kernel has to do it. */

@@ -1,6 +1,6 @@
 /* ranks.c: sums over the GPUs of several processes, by NCCL, which is looked for when there are several.
  *
- * Sums have a stream of their own, so that a piece of the gradient is summed while the computing stream makes the next one. The
+ * Sums have a separate stream, so that a piece of the gradient is summed while the computing stream makes the next one. The
  * host waits for the computing stream alone until all ranks have said that they are well: where one is not, the others' sums
  * would never end, and are given up. */
 #include "base/status.h"

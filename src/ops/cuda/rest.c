@@ -47,11 +47,11 @@ static void convert(brim_ops_context *c, int64_t count, cu_typed x, cu_typed y) 
 }
 
 void brim_cuda_narrow(brim_ops_context *c, const brim_to_bfloat *op) {
-  convert(c, op->count, brim_cuda_real(op->x), brim_cuda_narrow_of(c, op->y));
+  convert(c, op->count, brim_cuda_real(op->x), brim_cuda_half_of(c, op->y));
 }
 
 void brim_cuda_widen(brim_ops_context *c, const brim_from_bfloat *op) {
-  convert(c, op->count, brim_cuda_narrow_of(c, op->x), brim_cuda_real(op->y));
+  convert(c, op->count, brim_cuda_half_of(c, op->x), brim_cuda_real(op->y));
 }
 
 void brim_cuda_pool_forward(brim_ops_context *c, const brim_pool *op) {

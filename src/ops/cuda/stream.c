@@ -56,7 +56,7 @@ void brim_cuda_stream_sum(brim_ops_context *c, const brim_stream_sum *op) {
                                      .residual = brim_cuda_real(op->residual),
                                      .x = brim_cuda_real(op->x),
                                      .y = brim_cuda_real(op->y),
-                                     .copy = brim_cuda_narrow_of(c, op->rounded_y)});
+                                     .copy = brim_cuda_half_of(c, op->rounded_y)});
 }
 
 static cu_gate gate_of(const brim_ops_context *c, const brim_gate *op) {
@@ -109,7 +109,7 @@ static int32_t far_of(const brim_distances *d, int32_t size) {
   return d->rule == BRIM_DISTANCE_HALVES ? brim_distance_row(d, size) : d->rows / 2 - brim_distance_row(d, -size);
 }
 
-/* False: a table has more steps than a kernel takes. */
+/* False: an embedding has more steps than a kernel takes. */
 static bool distances_of(const brim_distances *d, int32_t longest, cu_distances *out) {
   *out = (cu_distances){.rows = d->rows, .halves = d->rule == BRIM_DISTANCE_HALVES};
   int32_t size = 0;
@@ -162,5 +162,5 @@ void brim_cuda_relative_backward(brim_ops_context *c, const brim_relative *op) {
   a.of.tiles = brim_cuda_slot_tiles(&of->layout, BRIM_CUDA_PAIRS);
   launch_relative_keys(c, (int64_t)a.of.texts * a.of.tiles, a.heads, brim_cuda_pair_memory(of, 4, 2, op->keys), &a);
   if (op->keys || op->dbias)
-    launch_relative_tables(c, op->distances.rows, a.heads, 0, &a);
+    launch_relative_embeddings(c, op->distances.rows, a.heads, 0, &a);
 }

@@ -1,4 +1,4 @@
-/* tested.c: nobody tests. This function stands alone in its file, so that a program which has one of its own is linked without
+/* tested.c: nobody tests. This function is alone in its file, so that a program which has another is linked without
  * it. */
 #include "ops/cuda/cuda.h"
 

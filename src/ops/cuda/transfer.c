@@ -1,7 +1,7 @@
 /* transfer.c: what goes to the card and what comes back, without a stall.
  *
  * What is written is copied into pinned memory at once, so the caller's memory is free. Writes that follow one another go to the
- * card together: one transfer, on a stream of its own, into a mirror of the pinned memory, while the card computes what was
+ * card together: one transfer, on a separate stream, into a mirror of the pinned memory, while the card computes what was
  * queued before. The computing stream waits for that transfer and moves the pieces to their places. There are SLOTS such pieces
  * of memory, used in turn: the host waits only where it is that many transfers ahead of the card.
  *
@@ -90,7 +90,7 @@ static bool send_slot(brim_ops_context *c) {
          brim_cuda_check(c, driver->cuStreamWaitEvent(d->stream, s->sent, 0), "cuStreamWaitEvent");
 }
 
-static bool place_pieces(brim_ops_context *c) {
+static bool scatter_pieces(brim_ops_context *c) {
   brim_cuda *d = c->device;
   const brim_cuda_transfer *t = &d->transfer;
   for (int i = 0; i < t->piece_count; i++) {
@@ -106,7 +106,7 @@ static void flush(brim_ops_context *c) {
   brim_cuda_transfer *t = &((brim_cuda *)c->device)->transfer;
   brim_cuda_clock_begin(c, "to the card");
   if (send_slot(c))
-    place_pieces(c);
+    scatter_pieces(c);
   brim_cuda_clock_end(c);
   t->slots[t->slot].used = true;
   t->slot = (t->slot + 1) % BRIM_CUDA_SLOTS;
@@ -125,11 +125,11 @@ bool brim_cuda_ready(brim_ops_context *c) {
 
 /* One piece, as much as there is room for. */
 static size_t put_piece(brim_cuda_transfer *t, char *to, const char *from, size_t size) {
-  const size_t room = SLOT - t->filled, part = size < room ? size : room;
-  memcpy(t->pinned + (size_t)t->slot * SLOT + t->filled, from, part);
-  t->pieces[t->piece_count++] = (brim_cuda_piece){to, t->filled, part};
-  t->filled += (part + ALIGNED - 1) / ALIGNED * ALIGNED;
-  return part;
+  const size_t room = SLOT - t->filled, bytes = size < room ? size : room;
+  memcpy(t->pinned + (size_t)t->slot * SLOT + t->filled, from, bytes);
+  t->pieces[t->piece_count++] = (brim_cuda_piece){to, t->filled, bytes};
+  t->filled += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+  return bytes;
 }
 
 void brim_cuda_write(brim_ops_context *c, void *to, const void *from, size_t size) {

@@ -95,11 +95,11 @@ static void round_shares(const query *x, real *p) {
     p[j] = (real)(REF(rounded)((double)p[j] / top) * top);
 }
 
-static void forward_query(const brim_attention *a, bool narrow, const query *x, int64_t rows, int32_t head, real *p) {
+static void forward_query(const brim_attention *a, bool half, const query *x, int64_t rows, int32_t head, real *p) {
   real *out = a->out + x->index * a->out_stride + (int64_t)head * a->head_size;
   scores(a, x, p);
   a->lse[head * rows + x->index] = (real)softmax(x, p);
-  if (narrow)
+  if (half)
     round_shares(x, p);
   REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->end, p, p);
   for (int32_t i = 0; i < a->head_size; i++) {
@@ -110,7 +110,7 @@ static void forward_query(const brim_attention *a, bool narrow, const query *x, 
   }
 }
 
-void REF(attend)(brim_ops_context *c, const brim_attention *a, bool narrow) {
+void REF(attend)(brim_ops_context *c, const brim_attention *a, bool half) {
   const int64_t rows = a->first_only ? a->layout.n : a->layout.slots;
   for (int32_t s = 0; s < a->layout.n; s++) {
     const int32_t queries = query_count(a, s);
@@ -121,14 +121,14 @@ void REF(attend)(brim_ops_context *c, const brim_attention *a, bool narrow) {
         if (sees_nothing(a, s, t))
           leave_out(a, a->out, &x, rows, head);
         else
-          forward_query(a, narrow, &x, rows, head, c->workspace);
+          forward_query(a, half, &x, rows, head, c->workspace);
       }
     }
   }
 }
 
 /* dv += (dropped p) dout; dp = dropout(dout v^T); ds = p * (dp - sum(p * dp)); dq = scale ds k; dk += scale ds q. */
-static void backward_query(const brim_attention *a, bool narrow, const query *x, int64_t rows, int32_t head, real *p) {
+static void backward_query(const brim_attention *a, bool half, const query *x, int64_t rows, int32_t head, real *p) {
   const int32_t size = a->head_size;
   const int64_t shift = (int64_t)head * size, kv = x->k - a->k;
   const real *dout = a->dout + x->index * a->out_stride + shift;
@@ -143,7 +143,7 @@ static void backward_query(const brim_attention *a, bool narrow, const query *x,
     dp[j] = (real)dot(size, dout, x->v + j * a->kv_stride);
   }
   for (int32_t j = x->first; j < x->end; j++)
-    dropped[j] = narrow ? (real)REF(rounded)((double)p[j]) : p[j];
+    dropped[j] = half ? (real)REF(rounded)((double)p[j]) : p[j];
   REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->end, dropped, dropped);
   REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->end, dp, dp);
   for (int32_t j = x->first; j < x->end; j++)
@@ -151,8 +151,7 @@ static void backward_query(const brim_attention *a, bool narrow, const query *x,
   delta /= whole; /* rounding of lse keeps it from 1; now the gradients of a row's scores add up to 0 */
   for (int32_t j = x->first; j < x->end; j++) {
     const double change = (double)dp[j] - delta, factor = (double)a->scale * dropped_by; /* after the products */
-    const double ds = narrow ? factor * REF(rounded)((double)p[j] * change / dropped_by)
-                             : (double)a->scale * (double)p[j] * change;
+    const double ds = half ? factor * REF(rounded)((double)p[j] * change / dropped_by) : (double)a->scale * (double)p[j] * change;
     for (int32_t i = 0; i < size; i++) {
       dv[j * a->kv_stride + i] += dropped[j] * dout[i];
       dk[j * a->kv_stride + i] += (real)(ds * (double)x->q[i]);
@@ -167,7 +166,7 @@ static void backward_query(const brim_attention *a, bool narrow, const query *x,
   }
 }
 
-void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow) {
+void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool half) {
   const int64_t rows = a->first_only ? a->layout.n : a->layout.slots;
   const size_t width = (size_t)(a->heads / group_of(a)) * (size_t)a->head_size;
   for (int64_t r = 0; r < a->layout.slots; r++) {
@@ -183,7 +182,7 @@ void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow)
         if (sees_nothing(a, s, t))
           memset(a->dq + x.index * a->q_stride + (int64_t)head * a->head_size, 0, (size_t)a->head_size * sizeof(real));
         else
-          backward_query(a, narrow, &x, rows, head, c->workspace);
+          backward_query(a, half, &x, rows, head, c->workspace);
       }
     }
   }

@@ -1,4 +1,4 @@
-/* bf16.c: products of 16-bit values: sums in double of what the values stand for. */
+/* bf16.c: products of 16-bit values: sums in double of the values. */
 #include "ops/ref/ref.h"
 
 #include <math.h>

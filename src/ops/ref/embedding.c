@@ -1,4 +1,4 @@
-/* embedding.c: three tables summed, normalised, dropped out. */
+/* embedding.c: three embeddings summed, normalised, dropped out. */
 #include "ops/ref/ref.h"
 #include "ops/slices.h"
 
@@ -23,16 +23,16 @@ static void add_row(int64_t width, const real *from, real *to) {
     to[i] += from[i];
 }
 
-typedef enum table { WORD, POSITION, TYPE } table;
+typedef enum which_embedding { WORD, POSITION, TYPE } which_embedding;
 
-static int64_t row_of(const brim_embed *e, table of, int32_t slot) {
+static int64_t row_of(const brim_embed *e, which_embedding of, int32_t slot) {
   if (of == WORD)
     return e->ids[slot];
   return of == POSITION ? e->positions[slot] : e->type_ids ? e->type_ids[slot] : 0;
 }
 
 /* Column i of the row that the slot has, over all slots with it, slice by slice. */
-static real slice_sum(const brim_embed *e, table of, int32_t slot, int64_t i) {
+static real slice_sum(const brim_embed *e, which_embedding of, int32_t slot, int64_t i) {
   const brim_row_slices *s = &e->slices;
   const int64_t row = row_of(e, of, slot);
   brim_pending_sums w = {.count = 0};
@@ -54,7 +54,7 @@ static real slice_sum(const brim_embed *e, table of, int32_t slot, int64_t i) {
   return w.sums[0];
 }
 
-static void add_slices(const brim_embed *e, table of, real *to) {
+static void add_slices(const brim_embed *e, which_embedding of, real *to) {
   const int64_t width = e->hidden;
   for (int32_t r = 0; to && r < e->layout.slots; r++) {
     int32_t before = 0;

@@ -20,7 +20,7 @@ size_t REF(int8_size)(int32_t in, int32_t out) {
   return (size_t)out * (sizeof(real) + sizeof(float) + (size_t)in);
 }
 
-/* Bytes of one row; returns what 1 of them stands for. */
+/* Bytes of one row; returns the value of 1 of them. */
 static float quantize_row(int32_t n, const real *x, int8_t *q) {
   float top = 0;
   bool finite = true;

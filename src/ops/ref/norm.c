@@ -157,10 +157,10 @@ void REF(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *g) 
 /* The branch's gradient, as floats: where it is, or in the working memory. */
 static void drop_row(brim_ops_context *c, const brim_norm_gradient *n, int32_t r) {
   const int64_t at = (int64_t)r * n->width;
-  const bool narrow = n->dbranch.type == BRIM_TYPE_BF16;
-  real *to = narrow ? c->workspace : (real *)n->dbranch.at + at;
+  const bool half = n->dbranch.type == BRIM_TYPE_BF16;
+  real *to = half ? c->workspace : (real *)n->dbranch.at + at;
   REF(dropout_slot)(&n->dropout, &n->layout, &n->at, r, n->width, n->dsum + at, to);
-  for (int32_t i = 0; narrow && i < n->width; i++)
+  for (int32_t i = 0; half && i < n->width; i++)
     REF(put)(n->dbranch, at + i, (double)to[i]);
 }
 

@@ -1,5 +1,5 @@
 /* ref.h: the reference kernels: plain loops, one file a family of operations, sums in double. `REF(x)` is the name of operation x
- * in this precision, so that the float and the double table can live in one program. Semantics: ops.h. */
+ * in this precision, so that the float and the double reference can live in one program. Semantics: ops.h. */
 #ifndef BRIM_OPS_REF_H
 #define BRIM_OPS_REF_H
 #include "ops/ops.h"
@@ -19,9 +19,9 @@ size_t REF(int8_size)(int32_t in, int32_t out);
 double REF(activate)(brim_activation act, double x);
 double REF(activate_slope)(brim_activation act, double x); /* act'(x); for tanh x is the output */
 
-/* ---- attention.c; narrow: probabilities and gradients of scores are rounded to 16 bits before products */
-void REF(attend)(brim_ops_context *c, const brim_attention *a, bool narrow);
-void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow);
+/* ---- attention.c; half: probabilities and gradients of scores are rounded to 16 bits before products */
+void REF(attend)(brim_ops_context *c, const brim_attention *a, bool half);
+void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool half);
 
 /* ---- bf16.c */
 double REF(rounded)(double x); /* to 16 bits, to nearest even */

@@ -40,7 +40,7 @@ static int64_t key_at(const brim_attention *a, const query *x, int32_t j) {
   return (x->kv + j) * a->kv_stride + x->head * a->head_size;
 }
 
-static int64_t table_at(const brim_relative *r, const query *x, int32_t j, int32_t *row) {
+static int64_t embedding_at(const brim_relative *r, const query *x, int32_t j, int32_t *row) {
   *row = brim_distance_row(&r->distances, x->token - j);
   return *row * r->stride + x->head * r->attention.head_size;
 }
@@ -50,7 +50,7 @@ static void scores(const brim_relative *r, const query *x, real *p) {
   const real *q = query_row(a, x);
   for (int32_t j = 0; j < x->keys; j++) {
     int32_t row;
-    const int64_t at = table_at(r, x, j, &row);
+    const int64_t at = embedding_at(r, x, j, &row);
     const real *k = a->k + key_at(a, x, j);
     double sum = dot(a->head_size, q, k);
     if (r->keys)
@@ -114,7 +114,7 @@ static void add_score(const brim_relative *r, const query *x, int32_t j, double 
   real *dk = a->dk + key_at(a, x, j);
   const double scaled = ds * (double)a->scale;
   int32_t row;
-  const int64_t at = table_at(r, x, j, &row);
+  const int64_t at = embedding_at(r, x, j, &row);
   for (int32_t i = 0; i < a->head_size; i++) {
     const double from_keys = r->keys ? (double)r->keys[at + i] : 0, from_queries = r->queries ? (double)r->queries[at + i] : 0;
     dq[i] += (real)(scaled * ((double)k[i] + from_keys));

@@ -48,7 +48,7 @@ static void update_values(const brim_update *u, const brim_update_step *s, doubl
   }
 }
 
-/* An update of a row of a table. */
+/* An update of a row of an embedding. */
 static void update_row(const brim_update *u, const brim_update_range *range, int64_t row, const brim_update_step *s, double rate,
                        bool gradient) {
   const bool decay = range->decay && s->weight_decay > 0;
@@ -69,7 +69,7 @@ static void write_copy(brim_ops_context *c, const brim_update *u, const brim_upd
     REF(narrow)(c, &(brim_to_bfloat){.count = range->count, .x = u->values + range->offset, .y = range->copy});
 }
 
-static void update_table(const brim_update *u, const brim_update_range *range) {
+static void update_embedding(const brim_update *u, const brim_update_range *range) {
   for (int64_t row = 0; row < row_count(range); row++) {
     const bool touched = row_touched(range, row);
     if (range->done && !touched)
@@ -88,7 +88,7 @@ void REF(adamw)(brim_ops_context *c, const brim_update *u) {
   for (int32_t i = 0; i < u->range_count; i++) {
     const brim_update_range *range = &u->ranges[i];
     if (range->row_size > 0) {
-      update_table(u, range);
+      update_embedding(u, range);
       continue;
     }
     update_values(u, &u->step, range->rate, range->decay && u->step.weight_decay > 0, true, range->offset, range->count);

@@ -27,11 +27,11 @@ typedef struct cu_rows {
   GLOBAL(const int) slot;
 } cu_rows;
 
-/* A tensor of numbers of 32 bits (wide) or of 16 (narrow): bfloat16, or, where `fp16`, IEEE's half precision. Both NULL: there is
+/* A tensor of numbers of 32 bits (wide) or of 16 (half): bfloat16, or, where `fp16`, IEEE's half precision. Both NULL: there is
  * none. */
 typedef struct cu_typed {
   GLOBAL(float) wide;
-  GLOBAL(unsigned short) narrow;
+  GLOBAL(unsigned short) half;
   int fp16;
 } cu_typed;
 
@@ -128,7 +128,7 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
   GLOBAL(float) dbeta;
   int each; /* of columns: rows of a block */
   GLOBAL(float)
-  parts; /* [blocks of rows, 2, width], which have the sums then, of gamma and of beta; NULL: dgamma and dbeta have */
+  block_sums; /* [blocks of rows, 2, width], which have the sums then, of gamma and of beta; NULL: dgamma and dbeta have */
 } cu_norm_gradient;
 
 /* ---- a stream: the same of stream.h */
@@ -193,14 +193,14 @@ typedef struct cu_embed {
   GLOBAL(float) y;
 } cu_embed;
 
-/* table[row of slot] += dsum[slot], in the order of slots; the row is index's, or bytes', or 0. */
-typedef struct cu_table_gradient {
+/* embedding[row of slot] += dsum[slot], in the order of slots; the row is index's, or bytes', or 0. */
+typedef struct cu_embedding_gradient {
   int slots, width;
   GLOBAL(const int) index;
   GLOBAL(const unsigned char) bytes;
   GLOBAL(const float) dsum;
-  GLOBAL(float) table;
-} cu_table_gradient;
+  GLOBAL(float) embedding;
+} cu_embedding_gradient;
 
 /* ---- activations (of the number in brim_activation) and products */
 
@@ -227,10 +227,10 @@ typedef struct cu_columns {     /* y[c] += sum of x[r, c] over the rows, or over
   cu_typed x;
   GLOBAL(const unsigned char) bytes;
   GLOBAL(float) y;
-  GLOBAL(float) parts; /* [blocks of rows, width], which have the sums then; NULL: y has */
+  GLOBAL(float) block_sums; /* [blocks of rows, width], which have the sums then; NULL: y has */
 } cu_columns;
 
-/* ---- attention: blocks of the kernels of tensor cores that run beside one another, with heads of up to 32 columns and with
+/* ---- attention: blocks of the kernels of tensor cores that run at the same time, with heads of up to 32 columns and with
  * wider ones */
 
 enum { CU_BLOCKS_NARROW = 3, CU_BLOCKS_WIDE = 2 };
@@ -252,8 +252,8 @@ typedef struct cu_attention {
 
 /* ---- attention by distance
  *
- * How far a distance is of a table's first row, or of its middle: the distance itself up to `exact`, and one more for each of the
- * thresholds, in order, that it reaches. The processor made them, since rows are rounded logarithms. */
+ * How far a distance is of an embedding's first row, or of its middle: the distance itself up to `exact`, and one more for each
+ * of the thresholds, in order, that it reaches. The processor made them, since rows are rounded logarithms. */
 
 enum { CU_STEPS = 512 };
 
@@ -268,7 +268,7 @@ typedef struct cu_relative {
   long long stride;
   GLOBAL(const float) bias; /* [rows, heads], or NULL */
   GLOBAL(const float) queries;
-  GLOBAL(const float) keys; /* tables, or NULL */
+  GLOBAL(const float) keys; /* embeddings, or NULL */
   GLOBAL(float) dbias;
   GLOBAL(float) dqueries;
   GLOBAL(float) dkeys;
@@ -294,12 +294,12 @@ enum { CU_RANGES = 32, CU_PIECE = 4096, CU_SUMS = 512, CU_PAST = 64 };
 
 typedef struct cu_range {
   long long offset, count;
-  long long row_size; /* 0: no table */
+  long long row_size; /* 0: no embedding */
   int first_piece, decay;
   float keep, step; /* AdamW: factor of the values, and of the change */
   GLOBAL(const unsigned char) touched;
   GLOBAL(unsigned char) alive;
-  GLOBAL(unsigned char) done; /* a table whose rows may be late: those that are not touched stay so */
+  GLOBAL(unsigned char) done; /* an embedding whose rows may be late: those that are not touched stay so */
   GLOBAL(unsigned short) copy;
 } cu_range;
 

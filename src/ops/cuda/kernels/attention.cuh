@@ -66,21 +66,21 @@ DEVICE int key_of(int lane, int u) {
   return u / 2 * 16 + 2 * lane + u % 2;
 }
 
-/* ---- terms by distance: none, unless the kernel takes tables of them */
+/* ---- terms by distance: none, unless the kernel takes embeddings of them */
 
 DEVICE const cu_attention &attention_of(const cu_attention &a) {
   return a;
 }
 
-DEVICE bool has_tables(const cu_attention &) {
+DEVICE bool has_embeddings(const cu_attention &) {
   return false;
 }
 
-DEVICE GLOBAL(const float) key_table(const cu_attention &) {
+DEVICE GLOBAL(const float) key_embedding(const cu_attention &) {
   return {};
 }
 
-DEVICE GLOBAL(const float) query_table(const cu_attention &) {
+DEVICE GLOBAL(const float) query_embedding(const cu_attention &) {
   return {};
 }
 
@@ -103,19 +103,19 @@ DEVICE const cu_attention &attention_of(const cu_relative &r) {
   return r.of;
 }
 
-DEVICE bool has_tables(const cu_relative &r) {
+DEVICE bool has_embeddings(const cu_relative &r) {
   return (bool)r.keys;
 }
 
-DEVICE GLOBAL(const float) key_table(const cu_relative &r) {
+DEVICE GLOBAL(const float) key_embedding(const cu_relative &r) {
   return r.keys;
 }
 
-DEVICE GLOBAL(const float) query_table(const cu_relative &r) {
+DEVICE GLOBAL(const float) query_embedding(const cu_relative &r) {
   return r.queries;
 }
 
-/* How far from a table's first row, or its middle. */
+/* How far from an embedding's first row, or its middle. */
 DEVICE int far_of(const cu_distances &d, int size) {
   int low = 0, high = size <= d.exact ? 0 : d.steps;
   while (low < high) {
@@ -136,7 +136,7 @@ DEVICE int row_of_distance(const cu_distances &d, int distance) {
   return row < 0 ? 0 : row < d.rows ? row : d.rows - 1;
 }
 
-/* The distances of a row of a table: from first to last, or below 0. */
+/* The distances of a row of an embedding: from first to last, or below 0. */
 struct reach {
   int below, first, last;
 };
@@ -156,14 +156,15 @@ DEVICE reach reach_of(const cu_distances &d, int row) {
 }
 
 /* The rows of the distances that 32 queries and 32 keys have, which begin `apart` from each other. */
-DEVICE void load_distances(const cu_relative &r, const head_of &h, GLOBAL(const float) table, int apart, SHARED_AT(float) room) {
+DEVICE void load_distances(const cu_relative &r, const head_of &h, GLOBAL(const float) embedding, int apart,
+                           SHARED_AT(float) room) {
   enum { EACH = BRIM_THREADS_relative_forward / (2 * PAIR_TILE) };
   const int d = threadIdx.x / EACH, size = r.of.head_size;
   if (d == 2 * PAIR_TILE - 1)
     return;
   const long long row = row_of_distance(r.distances, apart + d - (PAIR_TILE - 1)) * r.stride + h.shift;
   for (int i = threadIdx.x % EACH; i < size; i += EACH)
-    room[d * (size + 1) + i] = table[row + i];
+    room[d * (size + 1) + i] = embedding[row + i];
 }
 
 DEVICE float with_bias(const cu_relative &r, const head_of &h, int distance, float score) {
@@ -236,16 +237,16 @@ DEVICE pair_scores scores_of(const ARGS &r, const head_of &h, int first_query, i
   const int size = a.head_size;
   bool wanted[PAIR_KEYS];
   for (int u = 0; u < PAIR_KEYS; u++)
-    wanted[u] = has_tables(r) || meets(a, h, first_query + own, first + key_of(lane, u));
+    wanted[u] = has_embeddings(r) || meets(a, h, first_query + own, first + key_of(lane, u));
   pair_scores of = dots(q + own * (size + 1), k, size, wanted, [&](int u) { return key_of(lane, u); });
-  if (has_tables(r)) {
-    load_distances(r, h, key_table(r), first_query - first, room);
+  if (has_embeddings(r)) {
+    load_distances(r, h, key_embedding(r), first_query - first, room);
     __syncthreads();
     const pair_scores more = dots(q + own * (size + 1), room, size, wanted, [&](int u) { return distance_at(own, key_of(lane, u)); });
     for (int u = 0; u < PAIR_KEYS; u++)
       of.s[u] += more.s[u];
     __syncthreads();
-    load_distances(r, h, query_table(r), first_query - first, room);
+    load_distances(r, h, query_embedding(r), first_query - first, room);
     __syncthreads();
     for (int u = 0; u < PAIR_KEYS; u++)
       of.s[u] += dot(k + key_of(lane, u) * (size + 1), room + distance_at(own, key_of(lane, u)) * (size + 1), size);
@@ -277,7 +278,7 @@ template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
     load_pair_tile(v, a.v, h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
     __syncthreads();
     pair_scores of = scores_of(r, h, h.first, first, own, lane, q, k, room);
-    float most = -INFINITY, part = 0;
+    float most = -INFINITY, sum_here = 0;
     for (int u = 0; u < PAIR_KEYS; u++) {
       of.s[u] = meets(a, h, query, first + key_of(lane, u)) ? of.s[u] : -INFINITY;
       most = fmaxf(most, of.s[u]);
@@ -288,11 +289,11 @@ template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
     const words w = pair_words(a, h, query, first, lane);
     for (int u = 0; u < PAIR_KEYS; u++) {
       const float x = expf(of.s[u] - from);
-      part += x;
+      sum_here += x;
       p[own * PAIR_ROOM + key_of(lane, u)] = dropped_key(a, w, first, u, as_stored(a.q, x));
     }
     top = most;
-    sum = fmaf(sum, rest, pair_sum(part));
+    sum = fmaf(sum, rest, pair_sum(sum_here));
     __syncthreads();
     float more[PAIR_COLUMNS] = {};
     ROLLED
@@ -341,7 +342,7 @@ DEVICE pair_terms terms_of(const cu_attention &a, const head_of &h, const words 
 
 /* scale * p * change; in 16 bits what is rounded is p times the change without dropout's factor. */
 DEVICE float score_gradient(const cu_attention &a, float p, float change) {
-  if (!a.q.narrow)
+  if (!a.q.half)
     return a.scale * p * change;
   const float factor = a.dropout.on && a.dropout.scale > 0 ? a.dropout.scale : 1.0f;
   return a.scale * factor * as_stored(a.q, p * change / factor);
@@ -388,9 +389,9 @@ template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
         total += dp;
         continue;
       }
-      if (has_tables(r)) {
+      if (has_embeddings(r)) {
         __syncthreads();
-        load_distances(r, h, key_table(r), h.first - first, room);
+        load_distances(r, h, key_embedding(r), h.first - first, room);
       }
       for (int u = 0; u < PAIR_KEYS; u++)
         ds[own * PAIR_ROOM + key_of(lane, u)] = score_gradient(a, t.p[u], t.dp[u] - delta);
@@ -512,28 +513,28 @@ KERNEL(relative_keys, cu_relative) {
   attention_keys(a);
 }
 
-/* ---- gradients of the tables: a block a row and head, which goes through all pairs that are so far apart, 32 at a time */
+/* ---- gradients of the embeddings: a block a row and head, which goes through all pairs that are so far apart, 32 at a time */
 
-/* A pair's place in memory, and what a score's gradient needs. */
+/* Where a pair is in memory, and what a score's gradient needs. */
 struct distant_pair {
   long long q, row, k; /* of the query in q and dq, its row, of the key */
   int query, key;
 };
 
-DEVICE float pair_gradient(const cu_relative &r, const head_of &h, const distant_pair &x, int table_row, int lane) {
+DEVICE float pair_gradient(const cu_relative &r, const head_of &h, const distant_pair &x, int embedding_row, int lane) {
   const cu_attention &a = r.of;
-  const long long table = table_row * r.stride + h.shift, out = x.row * a.out_stride + h.shift;
+  const long long embedding = embedding_row * r.stride + h.shift, out = x.row * a.out_stride + h.shift;
   float score = 0, dp = 0;
   for (int i = lane; i < a.head_size; i += PAIR_LANES) {
     const float q = get(a.q, x.q + i), k = get(a.k, x.k + i);
     score = fmaf(q, k, score);
-    if (has_tables(r)) {
-      score = fmaf(q, (float)r.keys[table + i], score);
-      score = fmaf(k, (float)r.queries[table + i], score);
+    if (has_embeddings(r)) {
+      score = fmaf(q, (float)r.keys[embedding + i], score);
+      score = fmaf(k, (float)r.queries[embedding + i], score);
     }
     dp = fmaf(get(a.dout, out + i), get(a.v, x.k + i), dp);
   }
-  score = a.scale * pair_sum(score) + (r.bias ? (float)r.bias[(long long)table_row * r.heads + h.head] : 0.0f);
+  score = a.scale * pair_sum(score) + (r.bias ? (float)r.bias[(long long)embedding_row * r.heads + h.head] : 0.0f);
   dp = pair_sum(dp);
   const long long at = h.head * a.rows + x.row;
   const words w = pair_words(a, h, x.query, x.key / PAIR_TILE * PAIR_TILE, x.key % 16 / 2);
@@ -541,12 +542,12 @@ DEVICE float pair_gradient(const cu_relative &r, const head_of &h, const distant
   return expf(score - a.lse[at]) * (kept - a.delta[at]);
 }
 
-KERNEL(relative_tables, cu_relative) {
+KERNEL(relative_embeddings, cu_relative) {
   SHARED(float, ds, PAIR_TILE);
   const cu_attention &t = a.of;
-  const int table_row = blockIdx.x, own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES;
+  const int embedding_row = blockIdx.x, own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES;
   const int column = threadIdx.x % MOST_HEAD_SIZE, of_keys = threadIdx.x < MOST_HEAD_SIZE;
-  const reach far = reach_of(a.distances, table_row);
+  const reach far = reach_of(a.distances, embedding_row);
   float sum = 0, bias = 0;
   for (int s = 0; s < t.texts; s++) {
     const head_of h = head_in(t, s, blockIdx.y, 0);
@@ -558,13 +559,13 @@ KERNEL(relative_tables, cu_relative) {
         const int i = first + own < count ? first + own : count - 1;
         const distant_pair x = {(h.query_row + i + to_query) * t.q_stride + h.shift, h.query_row + i + to_query,
                                 (h.begin + i + to_key) * t.kv_stride + h.shared, i + to_query, i + to_key};
-        const float gradient = pair_gradient(a, h, x, table_row, lane);
+        const float gradient = pair_gradient(a, h, x, embedding_row, lane);
         if (lane == 0)
           ds[own] = first + own < count ? gradient : 0.0f;
         __syncthreads();
         for (int j = 0; j < PAIR_TILE && first + j < count; j++) {
           bias += ds[j];
-          if (has_tables(a) && column < t.head_size)
+          if (has_embeddings(a) && column < t.head_size)
             sum = fmaf((float)ds[j],
                        of_keys ? get(t.q, (h.query_row + first + j + to_query) * t.q_stride + h.shift + column)
                                : get(t.k, (h.begin + first + j + to_key) * t.kv_stride + h.shared + column),
@@ -574,9 +575,9 @@ KERNEL(relative_tables, cu_relative) {
       }
     }
   }
-  const long long to = table_row * a.stride + (long long)blockIdx.y * t.head_size + column;
-  if (has_tables(a) && column < t.head_size)
+  const long long to = embedding_row * a.stride + (long long)blockIdx.y * t.head_size + column;
+  if (has_embeddings(a) && column < t.head_size)
     (of_keys ? a.dkeys : a.dqueries)[to] = t.scale * sum;
   if (a.dbias && threadIdx.x == 0)
-    a.dbias[(long long)table_row * a.heads + blockIdx.y] += bias;
+    a.dbias[(long long)embedding_row * a.heads + blockIdx.y] += bias;
 }

@@ -11,13 +11,13 @@
  * That factor is left out of dout v^T and of delta here, and multiplied at the end. */
 #ifdef HAS_MATRICES
 /* What a warp knows of itself. */
-struct warp_place {
+struct warp_lane {
   int warp, lane, line, pair;
 };
 
-DEVICE warp_place place_of_warp() {
+DEVICE warp_lane lane_of_warp() {
   const int lane = threadIdx.x % WARP;
-  const warp_place w = {(int)threadIdx.x / WARP, lane, lane / 4, lane % 4 * 2};
+  const warp_lane w = {(int)threadIdx.x / WARP, lane, lane / 4, lane % 4 * 2};
   return w;
 }
 
@@ -164,15 +164,15 @@ template <int FP16, int WIDTH> DEVICE void matrix_forward(const cu_attention &a)
   h.first *= stays ? 2 : 1;
   if (h.first >= h.queries)
     return;
-  const warp_place w = place_of_warp();
+  const warp_lane w = lane_of_warp();
   const int own = w.warp * MATRIX, start = first_met(a, h, MATRIX_TILE), end = end_met(a, h, h.keys, MATRIX_TILE);
   const long long rows_at_head = h.begin * a.kv_stride + h.shared, queries_at = h.query_row * a.q_stride + h.shift;
   SHARED_AT(unsigned) queries = tiles + a.held * 2 * TILE;
   own_rows<WIDTH, true> q;
-  copy_tile<WIDTH>(a, queries, a.q.narrow, queries_at, a.q_stride, h.first, h.queries);
+  copy_tile<WIDTH>(a, queries, a.q.half, queries_at, a.q_stride, h.first, h.queries);
   SHARED_AT(unsigned) to = tiles + start / ROWS % 2 * 2 * TILE;
-  copy_tile<WIDTH, ROWS>(a, to, a.k.narrow, rows_at_head, a.kv_stride, start, h.keys);
-  copy_tile<WIDTH, ROWS>(a, to + TILE, a.v.narrow, rows_at_head, a.kv_stride, start, h.keys);
+  copy_tile<WIDTH, ROWS>(a, to, a.k.half, rows_at_head, a.kv_stride, start, h.keys);
+  copy_tile<WIDTH, ROWS>(a, to + TILE, a.v.half, rows_at_head, a.kv_stride, start, h.keys);
   for (bool again = false;; again = true, h.first += MATRIX_TILE) {
     const bool more = stays && !again && h.first + MATRIX_TILE < h.queries;
     const int query = h.first + own + w.line;
@@ -188,28 +188,28 @@ template <int FP16, int WIDTH> DEVICE void matrix_forward(const cu_attention &a)
       if (!again) {
         SHARED_AT(unsigned) next = tiles + (stays ? first / ROWS + 1 : (first / ROWS + 1) % 2) * 2 * TILE;
         if (first + ROWS < end) {
-          copy_tile<WIDTH, ROWS>(a, next, a.k.narrow, rows_at_head, a.kv_stride, first + ROWS, h.keys);
-          copy_tile<WIDTH, ROWS>(a, next + TILE, a.v.narrow, rows_at_head, a.kv_stride, first + ROWS, h.keys);
+          copy_tile<WIDTH, ROWS>(a, next, a.k.half, rows_at_head, a.kv_stride, first + ROWS, h.keys);
+          copy_tile<WIDTH, ROWS>(a, next + TILE, a.v.half, rows_at_head, a.kv_stride, first + ROWS, h.keys);
         }
         close_copies();
         await_copies(1);
         __syncthreads();
         if (first == 0 && more) /* all warps have taken theirs */
-          copy_tile<WIDTH>(a, queries, a.q.narrow, queries_at, a.q_stride, h.first + MATRIX_TILE, h.queries);
+          copy_tile<WIDTH>(a, queries, a.q.half, queries_at, a.q_stride, h.first + MATRIX_TILE, h.queries);
       }
       if (works && (WIDTH <= 64 || first % MATRIX_TILE == 0))
         kept = kept_pairs(a, h, query, first, w.pair);
       ROLLED
-      for (int part = 0; part < ROWS && first + part < end && works; part += STEP) {
-        SHARED_AT(unsigned) k = tiles + (stays ? first / ROWS : first / ROWS % 2) * 2 * TILE + part * ROOM;
-        const int limit = end - first - part, within = part + (WIDTH <= 64 ? 0 : first % MATRIX_TILE);
+      for (int row = 0; row < ROWS && first + row < end && works; row += STEP) {
+        SHARED_AT(unsigned) k = tiles + (stays ? first / ROWS : first / ROWS % 2) * 2 * TILE + row * ROOM;
+        const int limit = end - first - row, within = row + (WIDTH <= 64 ? 0 : first % MATRIX_TILE);
         sums s[STEP / 8];
         multiply_columns<FP16, WIDTH, STEP>(s, q, k, limit, w.lane);
         float most[2] = {top[0], top[1]}, rest[2];
         UNROLL
         for (int j = 0; j < STEP / 8; j++)
           for (int e = 0; e < 4; e++) {
-            const bool there = meets(a, h, row_of(query, e), first + part + column_of(w.pair, j, e));
+            const bool there = meets(a, h, row_of(query, e), first + row + column_of(w.pair, j, e));
             s[j].of[e] = there ? a.scale * s[j].of[e] : -INFINITY;
             most[e / 2] = fmaxf(most[e / 2], s[j].of[e]);
           }
@@ -247,7 +247,7 @@ template <int FP16, int WIDTH> DEVICE void matrix_forward(const cu_attention &a)
       if (w.pair == 0 && own_query < h.queries)
         a.lse[h.head * a.rows + h.query_row + own_query] = sum[i] > 0 ? top[i] + logf(sum[i]) : 0;
     }
-    put_rows<FP16, WIDTH>(a, a.out.narrow, (h.query_row + h.first + own) * a.out_stride + h.shift, a.out_stride,
+    put_rows<FP16, WIDTH>(a, a.out.half, (h.query_row + h.first + own) * a.out_stride + h.shift, a.out_stride,
                           h.queries - h.first - own, out, factor[0], factor[1], w.line, w.pair);
     if (!more)
       return;
@@ -260,7 +260,7 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
   const head_of h = head_at(a, blockIdx.y, MATRIX_TILE);
   if (h.first >= h.queries)
     return;
-  const warp_place w = place_of_warp();
+  const warp_lane w = lane_of_warp();
   const int own = w.warp * MATRIX, query = h.first + own + w.line, start = first_met(a, h, MATRIX_TILE),
             end = end_met(a, h, h.keys, MATRIX_TILE);
   const bool works = h.first + own < h.queries;
@@ -271,8 +271,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
   float lse[2], whole[2] = {0, 0}, total[2] = {0, 0}, delta[2] = {0, 0};
   for (int i = 0; i < 2; i++)
     lse[i] = query + 8 * i < h.queries ? (float)a.lse[h.head * a.rows + row + 8 * i] : 0.0f;
-  copy_tile<WIDTH>(a, tiles, a.q.narrow, h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries);
-  copy_tile<WIDTH>(a, tiles + OWN, a.dout.narrow, h.query_row * a.out_stride + h.shift, a.out_stride, h.first, h.queries);
+  copy_tile<WIDTH>(a, tiles, a.q.half, h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries);
+  copy_tile<WIDTH>(a, tiles + OWN, a.dout.half, h.query_row * a.out_stride + h.shift, a.out_stride, h.first, h.queries);
   close_copies();
   await_copies(0);
   __syncthreads();
@@ -287,8 +287,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
     const int sent = turn + 1;
     if (sent < copies) {
       SHARED_AT(unsigned) next = stream + sent % room * 2 * TILE;
-      copy_tile<WIDTH, ROWS>(a, next, a.k.narrow, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
-      copy_tile<WIDTH, ROWS>(a, next + TILE, a.v.narrow, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
+      copy_tile<WIDTH, ROWS>(a, next, a.k.half, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
+      copy_tile<WIDTH, ROWS>(a, next + TILE, a.v.half, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
     }
     close_copies();
     if (turn < 0)
@@ -306,18 +306,18 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
         total[i] = line_sum(total[i]);
         delta[i] = whole[i] > 0 ? total[i] / whole[i] : 0;
       }
-    for (int part = 0; part < ROWS && first + part < end && works; part += STEP) {
-      SHARED_AT(unsigned) k = stream + turn % room * 2 * TILE + part * ROOM;
-      const int limit = end - first - part;
+    for (int row = 0; row < ROWS && first + row < end && works; row += STEP) {
+      SHARED_AT(unsigned) k = stream + turn % room * 2 * TILE + row * ROOM;
+      const int limit = end - first - row;
       sums s[STEP / 8], dp[STEP / 8];
       multiply_columns<FP16, WIDTH, STEP>(s, q, k, limit, w.lane);
       multiply_columns<FP16, WIDTH, STEP>(dp, dout, k + TILE, limit, w.lane);
       UNROLL
       for (int j = 0; j < STEP / 8; j++)
         for (int e = 0; e < 4; e++) {
-          const bool there = meets(a, h, row_of(query, e), first + part + column_of(w.pair, j, e));
+          const bool there = meets(a, h, row_of(query, e), first + row + column_of(w.pair, j, e));
           const float p = there ? expf(a.scale * s[j].of[e] - lse[e / 2]) : 0.0f;
-          const float change = there && is_kept(kept, (within + part) / 8 + j, e) ? dp[j].of[e] : 0.0f;
+          const float change = there && is_kept(kept, (within + row) / 8 + j, e) ? dp[j].of[e] : 0.0f;
           if (!again) {
             whole[e / 2] += p;
             total[e / 2] = fmaf(p, change, total[e / 2]);
@@ -333,7 +333,7 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
   if (!works)
     return;
   const float factor = a.scale * dropout_factor(a);
-  put_rows<FP16, WIDTH>(a, a.dq.narrow, (h.query_row + h.first + own) * a.q_stride + h.shift, a.q_stride,
+  put_rows<FP16, WIDTH>(a, a.dq.half, (h.query_row + h.first + own) * a.q_stride + h.shift, a.q_stride,
                         h.queries - h.first - own, dq, factor, factor, w.line, w.pair);
   for (int i = 0; i < 2; i++)
     if (w.pair == 0 && query + 8 * i < h.queries)
@@ -348,7 +348,7 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
   head_of h = head_at(a, blockIdx.y * a.group, MATRIX_TILE);
   if (h.first >= h.slots)
     return;
-  const warp_place w = place_of_warp();
+  const warp_lane w = lane_of_warp();
   const int own = w.warp * MATRIX, key = h.first + own + w.line, start = first_met(a, h, MATRIX_TILE),
             end = end_met(a, h, h.queries, MATRIX_TILE);
   const bool works = h.first + own < h.keys;
@@ -359,8 +359,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
   SHARED_AT(unsigned) kept = delta + ROWS;
   own_rows<WIDTH> k, v;
   sums dk[WIDTH / 8] = {}, dv[WIDTH / 8] = {};
-  copy_tile<WIDTH>(a, tiles, a.k.narrow, rows_at_head, a.kv_stride, h.first, h.keys);
-  copy_tile<WIDTH>(a, tiles + OWN, a.v.narrow, rows_at_head, a.kv_stride, h.first, h.keys);
+  copy_tile<WIDTH>(a, tiles, a.k.half, rows_at_head, a.kv_stride, h.first, h.keys);
+  copy_tile<WIDTH>(a, tiles + OWN, a.v.half, rows_at_head, a.kv_stride, h.first, h.keys);
   close_copies();
   await_copies(0);
   __syncthreads();
@@ -375,9 +375,9 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
     if (sent < a.group * count) {
       const long long shift = member_shift + sent / count * a.head_size;
       SHARED_AT(unsigned) next = stream + sent % 2 * 2 * TILE;
-      copy_tile<WIDTH, ROWS>(a, next, a.q.narrow, h.query_row * a.q_stride + shift, a.q_stride, start + sent % count * ROWS,
+      copy_tile<WIDTH, ROWS>(a, next, a.q.half, h.query_row * a.q_stride + shift, a.q_stride, start + sent % count * ROWS,
                              h.queries);
-      copy_tile<WIDTH, ROWS>(a, next + TILE, a.dout.narrow, h.query_row * a.out_stride + shift, a.out_stride,
+      copy_tile<WIDTH, ROWS>(a, next + TILE, a.dout.half, h.query_row * a.out_stride + shift, a.out_stride,
                              start + sent % count * ROWS, h.queries);
     }
     close_copies();
@@ -394,16 +394,16 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
     kept[SHARES * mine + share] = bits;
     await_copies(1);
     __syncthreads();
-    for (int part = 0; part < ROWS && first + part < end && works; part += STEP) {
-      SHARED_AT(unsigned) q = stream + turn % 2 * 2 * TILE + part * ROOM;
-      const int limit = end - first - part;
+    for (int row = 0; row < ROWS && first + row < end && works; row += STEP) {
+      SHARED_AT(unsigned) q = stream + turn % 2 * 2 * TILE + row * ROOM;
+      const int limit = end - first - row;
       sums s[STEP / 8], dp[STEP / 8];
       multiply_columns<FP16, WIDTH, STEP>(s, k, q, limit, w.lane);
       multiply_columns<FP16, WIDTH, STEP>(dp, v, q + TILE, limit, w.lane);
       UNROLL
       for (int j = 0; j < STEP / 8; j++)
         for (int e = 0; e < 4; e++) {
-          const int column = part + column_of(w.pair, j, e);
+          const int column = row + column_of(w.pair, j, e);
           const bool there = meets(a, h, first + column, row_of(key, e));
           const float p = there ? expf(a.scale * s[j].of[e] - __uint_as_float(lse[column])) : 0.0f;
           const unsigned bits = kept[SHARES * column + (w.line / 2 + e / 2 * 4) / EACH];
@@ -419,8 +419,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
   const float factor = dropout_factor(a), of_scores = a.scale * factor;
   const long long at = (h.begin + h.first + own) * a.kv_stride + h.shared;
   const int rows = h.slots - h.first - own;
-  put_rows<FP16, WIDTH>(a, a.dk.narrow, at, a.kv_stride, rows, dk, of_scores, of_scores, w.line, w.pair);
-  put_rows<FP16, WIDTH>(a, a.dv.narrow, at, a.kv_stride, rows, dv, factor, factor, w.line, w.pair);
+  put_rows<FP16, WIDTH>(a, a.dk.half, at, a.kv_stride, rows, dk, of_scores, of_scores, w.line, w.pair);
+  put_rows<FP16, WIDTH>(a, a.dv.half, at, a.kv_stride, rows, dv, factor, factor, w.line, w.pair);
 }
 
 #define MATRIX_BODY(kernel, width) (a.q.fp16 ? kernel<1, width>(a) : kernel<0, width>(a))

@@ -59,16 +59,16 @@ DEVICE float widened(unsigned short x, int fp16) {
 }
 
 DEVICE bool is_there(const cu_typed &t) {
-  return t.wide || t.narrow;
+  return t.wide || t.half;
 }
 
 /* A value in two steps, so that several are on their way before the first is looked at. */
 DEVICE unsigned bits_at(const cu_typed &t, long long i) {
-  return t.narrow ? (unsigned)t.narrow[i] : __float_as_uint((float)t.wide[i]);
+  return t.half ? (unsigned)t.half[i] : __float_as_uint((float)t.wide[i]);
 }
 
 DEVICE float value_of(const cu_typed &t, unsigned bits) {
-  return t.narrow ? widened((unsigned short)bits, t.fp16) : __uint_as_float(bits);
+  return t.half ? widened((unsigned short)bits, t.fp16) : __uint_as_float(bits);
 }
 
 DEVICE float get(const cu_typed &t, long long i) {
@@ -77,12 +77,12 @@ DEVICE float get(const cu_typed &t, long long i) {
 
 /* x as it will be read from there. */
 DEVICE float as_stored(const cu_typed &t, float x) {
-  return t.narrow ? widened(narrowed(x, t.fp16), t.fp16) : x;
+  return t.half ? widened(narrowed(x, t.fp16), t.fp16) : x;
 }
 
 DEVICE void put(const cu_typed &t, long long i, float x) {
-  if (t.narrow)
-    t.narrow[i] = narrowed(x, t.fp16);
+  if (t.half)
+    t.half[i] = narrowed(x, t.fp16);
   else
     t.wide[i] = x;
 }

@@ -1,5 +1,5 @@
-/* embed.cuh: three tables summed, normalised (where there is a gamma), dropped out: a warp a slot. The gradient of a table: a
- * block a slot and 256 columns; the first slot of a row of the table adds up all of them, in their order. */
+/* embed.cuh: three embeddings summed, normalised (where there is a gamma), dropped out: a warp a slot. The gradient of an embedding: a
+ * block a slot and 256 columns; the first slot of a row of the embedding adds up all of them, in their order. */
 
 KERNEL(embed_forward, cu_embed) {
   ROW_OF_WARP(row, lane, a.slots);
@@ -26,26 +26,26 @@ KERNEL(embed_forward, cu_embed) {
   }
 }
 
-DEVICE int table_row(const cu_table_gradient &a, int slot) {
+DEVICE int embedding_row(const cu_embedding_gradient &a, int slot) {
   return a.index ? (int)a.index[slot] : a.bytes ? (int)a.bytes[slot] : 0;
 }
 
-KERNEL(table_gradient, cu_table_gradient) {
-  enum { THREADS = BRIM_THREADS_table_gradient };
+KERNEL(embedding_gradient, cu_embedding_gradient) {
+  enum { THREADS = BRIM_THREADS_embedding_gradient };
   SHARED(unsigned, same, THREADS / WARP);
   SHARED(int, slots, THREADS); /* of a stretch of THREADS, those that have the row */
   const int slot = blockIdx.x, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  const int row = table_row(a, slot), column = blockIdx.y * THREADS + threadIdx.x;
+  const int row = embedding_row(a, slot), column = blockIdx.y * THREADS + threadIdx.x;
   int earlier = 0;
   for (int i = threadIdx.x; i < slot; i += THREADS)
-    earlier |= table_row(a, i) == row;
+    earlier |= embedding_row(a, i) == row;
   if (__syncthreads_or(earlier))
     return;
   const long long to = (long long)row * a.width + column;
-  float total = column < a.width ? (float)a.table[to] : 0.0f;
+  float total = column < a.width ? (float)a.embedding[to] : 0.0f;
   for (int first = slot; first < a.slots; first += THREADS) {
     const int own = first + (int)threadIdx.x;
-    const bool has = own < a.slots && table_row(a, own) == row;
+    const bool has = own < a.slots && embedding_row(a, own) == row;
     const unsigned ballot = __ballot_sync(ALL_LANES, has);
     int before = __popc(ballot & ((1u << lane) - 1)), count = 0;
     if (lane == 0)
@@ -70,5 +70,5 @@ KERNEL(table_gradient, cu_table_gradient) {
     }
   }
   if (column < a.width)
-    a.table[to] = total;
+    a.embedding[to] = total;
 }

@@ -21,7 +21,7 @@
   X(gate_backward, cu_gate, 128)                                                                                                 \
   X(rotate, cu_rotary, 128)                                                                                                      \
   X(embed_forward, cu_embed, 128)                                                                                                \
-  X(table_gradient, cu_table_gradient, 256)                                                                                      \
+  X(embedding_gradient, cu_embedding_gradient, 256)                                                                              \
   X(activate, cu_activate, 256)                                                                                                  \
   X(activate_backward, cu_activate, 256)                                                                                         \
   X(activate_turn, cu_activate, 256)                                                                                             \
@@ -42,7 +42,7 @@
   X(relative_forward, cu_relative, 256)                                                                                          \
   X(relative_queries, cu_relative, 256)                                                                                          \
   X(relative_keys, cu_relative, 256)                                                                                             \
-  X(relative_tables, cu_relative, 256)                                                                                           \
+  X(relative_embeddings, cu_relative, 256)                                                                                       \
   X(loss, cu_loss, 256)                                                                                                          \
   X(gradient_square, cu_update, 256)                                                                                             \
   X(finish_square, cu_finish, 256)                                                                                               \

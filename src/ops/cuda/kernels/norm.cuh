@@ -135,9 +135,9 @@ KERNEL(norm_columns, cu_norm_gradient) {
   beta = finish_column(of_beta, beta, warp, lane);
   if (warp > 0 || column >= a.width)
     return;
-  if (a.parts) {
-    a.parts[2ll * blockIdx.y * a.width + column] = gamma;
-    a.parts[(2ll * blockIdx.y + 1) * a.width + column] = beta;
+  if (a.block_sums) {
+    a.block_sums[2ll * blockIdx.y * a.width + column] = gamma;
+    a.block_sums[(2ll * blockIdx.y + 1) * a.width + column] = beta;
     return;
   }
   if (a.dgamma)
@@ -165,8 +165,8 @@ KERNEL(column_sums, cu_columns) {
   sum = finish_column(lines, sum, warp, lane);
   if (warp > 0 || column >= a.width)
     return;
-  if (a.parts)
-    a.parts[blockIdx.y * (long long)a.width + column] = sum;
+  if (a.block_sums)
+    a.block_sums[blockIdx.y * (long long)a.width + column] = sum;
   else
     a.y[column] += sum;
 }

@@ -60,8 +60,7 @@ DEVICE void update_value(GLOBAL(float) value, GLOBAL(float) moment1, GLOBAL(floa
   moment2[0] = v;
 }
 
-/* A row of a table without a gradient is left alone when that changes nothing. Only threads of rows without one look at `alive`.
- */
+/* A row of an embedding without a gradient is left alone when that changes nothing. Only threads of such rows look at `alive`. */
 KERNEL(adamw, cu_update) {
   const double square = a.square[0];
   if (!(square - square == 0))

@@ -1,4 +1,4 @@
-/* table.c: the card's memory, the order of what it does, and the table. */
+/* ops.c: the card's memory, the order of what it does, and its operations. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "ops/cuda/cuda.h"
@@ -30,7 +30,8 @@ static void *take(brim_ops_context *c, size_t size, bool zeroed) {
   return at;
 }
 
-/* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is told by the next sync. */
+/* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is returned by the next sync.
+ */
 static void release(brim_ops_context *c, void *memory) {
   brim_cuda *d = c->device;
   if (!memory)
@@ -51,22 +52,23 @@ static void copy(brim_ops_context *c, void *to, const void *from, size_t size) {
   brim_cuda_clock_end(c);
 }
 
-static const char *exact_name(const brim_ops_context *c, bool narrow) {
+static const char *exact_name(const brim_ops_context *c, bool half) {
   const brim_cuda *d = c->device;
-  return narrow ? d->narrow_name : d->name;
+  return half ? d->half_name : d->name;
 }
 
-/* Attention's deltas, or sums of blocks: of slots, or of rows of a table of distances. */
+/* Attention's deltas, or sums of blocks: of slots, or of rows of a distance embedding. */
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const size_t deltas = (size_t)limits->max_slots * (size_t)limits->heads * sizeof(float), sums = CU_SUMS * sizeof(double),
                rows = (size_t)(limits->max_slots > limits->distances ? limits->max_slots : limits->distances),
-               parts = rows > BRIM_CUDA_SUMMED_ROWS ? BRIM_CUDA_ROW_SUMS * sizeof(float) : 0,
+               block_sums = rows > BRIM_CUDA_SUMMED_ROWS ? BRIM_CUDA_ROW_SUMS * sizeof(float) : 0,
                most = deltas > sums ? deltas : sums;
   (void)c;
-  return most > parts ? most : parts;
+  return most > block_sums ? most : block_sums;
 }
 
-/* ---- the table. What is a feature of devices is not there; any other operation without kernels says so when it is called */
+/* ---- the operations. What is a feature of devices is not there; any other operation without kernels says so when it is called
+ */
 
 #define MISSING(name, operands, ...)                                                                                             \
   __attribute__((unused)) static void missing_##name(brim_ops_context *c, const operands *op) {                                  \
@@ -83,28 +85,28 @@ BRIM_OPS_LIST(MISSING)
 
 enum { FEATURES = BRIM_FEATURE_BF16 | BRIM_FEATURE_FP16 | BRIM_FEATURE_DISTANCES | BRIM_FEATURE_LATE_ROWS };
 
-static const brim_ops table = {.name = "cuda",
-                               .exact_name = exact_name,
-                               .features = FEATURES,
-                               .workspace = workspace,
-                               .open = brim_cuda_open,
-                               .close = brim_cuda_close,
-                               .alloc = take,
-                               .release = release,
-                               .write = brim_cuda_write,
-                               .read = brim_cuda_read,
-                               .copy = copy,
-                               .clear = clear,
-                               .sync = brim_cuda_sync,
-                               .begin = brim_cuda_begin,
-                               .end = brim_cuda_end,
-                               .ranks_key = brim_cuda_ranks_key,
-                               .ranks_join = brim_cuda_ranks_join,
-                               .ranks_sum = brim_cuda_ranks_sum,
-                               .ranks_wait = brim_cuda_ranks_wait,
-                               .ranks_leave = brim_cuda_ranks_leave,
-                               BRIM_OPS_LIST(ENTRY)};
+static const brim_ops ops = {.name = "cuda",
+                             .exact_name = exact_name,
+                             .features = FEATURES,
+                             .workspace = workspace,
+                             .open = brim_cuda_open,
+                             .close = brim_cuda_close,
+                             .alloc = take,
+                             .release = release,
+                             .write = brim_cuda_write,
+                             .read = brim_cuda_read,
+                             .copy = copy,
+                             .clear = clear,
+                             .sync = brim_cuda_sync,
+                             .begin = brim_cuda_begin,
+                             .end = brim_cuda_end,
+                             .ranks_key = brim_cuda_ranks_key,
+                             .ranks_join = brim_cuda_ranks_join,
+                             .ranks_sum = brim_cuda_ranks_sum,
+                             .ranks_wait = brim_cuda_ranks_wait,
+                             .ranks_leave = brim_cuda_ranks_leave,
+                             BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *brim_ops_cuda(void) {
-  return &table;
+  return &ops;
 }

@@ -1,4 +1,4 @@
-/* narrow.c: values in 16 bits. Plain loops over bits, which compilers turn into vectors. */
+/* half.c: values in 16 bits. Plain loops over bits, which compilers turn into vectors. */
 #include "ops/cpu/cpu.h"
 
 enum { CHUNK = 1 << 14 };

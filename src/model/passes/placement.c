@@ -1,4 +1,4 @@
-/* place.c: where each version of a value is.
+/* placement.c: where each version of a value is.
  *
  * A version has its memory from the first call that uses it to the last. Kept values and those that come and go have a region
  * each, so that the latter, which are written and read again at once, stay in the caches. In each region the large ones take
@@ -33,7 +33,7 @@ static bool is_before(const brim_call_schedule *s, int32_t a, int32_t b) {
   return x->size != y->size ? x->size > y->size : a < b;
 }
 
-/* A heap's root sinks to its place; the last in order is on top. */
+/* A heap's root sinks as far as it must; the last in order is on top. */
 static void sink(brim_call_schedule *s, size_t count, size_t at) {
   for (size_t child; (child = 2 * at + 1) < count; at = child) {
     if (child + 1 < count && is_before(s, s->order[child], s->order[child + 1]))
@@ -62,16 +62,16 @@ static size_t sort_units(brim_call_schedule *s) {
   return count;
 }
 
-/* While units are placed, `last` of a unit's first version is that of all. */
+/* While offsets are found, `last` of a unit's first version is that of all. */
 static bool meet(const brim_value_version *a, const brim_value_version *b) {
   return a->region == b->region && a->first <= b->last && b->first <= a->last;
 }
 
 /* The lowest room that is free all its life; placed[] is in the order of offsets. */
-static void place_one(brim_call_schedule *s, brim_value_version *v, size_t placed) {
+static void assign_offset(brim_call_schedule *s, brim_value_version *v, size_t count) {
   uint64_t at = 0;
-  for (size_t i = 0; i < placed; i++) {
-    const brim_value_version *other = &s->versions[s->placed[i]];
+  for (size_t i = 0; i < count; i++) {
+    const brim_value_version *other = &s->versions[s->by_offset[i]];
     if (!meet(v, other))
       continue;
     if (at + v->size <= other->offset)
@@ -82,13 +82,13 @@ static void place_one(brim_call_schedule *s, brim_value_version *v, size_t place
   v->offset = at;
 }
 
-static void insert(brim_call_schedule *s, int32_t version, size_t placed) {
-  size_t at = placed;
-  while (at > 0 && s->versions[s->placed[at - 1]].offset > s->versions[version].offset) {
-    s->placed[at] = s->placed[at - 1];
+static void insert(brim_call_schedule *s, int32_t version, size_t count) {
+  size_t at = count;
+  while (at > 0 && s->versions[s->by_offset[at - 1]].offset > s->versions[version].offset) {
+    s->by_offset[at] = s->by_offset[at - 1];
     at--;
   }
-  s->placed[at] = version;
+  s->by_offset[at] = version;
 }
 
 static void extend_units(brim_call_schedule *s, int32_t *lasts) {
@@ -110,14 +110,14 @@ static void finish(brim_call_schedule *s, const int32_t *lasts) {
   }
 }
 
-void brim_schedule_place(brim_call_schedule *s, const int64_t rows[BRIM_ROW_KINDS]) {
+void brim_schedule_assign_offsets(brim_call_schedule *s, const int64_t rows[BRIM_ROW_KINDS]) {
   make_units(s, rows);
   for (int i = 0; i < BRIM_REGIONS; i++)
     s->region_size[i] = 0;
   extend_units(s, s->lasts);
   const size_t count = sort_units(s);
   for (size_t i = 0; i < count; i++) {
-    place_one(s, &s->versions[s->order[i]], i);
+    assign_offset(s, &s->versions[s->order[i]], i);
     insert(s, s->order[i], i);
   }
   finish(s, s->lasts);

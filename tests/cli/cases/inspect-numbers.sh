@@ -10,3 +10,6 @@ printf '[{"loss": "cosine", "columns": [[[1, 0]], [[0, 1]]]}]' > bare.json
 "$BRIM" inspect losses bare.json
 printf '[{"loss": "mnrl", "columns": [[[1, 0]], [[0, 1], [2]]]}]' > odd.json
 "$BRIM" inspect losses odd.json
+printf '[{"queries": [{"scores": [2, 1], "relevant": [0, 1]}]}]' > ranks.json
+"$BRIM" inspect metrics --kind reranking ranks.json
+"$BRIM" inspect metrics --kind retrieval ranks.json

@@ -1,16 +1,16 @@
-#include "data/split.h"
+#include "data/csv_scan.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-void brim_split_free(brim_split *split) {
-  brim_release(split->runtime, split->spans);
-  *split = (brim_split){0};
+void brim_csv_scan_free(brim_csv_scan *scan) {
+  brim_release(scan->runtime, scan->spans);
+  *scan = (brim_csv_scan){0};
 }
 
-bool brim_split_blank(const brim_split *split) {
-  return split->count == 1 && split->spans[0].length == 0 && !split->spans[0].quoted;
+bool brim_csv_is_empty(const brim_csv_scan *scan) {
+  return scan->count == 1 && scan->spans[0].length == 0 && !scan->spans[0].quoted;
 }
 
 int64_t brim_count_lines(const char *bytes, size_t length) {
@@ -37,10 +37,10 @@ size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, ch
   return (size_t)(to - out);
 }
 
-static bool add_span(brim_split *split, brim_field_span span) {
-  if (brim_grow(split->runtime, (void **)&split->spans, &split->capacity, split->count + 1, sizeof span, NULL))
+static bool add_span(brim_csv_scan *scan, brim_field_span span) {
+  if (brim_grow(scan->runtime, (void **)&scan->spans, &scan->capacity, scan->count + 1, sizeof span, NULL))
     return false;
-  split->spans[split->count++] = span;
+  scan->spans[scan->count++] = span;
   return true;
 }
 
@@ -72,8 +72,8 @@ static size_t find_end(const char *bytes, size_t at, size_t length, char delimit
 
 /* Passes over a quoted field whose opening quote is at *at; *at gets the byte after its closing quote. At the end of the bytes
  * that is a guess, which the caller does not believe unless they are final: a second quote may follow. */
-static brim_split_status quoted_field(brim_split *split, const char *bytes, size_t length, bool final, size_t *at,
-                                      brim_field_span *span) {
+static brim_csv_status quoted_field(brim_csv_scan *scan, const char *bytes, size_t length, bool final, size_t *at,
+                                    brim_field_span *span) {
   size_t start = *at + 1, from = start;
   bool doubled = false;
   const char *quote;
@@ -82,42 +82,42 @@ static brim_split_status quoted_field(brim_split *split, const char *bytes, size
     if (q + 1 == length || bytes[q + 1] != '"') {
       *span = (brim_field_span){.start = start, .length = q - start, .quoted = true, .doubled = doubled};
       *at = q + 1;
-      return BRIM_SPLIT_DONE;
+      return BRIM_CSV_DONE;
     }
     doubled = true;
     from = q + 2;
   }
-  split->fault = *at;
-  return final ? BRIM_SPLIT_OPEN : BRIM_SPLIT_MORE;
+  scan->fault = *at;
+  return final ? BRIM_CSV_OPEN : BRIM_CSV_MORE;
 }
 
-brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t length, bool final, char delimiter) {
+brim_csv_status brim_csv_scan_quoted(brim_csv_scan *scan, const char *bytes, size_t length, bool final, char delimiter) {
   size_t at = 0;
-  split->count = 0;
-  split->lines = 1;
+  scan->count = 0;
+  scan->lines = 1;
   for (;;) {
     brim_field_span span = {.start = at};
     if (at < length && bytes[at] == '"') {
-      brim_split_status status = quoted_field(split, bytes, length, final, &at, &span);
-      if (status != BRIM_SPLIT_DONE)
+      brim_csv_status status = quoted_field(scan, bytes, length, final, &at, &span);
+      if (status != BRIM_CSV_DONE)
         return status;
-      split->lines += brim_count_lines(bytes + span.start, span.length);
+      scan->lines += brim_count_lines(bytes + span.start, span.length);
     } else {
       at = find_end(bytes, at, length, delimiter);
       span.length = at - span.start;
     }
     if (at == length && !final)
-      return BRIM_SPLIT_MORE;
-    if (!add_span(split, span))
-      return BRIM_SPLIT_MEMORY;
+      return BRIM_CSV_MORE;
+    if (!add_span(scan, span))
+      return BRIM_CSV_MEMORY;
     if (at == length)
       break;
     char end = bytes[at];
     if (end == '\r' && at + 1 == length && !final)
-      return BRIM_SPLIT_MORE; /* an LF may follow */
+      return BRIM_CSV_MORE; /* an LF may follow */
     if (end != delimiter && end != '\r' && end != '\n') {
-      split->fault = at;
-      return BRIM_SPLIT_STRAY;
+      scan->fault = at;
+      return BRIM_CSV_STRAY;
     }
     at++;
     if (end == '\r' && at < length && bytes[at] == '\n')
@@ -125,29 +125,29 @@ brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t
     if (end != delimiter)
       break;
   }
-  split->used = at;
-  return BRIM_SPLIT_DONE;
+  scan->used = at;
+  return BRIM_CSV_DONE;
 }
 
 /* ---- plain ------------------------------------------------------------------------------------------------ */
 
-brim_split_status brim_split_plain(brim_split *split, const char *bytes, size_t length, bool final, char delimiter) {
+brim_csv_status brim_csv_scan_plain(brim_csv_scan *scan, const char *bytes, size_t length, bool final, char delimiter) {
   const char *feed = memchr(bytes, '\n', length);
   if (!feed && !final)
-    return BRIM_SPLIT_MORE;
+    return BRIM_CSV_MORE;
   size_t end = feed ? (size_t)(feed - bytes) : length;
-  split->used = feed ? end + 1 : length;
-  split->lines = 1;
-  split->count = 0;
+  scan->used = feed ? end + 1 : length;
+  scan->lines = 1;
+  scan->count = 0;
   if (end > 0 && bytes[end - 1] == '\r')
     end--;
   for (size_t at = 0;; at++) {
     const char *tab = memchr(bytes + at, delimiter, end - at);
     size_t stop = tab ? (size_t)(tab - bytes) : end;
-    if (!add_span(split, (brim_field_span){.start = at, .length = stop - at}))
-      return BRIM_SPLIT_MEMORY;
+    if (!add_span(scan, (brim_field_span){.start = at, .length = stop - at}))
+      return BRIM_CSV_MEMORY;
     if (!tab)
-      return BRIM_SPLIT_DONE;
+      return BRIM_CSV_DONE;
     at = stop;
   }
 }

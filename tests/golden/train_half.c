@@ -1,4 +1,4 @@
-/* train_narrow.c: runs in bf16. The copy of the weights in 16 bits is that of the weights at every step, also after one that
+/* train_half.c: runs in bf16. The copy of the weights in 16 bits is that of the weights at every step, also after one that
  * failed, and runs have the same bits for any number of threads and, with slices, for any cuts of a step: with averages of
  * weights, frozen parts, late rows, clipping, checkpoints of activations, and folds. */
 #include "base/status.h"
@@ -22,7 +22,7 @@ static int64_t wrong_copies(brim_model *m) {
   int64_t wrong = 0, seen = 0;
   for (size_t i = 0; i < m->program.weight_count; i++) {
     const brim_weight *w = &m->program.weights[i];
-    const brim_bfloat *copy = brim_model_narrow_copy(m, w);
+    const brim_bfloat *copy = brim_model_half_copy(m, w);
     for (int64_t k = 0; copy && k < w->is.count; k++, seen++)
       wrong += copy[k] != rounded(m->values[w->is.offset + k]);
   }
@@ -41,8 +41,8 @@ static int watch(void *context, const brim_event *event) {
   if (strcmp(event->kind, "step") != 0)
     return 0;
   w->steps++;
-  w->made += w->model->narrow_made;
-  w->wrong += w->model->narrow_made ? wrong_copies(w->model) : 0;
+  w->made += w->model->half_made;
+  w->wrong += w->model->half_made ? wrong_copies(w->model) : 0;
   return 0;
 }
 
@@ -207,7 +207,7 @@ static float *three_steps(bool fails, int64_t *wrong, int *failed) {
     } else {
       status = updated;
     }
-    *wrong += job.model->narrow_made ? wrong_copies(job.model) : 1;
+    *wrong += job.model->half_made ? wrong_copies(job.model) : 1;
   }
   if (status)
     printf("# %s\n", err.message);
@@ -245,12 +245,12 @@ static void written(void) {
                          sizeof *values); /* to read them is not to take their address, which makes the copy old too */
   if (!status)
     status = brim_model_read(job.model, BRIM_VALUES, 0, size, values, &err);
-  job.model->narrow_made = true;
+  job.model->half_made = true;
   for (int64_t i = 0; i < size; i++)
     values[i] *= 1.25f;
   if (!status)
     status = brim_model_write(job.model, BRIM_VALUES, 0, size, values, &err);
-  ok(!status && !job.model->narrow_made, "weights that are written make the copy old");
+  ok(!status && !job.model->half_made, "weights that are written make the copy old");
   w = (watcher){.model = job.model};
   status = case_train(&job, &options, &result, &err);
   ok(!status && w.made == 2 && w.wrong == 0, "which the next pass makes again");

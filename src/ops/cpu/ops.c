@@ -1,4 +1,4 @@
-/* table.c: the table of one level. */
+/* ops.c: the operations of one level. */
 #include "ops/cpu/bf16_product.h"
 #include "ops/cpu/product.h"
 #include "ops/cpu/split.h"
@@ -47,16 +47,16 @@ void CPU(mark_alive)(brim_ops_context *c, const brim_update *u) {
 #endif
 #define ENTRY(name, ...) .name = CPU(name),
 
-static const brim_ops table = {.name = NAME,
-                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
-                                           BRIM_FEATURE_HOST_MEMORY | BRIM_FEATURE_DISTANCES,
-                               .workspace = workspace,
-                               .int8_size = CPU(int8_size),
-                               .squares = CPU(squares),
-                               .square_of = CPU(square_of),
-                               BRIM_HOST_DOOR,
-                               BRIM_OPS_LIST(ENTRY)};
+static const brim_ops ops = {.name = NAME,
+                             .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
+                                         BRIM_FEATURE_HOST_MEMORY | BRIM_FEATURE_DISTANCES,
+                             .workspace = workspace,
+                             .int8_size = CPU(int8_size),
+                             .squares = CPU(squares),
+                             .square_of = CPU(square_of),
+                             BRIM_HOST_DOOR,
+                             BRIM_OPS_LIST(ENTRY)};
 
-const brim_ops *CPU(table)(void) {
-  return &table;
+const brim_ops *CPU(ops)(void) {
+  return &ops;
 }

@@ -1,6 +1,6 @@
-/* narrow.h: stored numbers as `real`. */
-#ifndef BRIM_MODEL_NARROW_H
-#define BRIM_MODEL_NARROW_H
+/* dtype.h: numbers in files, of any type, as `real`. */
+#ifndef BRIM_MODEL_DTYPE_H
+#define BRIM_MODEL_DTYPE_H
 #include "ops/ops.h"
 
 typedef struct brim_widen {

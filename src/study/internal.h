@@ -1,6 +1,6 @@
-/* parts.h: what pages and fold runs take of a study. */
-#ifndef BRIM_STUDY_PARTS_H
-#define BRIM_STUDY_PARTS_H
+/* internal.h: what pages and fold runs take of a study. */
+#ifndef BRIM_STUDY_INTERNAL_H
+#define BRIM_STUDY_INTERNAL_H
 #include "brim/study.h"
 
 /* The options by which strategy `index` was planned: what a page plans again to look at the batches themselves. */

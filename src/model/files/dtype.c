@@ -1,5 +1,5 @@
-/* narrow.c: half, bfloat16, single and double precision to `real`. */
-#include "model/files/narrow.h"
+/* dtype.c: half, bfloat16, single and double precision to `real`. */
+#include "model/files/dtype.h"
 
 #include <string.h>
 

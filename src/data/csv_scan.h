@@ -1,15 +1,15 @@
-/* split.h: cuts one csv or tsv record off the front of some bytes. Pure: no files, no columns, no messages. */
-#ifndef BRIM_DATA_SPLIT_H
-#define BRIM_DATA_SPLIT_H
+/* csv_scan.h: cuts one csv or tsv record off the front of some bytes. Pure: no files, no columns, no messages. */
+#ifndef BRIM_DATA_CSV_SCAN_H
+#define BRIM_DATA_CSV_SCAN_H
 #include "brim/base.h"
 
-typedef enum brim_split_status {
-  BRIM_SPLIT_DONE,
-  BRIM_SPLIT_MORE,  /* the record does not end in these bytes: come again with more, or with final */
-  BRIM_SPLIT_OPEN,  /* the input ends in a quoted field; `fault` is its opening quote */
-  BRIM_SPLIT_STRAY, /* `fault` is a byte after a closing quote that is neither delimiter nor line end */
-  BRIM_SPLIT_MEMORY
-} brim_split_status;
+typedef enum brim_csv_status {
+  BRIM_CSV_DONE,
+  BRIM_CSV_MORE,  /* the record does not end in these bytes: come again with more, or with final */
+  BRIM_CSV_OPEN,  /* the input ends in a quoted field; `fault` is its opening quote */
+  BRIM_CSV_STRAY, /* `fault` is a byte after a closing quote that is neither delimiter nor line end */
+  BRIM_CSV_MEMORY
+} brim_csv_status;
 
 /* A field, as a range of the bytes, quotes around it left off. */
 typedef struct brim_field_span {
@@ -18,24 +18,24 @@ typedef struct brim_field_span {
   bool doubled; /* holds doubled quotes: brim_field_span_decode */
 } brim_field_span;
 
-typedef struct brim_split {
+typedef struct brim_csv_scan {
   brim_runtime *runtime;
   brim_field_span *spans; /* [count] */
   size_t count, capacity;
   size_t used;   /* bytes of the record with its line end */
   int64_t lines; /* line ends in it */
   size_t fault;
-} brim_split;
+} brim_csv_scan;
 
-void brim_split_free(brim_split *split);
+void brim_csv_scan_free(brim_csv_scan *scan);
 /* Quoted fields (csv): records end at LF, CRLF or CR. `final`: nothing follows these bytes; length > 0. */
-brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t length, bool final, char delimiter);
+brim_csv_status brim_csv_scan_quoted(brim_csv_scan *scan, const char *bytes, size_t length, bool final, char delimiter);
 /* Quotes mean nothing (tsv): records end at LF or CRLF. */
-brim_split_status brim_split_plain(brim_split *split, const char *bytes, size_t length, bool final, char delimiter);
+brim_csv_status brim_csv_scan_plain(brim_csv_scan *scan, const char *bytes, size_t length, bool final, char delimiter);
 /* Writes a span's text, doubled quotes made single; `out` has room for span->length bytes. Returns what it wrote. */
 size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, char *out);
 /* An empty line: one empty field without quotes. */
-bool brim_split_blank(const brim_split *split);
+bool brim_csv_is_empty(const brim_csv_scan *scan);
 /* Line feeds in some bytes. */
 int64_t brim_count_lines(const char *bytes, size_t length);
 

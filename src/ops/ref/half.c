@@ -1,4 +1,4 @@
-/* narrow.c: values in 16 bits. */
+/* half.c: values in 16 bits. */
 #include "ops/ref/ref.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "base/random.h"
-#include "data/split.h"
+#include "data/csv_scan.h"
 #include "data_case.h"
 
 static uint64_t draws;
@@ -24,7 +24,7 @@ typedef struct record {
   field fields[256];
   size_t count, used, fault;
   int64_t lines;
-  brim_split_status status;
+  brim_csv_status status;
 } record;
 
 /* One character at a time, one state: the first record of a whole input. */
@@ -41,7 +41,7 @@ static void parse(const char *bytes, size_t length, bool quoted, record *out) {
     if (state == QUOTED) {
       if (end) {
         out->fault = open;
-        out->status = BRIM_SPLIT_OPEN;
+        out->status = BRIM_CSV_OPEN;
         return;
       }
       if (c == '"')
@@ -53,7 +53,7 @@ static void parse(const char *bytes, size_t length, bool quoted, record *out) {
     }
     if (end || c == '\n' || (c == '\r' && quoted) || (c == '\r' && !quoted && (i + 1 == length || bytes[i + 1] == '\n'))) {
       out->used = end ? i : c == '\r' && i + 1 < length && bytes[i + 1] == '\n' ? i + 2 : i + 1;
-      out->status = BRIM_SPLIT_DONE;
+      out->status = BRIM_CSV_DONE;
       return;
     }
     if (c == ',') {
@@ -68,7 +68,7 @@ static void parse(const char *bytes, size_t length, bool quoted, record *out) {
       state = QUOTED;
     } else if (state == CLOSED) {
       out->fault = i;
-      out->status = BRIM_SPLIT_STRAY;
+      out->status = BRIM_CSV_STRAY;
       return;
     } else {
       f->text[f->length++] = c;
@@ -79,12 +79,12 @@ static void parse(const char *bytes, size_t length, bool quoted, record *out) {
 
 /* ---- comparing -------------------------------------------------------------------------------------------- */
 
-static bool same_fields(const brim_split *split, const char *bytes, const record *want) {
+static bool same_fields(const brim_csv_scan *scan, const char *bytes, const record *want) {
   char decoded[512];
-  if (split->count != want->count)
+  if (scan->count != want->count)
     return false;
-  for (size_t i = 0; i < split->count; i++) {
-    const brim_field_span *span = &split->spans[i];
+  for (size_t i = 0; i < scan->count; i++) {
+    const brim_field_span *span = &scan->spans[i];
     size_t length = brim_field_span_decode(span, bytes, decoded);
     bool plain = span->length == length && memcmp(bytes + span->start, decoded, length) == 0;
     if (length != want->fields[i].length || memcmp(decoded, want->fields[i].text, length) != 0)
@@ -95,36 +95,36 @@ static bool same_fields(const brim_split *split, const char *bytes, const record
   return true;
 }
 
-static bool same(const brim_split *split, brim_split_status status, const char *bytes, const record *want) {
+static bool same(const brim_csv_scan *scan, brim_csv_status status, const char *bytes, const record *want) {
   if (status != want->status)
     return false;
-  if (status != BRIM_SPLIT_DONE)
-    return split->fault == want->fault;
-  return split->used == want->used && split->lines == want->lines && same_fields(split, bytes, want);
+  if (status != BRIM_CSV_DONE)
+    return scan->fault == want->fault;
+  return scan->used == want->used && scan->lines == want->lines && same_fields(scan, bytes, want);
 }
 
 /* All records of an input, and for each of them every place where the bytes seen so far may end. */
-static bool agrees(brim_split *split, const char *bytes, size_t length, bool quoted) {
-  brim_split_status (*cut)(brim_split *, const char *, size_t, bool, char) = quoted ? brim_split_quoted : brim_split_plain;
+static bool agrees(brim_csv_scan *scan, const char *bytes, size_t length, bool quoted) {
+  brim_csv_status (*cut)(brim_csv_scan *, const char *, size_t, bool, char) = quoted ? brim_csv_scan_quoted : brim_csv_scan_plain;
   static record want;
   for (size_t at = 0; at < length; at += want.used) {
     size_t left = length - at;
     char *copy = malloc(left); /* so that AddressSanitizer sees a look past the end */
     memcpy(copy, bytes + at, left);
     parse(copy, left, quoted, &want);
-    bool good = same(split, cut(split, copy, left, true, ','), copy, &want);
+    bool good = same(scan, cut(scan, copy, left, true, ','), copy, &want);
     for (size_t seen = 1; seen <= left && good; seen++) {
       char *part = malloc(seen);
       memcpy(part, copy, seen);
-      brim_split_status status = cut(split, part, seen, false, ',');
-      if (status != BRIM_SPLIT_MORE)
-        good = status != BRIM_SPLIT_OPEN && same(split, status, part, &want);
+      brim_csv_status status = cut(scan, part, seen, false, ',');
+      if (status != BRIM_CSV_MORE)
+        good = status != BRIM_CSV_OPEN && same(scan, status, part, &want);
       else
-        good = want.status != BRIM_SPLIT_DONE ? seen <= want.fault || want.status == BRIM_SPLIT_OPEN : seen <= want.used;
+        good = want.status != BRIM_CSV_DONE ? seen <= want.fault || want.status == BRIM_CSV_OPEN : seen <= want.used;
       free(part);
     }
     free(copy);
-    if (!good || want.status != BRIM_SPLIT_DONE)
+    if (!good || want.status != BRIM_CSV_DONE)
       return good;
   }
   return true;
@@ -132,14 +132,14 @@ static bool agrees(brim_split *split, const char *bytes, size_t length, bool quo
 
 static void random_bytes(bool quoted) {
   static const char alphabet[] = "ab\"\",,\n\r x\xC3\xA9";
-  brim_split split = {.runtime = data_runtime};
+  brim_csv_scan scan = {.runtime = data_runtime};
   int failed = 0;
   for (int round = 0; round < 20000 && !failed; round++) {
     char bytes[48];
     size_t length = 1 + below(round % 10 ? 12 : sizeof bytes);
     for (size_t i = 0; i < length; i++)
       bytes[i] = alphabet[below(sizeof alphabet - 1)];
-    if (!agrees(&split, bytes, length, quoted)) {
+    if (!agrees(&scan, bytes, length, quoted)) {
       failed++;
       printf("# differs:");
       for (size_t i = 0; i < length; i++)
@@ -148,7 +148,7 @@ static void random_bytes(bool quoted) {
     }
   }
   ok(failed == 0, "random bytes, cut anywhere (%s)", quoted ? "quoted" : "plain");
-  brim_split_free(&split);
+  brim_csv_scan_free(&scan);
 }
 
 /* ---- tables through a pipe -------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* table.c: the reference table. */
+/* ops.c: the operations of the reference. */
 #include "ops/host.h"
 #include "ops/ref/ref.h"
 
@@ -15,14 +15,14 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
 
 #define ENTRY(name, ...) .name = REF(name),
 
-static const brim_ops table = {.name = "ref",
-                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
-                                           BRIM_FEATURE_HOST_MEMORY | BRIM_FEATURE_DISTANCES,
-                               .workspace = workspace,
-                               .int8_size = REF(int8_size),
-                               BRIM_HOST_DOOR,
-                               BRIM_OPS_LIST(ENTRY)};
+static const brim_ops ops = {.name = "ref",
+                             .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
+                                         BRIM_FEATURE_HOST_MEMORY | BRIM_FEATURE_DISTANCES,
+                             .workspace = workspace,
+                             .int8_size = REF(int8_size),
+                             BRIM_HOST_DOOR,
+                             BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *brim_ops_ref(void) {
-  return &table;
+  return &ops;
 }

@@ -1,0 +1,162 @@
+"""Encoded rows that meet a model made for others, options that have no effect on them, and labels of every kind of source."""
+import pickle
+import random
+import unittest
+import warnings
+
+import case
+import brim
+
+HERE = case.folder()
+MODEL = HERE / "model"
+TOKENIZER = brim.Tokenizer(MODEL)
+WORDS = {"neg": "bad", "neutral": "film", "pos": "good"}
+
+
+def rows(names, count, seed=1):
+    draw = random.Random(seed)
+    return [(" ".join([WORDS[name]] * draw.randint(2, 4)), name) for name in (draw.choice(names) for _ in range(count))]
+
+
+TRAIN, TWO = rows(["neg", "neutral", "pos"], 60), rows(["pos", "neg"], 20, seed=2)
+_model = None
+
+
+def trained():
+    """Knows its three classes."""
+    global _model
+    _model = _model or brim.train(MODEL, TRAIN, epochs=6, lr=3e-3, batch_size=8).model
+    return pickle.loads(pickle.dumps(_model))
+
+
+def other_tokenizer():
+    """Another order of the same words."""
+    folder = HERE / "other-tokenizer"
+    if not folder.exists():
+        folder.mkdir()
+        words = (MODEL / "vocab.txt").read_text().split("\n")
+        good, bad = words.index("good"), words.index("bad")
+        words[good], words[bad] = words[bad], words[good]
+        (folder / "vocab.txt").write_text("\n".join(words))
+    return brim.Tokenizer(folder)
+
+
+class Datasets(unittest.TestCase):
+    def test_fewer_classes_in_another_order(self):
+        model = trained()
+        encoded = brim.Dataset.of(TWO, TOKENIZER, labelled=True, labels=["pos", "neg"])
+        want, got = model.evaluate(TWO), model.evaluate(encoded)
+        self.assertGreater(want["accuracy"], 0.9)
+        self.assertEqual((got["accuracy"], got["loss"], got.confusion), (want["accuracy"], want["loss"], want.confusion))
+        self.assertEqual([c.name for c in got.classes], ["neg", "neutral", "pos"])
+        self.assertEqual(model.evaluate(pickle.loads(pickle.dumps(encoded)))["loss"], want["loss"])
+        first = {}
+        for kind, given in {"rows": TWO, "encoded": encoded}.items():
+            brim.train(trained(), given, max_steps=1, batching="sequential", on_event=lambda k, f, kind=kind: k == "step" and first.update({kind: f["loss"]}))
+        self.assertEqual(first["rows"], first["encoded"])
+
+    def test_evaluated_while_training(self):
+        """A set that lacks a class was an overflow of the heap, and one of another task a crash."""
+        a, b = brim.Dataset.of(TRAIN, TOKENIZER, labelled=True), brim.Dataset.of(TWO, TOKENIZER, labelled=True)
+        got, want = brim.train(MODEL, a, eval=b, max_steps=2), brim.train(MODEL, TRAIN, eval=TWO, max_steps=2)
+        self.assertEqual(got.evaluations[0]["loss"], want.evaluations[0]["loss"])
+        self.assertEqual([(c.name, c.rows) for c in got.judged["eval"].classes], [(c.name, c.rows) for c in want.judged["eval"].classes])
+        values = brim.Dataset.of([(text, float(len(text))) for text, _ in TWO], TOKENIZER, labelled=True)
+        with self.assertRaisesRegex(brim.errors.MismatchError, r"eval: the rows are labelled for regression, and the model is of classification \(neg"):
+            brim.train(MODEL, a, eval=values, max_steps=1)
+        with self.assertRaisesRegex(brim.errors.MismatchError, "labelled for classification .*, and the model is of regression"):
+            brim.train(MODEL, values, eval=b, max_steps=1)
+        self.assertEqual(brim.train(MODEL, a, eval=b, folds=2, max_steps=1).averages[0]["metrics"]["rows"], len(TWO))
+
+    def test_what_does_not_fit(self):
+        model, other = trained(), other_tokenizer()
+        unknown = brim.Dataset.of([("good", "great"), ("bad", "neg")], TOKENIZER, labelled=True)
+        foreign = brim.Dataset.of(TWO, other, labelled=True)
+        singles, pairs = brim.Dataset.of(TWO, TOKENIZER, labelled=True), brim.Dataset.of([(t, t, l) for t, l in TWO], TOKENIZER, labelled=True)
+        with self.assertRaisesRegex(brim.errors.MismatchError, 'row 0 has the label "great", which is not among the 3 of the model: neg, neutral, pos'):
+            model.evaluate(unknown)
+        self.assertEqual(len(model.predict(unknown)), 2)
+        for what in (lambda: model.evaluate(foreign), lambda: model.predict(foreign), lambda: brim.train(MODEL, foreign, max_steps=1),
+                     lambda: model.evaluate(pickle.loads(pickle.dumps(foreign))),
+                     lambda: brim.train(MODEL, singles, eval=foreign, max_steps=1)):
+            with self.assertRaisesRegex(brim.errors.MismatchError, "another tokenizer encoded the rows"):
+                what()
+        with self.assertRaisesRegex(brim.errors.MismatchError, "are single texts, and those of the training data are pairs"):
+            brim.train(MODEL, pairs, eval=singles, max_steps=1)
+        copy = HERE / "copy-of-tokenizer"
+        copy.mkdir(exist_ok=True)
+        TOKENIZER.save(copy)
+        self.assertEqual(model.evaluate(brim.Dataset.of(TWO, brim.Tokenizer(copy), labelled=True))["loss"], model.evaluate(TWO)["loss"])
+
+    def test_options_without_effect(self):
+        model, encoded = trained(), brim.Dataset.of(TWO, TOKENIZER, labelled=True)
+        for option, value in {"labels": ["a", "b"], "task": "regression", "text_column": "x", "label_column": "y", "missing_label": "skip", "header": False,
+                              "delimiter": ";"}.items():
+            with self.assertRaisesRegex(brim.errors.UsageError, f"{option}: the rows are encoded already"):
+                brim.train(MODEL, encoded, max_steps=1, **{option: value})
+        for call in (model.predict, model.evaluate, model.logits):
+            with self.assertRaisesRegex(brim.errors.UsageError, "max_length: the rows are encoded already"):
+                call(encoded, max_length=4)
+
+
+class Labels(unittest.TestCase):
+    def names(self, labels, **options):
+        texts = [f"film {i}" for i in range(len(labels))]
+        made = brim.Dataset.from_texts(texts, TOKENIZER, labels=labels, **options)
+        table = brim.Dataset.of({"text": texts, "label": list(labels)}, TOKENIZER, labelled=True, **options)
+        self.assertEqual((made.labels.names, made.labels.task), (table.labels.names, table.labels.task))
+        return made.labels.names
+
+    def test_names(self):
+        self.assertEqual(self.names(["007", "7", "08"]), ["007", "08", "7"])
+        self.assertEqual(self.names(["10", "9"]), ["10", "9"])
+        self.assertEqual(self.names(["1.10", "4.5"]), ["1.10", "4.5"])
+        self.assertEqual(self.names([10, 9]), ["9", "10"])
+        self.assertEqual(self.names([True, False]), ["false", "true"])
+        self.assertEqual(self.names([1.0, 0.0], task="classification"), ["0.0", "1.0"])
+        self.assertIsNone(self.names([1.5, 0.0]))
+        self.assertEqual(self.names([["007", "7"], ["7"]]), ["007", "7"])
+        self.assertEqual(self.names([[True, False], [False, False]]), ["0", "1"])
+        with self.assertRaisesRegex(ValueError, "every row's list is of 0 and 1"):
+            self.names([[1, 0], [0, 1]])
+        with self.assertRaisesRegex(ValueError, "holds null"):
+            self.names([["a", None]])
+
+    def test_arrow(self):
+        import pyarrow
+
+        for labels, want in ((["007", "7"], ["007", "7"]), ([10, 9], ["9", "10"]), ([True, False], ["false", "true"]),
+                             (pyarrow.array(["7", "007"]).dictionary_encode(), ["007", "7"]), ([["007", "7"], ["7"]], ["007", "7"])):
+            table = pyarrow.table({"text": ["good", "bad"], "label": labels})
+            self.assertEqual(brim.Dataset.of(table, TOKENIZER, labelled=True).labels.names, want)
+
+    def test_none(self):
+        with self.assertWarnsRegex(RuntimeWarning, "2 of 5 rows are left out: their label, -1 or -100"):
+            made = brim.Dataset.from_texts(list("abcde"), TOKENIZER, labels=[0, -1, 2, 1, -100])
+        self.assertEqual((made.labels.names, len(made), [made._core.sample(i)[3] for i in range(3)]), (["0", "1", "2"], 3, [0, 2, 3]))
+        self.assertEqual([row[2] for row in made.excluded], [1, 4])
+        with self.assertWarnsRegex(RuntimeWarning, "1 of 2 rows are left out"):
+            self.assertEqual(trained().evaluate([("good", "pos"), ("bad", -1)])["rows"], 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(self.names(["-1", "0", "1", "2"]), ["-1", "0", "1", "2"])
+            self.assertEqual(self.names([-1, 1]), ["-1", "1"])
+        with self.assertRaisesRegex(ValueError, "row 1: there is no text"):
+            brim.Dataset.from_texts(["a", None], TOKENIZER)
+        self.assertEqual(len(brim.Dataset.from_texts(["a", None, "b"], TOKENIZER, min_chars=1)), 2)
+
+    def test_words(self):
+        def tagged(*tags):
+            return brim.Dataset.of([{"tokens": ["good"] * len(t), "ner_tags": t} for t in tags], TOKENIZER, task="tokens", labelled=True)
+
+        self.assertEqual(tagged(["01", "1"], ["O"]).labels.names, ["01", "1", "O"])
+        self.assertEqual(tagged([10, 9]).labels.names, ["9", "10"])
+        with self.assertWarnsRegex(RuntimeWarning, "1 words have no label: it is null"):
+            made = tagged(["B", None, -100])
+        self.assertEqual((made.labels.names, made[0]["labels"]), (["B"], [-100, 0, -100, -100, -100]))
+        with self.assertRaisesRegex(ValueError, "a tag is true, and a boolean names no class"):
+            tagged([True, False])
+
+
+if __name__ == "__main__":
+    case.main()
