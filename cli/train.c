@@ -11,6 +11,10 @@
 #include "train_folds.h"
 #include "views.h"
 
+static bool parse_keep(const char *text, void *field) {
+  return brim_final_parse(text, field);
+}
+
 static const cli_option options[] = {
     HEADING("Model and data"),
     ROWS(cli_job_input_options),
@@ -59,6 +63,9 @@ static const cli_option options[] = {
     HEADING("Evaluation"),
     TEXT("best-metric", best_metric, "NAME", .to = {TRAIN(best_metric)}, .aliases = "metric-for-best-model",
          .shown = "accuracy or rmse", .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
+    CHOICE("keep", keep, "best|last", .to = {TRAIN(final)}, .parse = parse_keep,
+           .shown = "best, with --patience or --best-metric, else last",
+           .help = "the model at the end: that of the best evaluation, or that of the last step"),
     INTEGER("patience", patience, "N", 0, CLI_MANY, .to = {TRAIN(patience)}, .aliases = "early-stopping-patience",
             .fallback = "0", .help = "stop after N evaluations in a row without an improvement; 0: never"),
     REAL("min-delta", min_delta, "X", 0, 1e9, .to = {TRAIN(min_delta)}, .aliases = "early-stopping-threshold", .fallback = "0",
@@ -233,6 +240,19 @@ static double rate(const brim_train_result *r) {
   return r->seconds > 0 ? (double)r->tokens / r->seconds : 0;
 }
 
+/* Which step's model it is, where that is not plain. */
+static void put_which(brim_text *out, const brim_train_result *r, const char *run) {
+  const unsigned long long step = (unsigned long long)r->model_step, best = (unsigned long long)r->best_step;
+  brim_text_printf(out, "the model is in %s", run);
+  if (r->averaged > 0)
+    brim_text_printf(out, ": the average of %llu steps", (unsigned long long)r->averaged);
+  else if (r->best_step > 0 && r->model_step != r->steps)
+    brim_text_printf(out, ": the best, of step %llu of %llu", step, (unsigned long long)r->steps);
+  else if (r->best_step > 0 && r->model_step != r->best_step)
+    brim_text_printf(out, ": that of the last step, %llu; the best, of step %llu, is in %s/checkpoints/best", step, best, run);
+  brim_text_string(out, "\n");
+}
+
 static void put_result(brim_text *out, const brim_train_result *r, const char *run) {
   char counts[4][32], duration[32];
   const double values[] = {(double)r->steps, (double)r->rows, (double)r->tokens, rate(r)};
@@ -245,7 +265,7 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
     brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n",
                      r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric,
                      (unsigned long long)r->best_step);
-  brim_text_printf(out, "the model is in %s\n", run);
+  put_which(out, r, run);
 }
 
 static void put_result_json(brim_text *out, const brim_train_result *r, const char *run, const struct cli_last_evals *evals) {
@@ -267,6 +287,7 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
   }
   brim_json_put_bool(&json, "stopped_early", r->stopped_early);
   brim_json_put_count(&json, "best_step", r->best_step);
+  brim_json_put_count(&json, "model_step", r->model_step);
   brim_json_put_bool(&json, "resumed", r->resumed);
   brim_json_put_string(&json, "output", run);
   brim_json_close_object(&json);
