@@ -19,7 +19,7 @@ static const cli_option options[] = {
     FLAG("json", json, .help = "one JSON object instead of tables"),
     TEXT("html", html, "FILE", .path = CLI_WRITES_FILE,
          .help = "also write a page with pictures, one file that needs no network"),
-    INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .fallback = "3",
+    INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .needs = "html", .fallback = "3",
             .help = "texts that --html shows, drawn at random by --seed"),
     ROWS(cli_truncation_options),
     ROWS(cli_fold_options),

@@ -21,6 +21,7 @@ typedef struct cli_call {
   char hint[320];                   /* what to say after "interrupted", or a failure of files: what is kept */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */
   int where_count;
+  bool runs;       /* its options are read, and it is at work */
   bool words;      /* rows are words with a label each */
   bool share_rows; /* of several ranks: cli_ranks_share */
 } cli_call;
@@ -43,8 +44,9 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out);
 
 /* --precision: fp32 where the command has no such option; BRIM_E_UNSUPPORTED for what a CPU cannot. */
 int cli_pick_precision(cli_call *cli, brim_precision *out);
-/* --max-length, where the model has positions for `most` tokens; these, without the option. */
-int cli_pick_max_length(cli_call *cli, int32_t most, int32_t *out);
+/* --max-length, where the model has positions for `most` tokens; without the option these, or less where the tokenizer (NULL: not
+ * read yet) says that its rows are shorter. */
+int cli_pick_max_length(cli_call *cli, int32_t most, const brim_tokenizer *tokenizer, int32_t *out);
 int cli_refuse_fp16(cli_call *cli) BRIM_CHECK;
 /* --device cuda: whether there is what it needs, before anything is read. */
 int cli_check_device(cli_call *cli);

@@ -199,9 +199,10 @@ static void note_plan(watch *w, const brim_event *event) {
   const double kept = (double)integer_of(event, "memory_kept") / (1 << 20);
   w->steps = integer_of(event, "steps");
   if (!integer_of(event, "fits"))
-    cli_note(w->cli,
-             "one mode after another, so speeds cannot be told: there is no memory for the weights and moments of %d that wait",
-             modes);
+    cli_note(
+        w->cli,
+        "one mode after another, so speeds cannot be compared: there is no memory for the weights and moments of %d that wait",
+        modes);
   else if (rounds > 1 && modes > 1)
     cli_note(w->cli, "%d modes take turns in %d rounds; %.1f MiB keep weights and moments of those that wait", modes, rounds,
              kept);
@@ -324,7 +325,7 @@ const cli_command cli_compare = {
     .description = "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the "
                    "share of slots without text, `tokens/s` counts real tokens only, `speed` is relative to the first row. "
                    "Modes take turns in up to 12 rounds, so that other load of the machine hits all alike: `speed` is the "
-                   "median of the rounds, with their range where it is wider than the difference. Where rounds do not tell "
+                   "median of the rounds, with their range where it is wider than the difference. Where rounds do not show "
                    "which mode is faster, the table says so. `seconds` and `tokens/s` follow from `speed`. Nothing is kept.",
     .options = options,
     .example = "brim compare --model MiniLM --train reviews.csv --max-length 400 --max-steps 20",

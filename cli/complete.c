@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what stands where ------------------------------------------------------------------------------------ */
+/* ---- what is completed where ------------------------------------------------------------------------------ */
 
 /* The other names of an option. */
 static void put_aliases(const cli_option *option, brim_text *out) {

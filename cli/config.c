@@ -53,10 +53,9 @@ static int take_member(void *context, const char *name, const char *value, size_
   const char *text = keep(c->arguments, value, length, err);
   if (!text)
     return BRIM_E_USAGE;
-  c->arguments->given[option - c->arguments->options] = true;
   if (option->implied && strcmp(text, "true") == 0)
     text = option->implied;
-  return cli_store(option, text, &c->arguments->values, err);
+  return cli_give(c->arguments, option, NULL, text, err);
 }
 
 int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_arguments *arguments, brim_error *err) {
@@ -73,6 +72,9 @@ static void put_option(brim_json_writer *json, const cli_option *option, const v
     return;
   case CLI_INTEGER:
     brim_json_put_integer(json, option->name, *(const int64_t *)field);
+    return;
+  case CLI_SEED:
+    brim_json_put_count(json, option->name, *(const uint64_t *)field);
     return;
   case CLI_REAL:
     brim_json_put_number(json, option->name, *(const double *)field);

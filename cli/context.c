@@ -125,9 +125,12 @@ int cli_refuse_fp16(cli_call *cli) {
                         "--precision fp16 needs a device with 16-bit arithmetic: use bf16 or fp32");
 }
 
-int cli_pick_max_length(cli_call *cli, int32_t most, int32_t *out) {
+int cli_pick_max_length(cli_call *cli, int32_t most, const brim_tokenizer *tokenizer, int32_t *out) {
   const int64_t wanted = cli->values->max_length;
-  *out = wanted ? (int32_t)wanted : most;
+  const int32_t own = tokenizer ? brim_tokenizer_max_length(tokenizer) : 0;
+  *out = wanted ? (int32_t)wanted : own && own < most ? own : most;
+  if (!wanted && *out < most)
+    cli_note(cli, "rows are cut at %d tokens, as the tokenizer's model_max_length says; --max-length changes it", (int)*out);
   if (wanted <= most)
     return BRIM_OK;
   return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %lld: the model has positions for %d tokens", (long long)wanted,

@@ -9,7 +9,7 @@
 
 static const cli_option options[] = {
     HEADING("Model"),
-    TEXT("model", model, "DIR", .letter = 'm', .required = true,
+    TEXT("model", model, "DIR", .letter = 'm', .path = CLI_READS_MODEL, .required = true,
          .help = "folder of sentence-transformers, or of an encoder, whose tokens are averaged then"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",
             .help = "texts are cut to N tokens, special tokens included"),
@@ -24,7 +24,7 @@ static const cli_option options[] = {
     INTEGER("dimensions", dimensions, "N", 1, 1 << 20, .shown = "all", .help = "keep the first N numbers of each vector"),
     FLAG("normalize", normalize, .help = "bring vectors to length 1, after they were cut"),
     HEADING("Output"),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
          .help =
              "file to write; it is complete or absent. NAME.npy holds [texts, numbers] of float32 for numpy, any other name JSON "
              "lines"),
@@ -202,7 +202,7 @@ static int open_model(embedding *e) {
   if (!status)
     status = cli_check_vocabulary(cli, e->tokenizer, brim_model_vocab_size(brim_embedder_model(e->embedder)));
   if (!status && v->max_length > 0)
-    status = cli_pick_max_length(cli, brim_model_max_length(brim_embedder_model(e->embedder)), &max_length);
+    status = cli_pick_max_length(cli, brim_model_max_length(brim_embedder_model(e->embedder)), NULL, &max_length);
   if (status)
     return status;
   if (!brim_embedder_has_modules(e->embedder))
@@ -276,6 +276,7 @@ const cli_command cli_embed = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
+    .operands_are = CLI_READS_DATA,
     .description = "Writes {\"index\":0,\"embedding\":[..]} for every text, or with -o NAME.npy an array for numpy. What follows "
                    "the encoder is "
                    "read from the folder, as sentence-transformers writes it: pooling, dense layers, a norm, prompts. Texts are "

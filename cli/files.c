@@ -236,7 +236,7 @@ static const char *below(const char *path, const char *folder) {
   return strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : NULL;
 }
 
-/* What a run writes into its folder, or moves aside there. */
+/* What a run writes into its folder, or renames there. */
 static bool is_of_run(const char *name) {
   static const char *const beginnings[] = {"checkpoints/", "replaced-run/", "tensorboard/", "fold-", "predictions"};
   for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
@@ -294,7 +294,7 @@ static int check_run(const inputs *in, const char *run) {
   return status;
 }
 
-/* A link to a file stands for its target, which is replaced: the user named the link, and it stays. */
+/* A link to a file means its target, which is replaced: the user named the link, and it stays. */
 static int follow_link(cli_call *cli, const char **path) {
   cli_arguments *arguments = &cli->arguments;
   char *real = realpath(*path, NULL);
@@ -306,7 +306,7 @@ static int follow_link(cli_call *cli, const char **path) {
   return BRIM_OK;
 }
 
-/* Another output of the same name, or the folder of the run with a file of its own. *made: the file's folder will be made. */
+/* Another output of the same name, or the folder of the run with a file in it. *made: the file's folder will be made. */
 static int check_other_outputs(const inputs *in, const cli_option *option, const char *path, const char *real, bool *made) {
   cli_call *cli = in->cli;
   const cli_arguments *arguments = &cli->arguments;

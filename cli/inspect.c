@@ -139,7 +139,7 @@ static int list_program(cli_call *cli, brim_model *model, brim_text *out) {
   int status = brim_model_freeze(model, v->freeze, &cli->error);
   if (!status)
     status = brim_model_list_program(model, &limits, out, &cli->error);
-  return status ? status : cli_write(cli, NULL, out);
+  return status ? status : cli_show(cli, out);
 }
 
 static int run_program(cli_call *cli) {

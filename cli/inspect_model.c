@@ -51,7 +51,7 @@ static int set_limits(findings *f) {
   cli_call *cli = f->cli;
   const cli_values *v = cli->values;
   int32_t length;
-  if (cli_pick_max_length(cli, f->info.max_length, &length))
+  if (cli_pick_max_length(cli, f->info.max_length, NULL, &length))
     return BRIM_E_USAGE;
   if (!v->max_length && length > 128)
     length = 128;
@@ -261,7 +261,7 @@ static int run(cli_call *cli) {
   int status = find_out(&f);
   if (!status) {
     (cli->values->json ? write_object : write_lines)(&f, &out);
-    status = cli_write(cli, NULL, &out);
+    status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   }
   brim_text_free(&out);
   brim_tokenizer_free(f.tokenizer);

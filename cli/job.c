@@ -82,7 +82,7 @@ static void note_quotes(const cli_call *cli, const brim_labels *labels) {
   }
   if (quoted)
     cli_note(cli,
-             "the names of all classes stand in quotes, which belong to them; --quote csv reads the file as csv does, without");
+             "the names of all classes are in quotes, which belong to them; --quote csv reads the file as csv does, without");
 }
 
 /* What is learned, always: a column of 1.0 and 0.0 is a regression, which may not be what is meant. */
@@ -100,7 +100,7 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
              given ? "" : ", because the model labels tokens; --task changes it");
   else if (brim_task_has_values(labels->task) && labels->count == 1)
     cli_note(cli, "task: regression%s",
-             given ? "" : ", because the labels are decimals; if they stand for classes: --task classification");
+             given ? "" : ", because the labels are decimals; if they are classes: --task classification");
   else if (brim_task_has_values(labels->task))
     cli_note(cli, "task: regression of %d values a row%s", (int)labels->count,
              given ? "" : ", because the labels are lists of decimals");
@@ -269,16 +269,16 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = check_machine(cli);
   if (!status)
     status = brim_model_describe(cli->runtime, cli->values->model, &info, &cli->error);
-  if (!status)
-    status = cli_pick_max_length(cli, info.max_length, &max_length);
-  if (!status)
-    status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the tokenizer");
   if (!status)
     status = cli_load_tokenizer(cli, &job->tokenizer);
   if (!status)
     status = cli_check_vocabulary(cli, job->tokenizer, info.vocab_size);
   brim_profile_end(job->profile, 0);
+  if (!status)
+    status = cli_pick_max_length(cli, info.max_length, job->tokenizer, &max_length);
+  if (!status)
+    status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);

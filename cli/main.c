@@ -1,6 +1,7 @@
 /* main.c: finds the command, reads its options, runs it, and turns its status into a line and an exit code. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -45,11 +46,44 @@ static int exit_code(int status) {
   }
 }
 
-static int fail(const brim_error *err, int status, bool speaks) {
-  char text[1200];
-  brim_shown(text, brim_error_text(err, text, sizeof text), false);
+static bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The library names options as Python does: max_length is --max-length here. What stands in quotes, or in a path, is somebody's
+ * own. */
+static void name_options(const cli_call *cli, char *text, size_t size) {
+  bool quoted = false;
+  for (char *at = text; cli->command && *at;) {
+    size_t length = 0;
+    quoted ^= *at == '"';
+    while (is_name(at[length]))
+      length++;
+    const bool alone = (at == text || !strchr("/.-\"'=", at[-1])) && !(at >= text + 8 && memcmp(at - 8, "padding ", 8) == 0) &&
+                       !strchr("/.\"'=", at[length]);
+    const bool known = length > 0 && alone && !quoted && memchr(at, '_', length) &&
+                       cli_find_option(cli->arguments.options, at, length);
+    if (known && strlen(text) + 3 < size) {
+      memmove(at + 2, at, strlen(at) + 1);
+      memcpy(at, "--", 2);
+      length += 2;
+      for (size_t i = 0; i < length; i++)
+        at[i] = at[i] == '_' ? '-' : at[i];
+    }
+    at += length ? length : 1;
+  }
+}
+
+/* `joined`: other processes know how this one ends, and who says it. */
+static int fail(const cli_call *cli, int status, bool joined, bool speaks) {
+  char text[1400], rank[32] = "";
+  brim_shown(text, brim_error_text(&cli->error, text, sizeof text - 100), false);
+  if (cli->runs)
+    name_options(cli, text, sizeof text);
+  if (!joined)
+    cli_ranks_begin_to_speak(rank);
   if (speaks)
-    fprintf(stderr, "brim: %s\n", text[0] ? text : "failed without a reason");
+    fprintf(stderr, "brim: %s%s\n", rank, text[0] ? text : "failed without a reason");
   return exit_code(status);
 }
 
@@ -93,6 +127,14 @@ static int print_help(cli_call *cli) {
   return status;
 }
 
+/* The environment only ever lowers the level of instructions. */
+static void note_environment(const cli_call *cli) {
+  const char *wanted = getenv("BRIM_CPU"), *level = brim_cpu_name(brim_runtime_cpu(cli->runtime));
+  const bool automatic = !cli->values->cpu || strcmp(cli->values->cpu, "auto") == 0;
+  if (automatic && wanted && *wanted && strcmp(wanted, "auto") != 0 && strcmp(wanted, level) != 0)
+    cli_note(cli, "the environment's BRIM_CPU is %s, which this machine lacks: %s is used", wanted, level);
+}
+
 /* Runs the command with a runtime of the wanted number of threads. */
 static int run_command(cli_call *cli) {
   int status = cli_ranks_open(cli);
@@ -102,6 +144,7 @@ static int run_command(cli_call *cli) {
   status = brim_runtime_new(&options, &cli->runtime, &cli->error);
   if (status)
     return status;
+  note_environment(cli);
   status = brim_progress_new(cli->runtime, stderr, cli->values->quiet, &cli->progress, &cli->error);
   if (status == BRIM_OK) {
     cli_catch_signals(cli->runtime);
@@ -154,17 +197,18 @@ int main(int argc, char **argv) {
     words = inspect;
   cli.command = find_command(count, words, &used);
   if (!cli.command)
-    return fail(&cli.error, unknown_command(count, words, &cli.error), cli_ranks_speaks());
+    return fail(&cli, unknown_command(count, words, &cli.error), false, true);
   cli.values = &cli.arguments.values;
   if (cli_ranks_idle(&cli))
     return EXIT_DONE;
-  bool speaks = cli_ranks_speaks();
+  bool joined = false, speaks = true;
   int status = parse_and_help(&cli, count - used, words + used);
   if (status == BRIM_OK && !cli.values->help) {
+    cli.runs = true;
     status = run_command(&cli);
-    status = cli_ranks_settle(&cli, status, &speaks);
+    status = cli_ranks_settle(&cli, status, &joined, &speaks);
   }
-  const int code = status ? fail(&cli.error, status, speaks) : EXIT_DONE;
+  const int code = status ? fail(&cli, status, joined, speaks) : EXIT_DONE;
   cli_ranks_close(&cli, code);
   cli_arguments_free(&cli.arguments);
   return code;

@@ -98,6 +98,11 @@ void cli_suggest_option(const cli_option *options, const char *name, size_t leng
       names[count++] = option->name;
   names[count] = NULL;
   const char *nearest = cli_nearest(name, length, names);
+  /* The beginning of a name means that rather than another that is near; whole words rather than half of one. */
+  for (int whole = 0; length > 2 && whole < 2; whole++)
+    for (int i = count; i-- > 0;)
+      if (strncmp(names[i], name, length) == 0 && (!whole || names[i][length] == '-'))
+        nearest = names[i];
   buffer[0] = 0;
   if (nearest)
     snprintf(buffer, size, "; did you mean --%s?", nearest);
@@ -151,6 +156,39 @@ static int store_number(const cli_option *option, const char *text, void *field,
   return BRIM_OK;
 }
 
+static int store_seed(const cli_option *option, const char *text, uint64_t *field, brim_error *err) {
+  char *end;
+  errno = 0;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (end == text || *end || text[strspn(text, "0123456789")])
+    return brim_error_set(err, BRIM_E_USAGE, "--%s: \"%s\" is not a whole number from 0 to 18446744073709551615", option->name,
+                          text);
+  if (errno)
+    return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is too large; the largest is 18446744073709551615", option->name, text);
+  *field = value;
+  return BRIM_OK;
+}
+
+/* Whether an option's names, each up to a =, are the same. */
+static bool same_name(const char *a, const char *b) {
+  const size_t length = strcspn(a, "=");
+  return length == strcspn(b, "=") && memcmp(a, b, length) == 0;
+}
+
+int cli_give(cli_arguments *arguments, const cli_option *option, const char *name, const char *text, brim_error *err) {
+  const size_t at = (size_t)(option - arguments->options);
+  cli_given_as *before = &arguments->given_as[at];
+  const bool once = option->kind != CLI_LIST;
+  if (!*text && (!option->implied || *option->implied) && option->kind != CLI_FLAG)
+    return brim_error_set(err, BRIM_E_USAGE, "--%s is empty: give %s, or leave it out", option->name, option->value);
+  if (once && before->text && strcmp(before->text, text) != 0 && (!name || !same_name(before->name, name)))
+    return brim_error_set(err, BRIM_E_USAGE, "--%s is given twice%s (%.60s and %.60s): leave out one of them", option->name,
+                          name ? ", under two names" : "", before->text, text);
+  *before = (cli_given_as){.name = name, .text = text};
+  arguments->given[at] = true;
+  return cli_store(option, text, &arguments->values, err);
+}
+
 int cli_store(const cli_option *option, const char *text, cli_values *values, brim_error *err) {
   void *field = (char *)values + option->offset;
   switch (option->kind) {
@@ -159,6 +197,8 @@ int cli_store(const cli_option *option, const char *text, cli_values *values, br
       return brim_error_set(err, BRIM_E_USAGE, "--%s is a switch: true or false, not \"%s\"", option->name, text);
     *(bool *)field = text[0] == 't';
     return BRIM_OK;
+  case CLI_SEED:
+    return store_seed(option, text, field, err);
   case CLI_INTEGER:
   case CLI_REAL:
     return store_number(option, text, field, err);

@@ -14,6 +14,7 @@ typedef enum cli_kind {
   CLI_ROWS,    /* the options of `list` come here */
   CLI_FLAG,    /* bool, no value */
   CLI_INTEGER, /* int64_t */
+  CLI_SEED,    /* uint64_t, all of its values */
   CLI_REAL,    /* double */
   CLI_TEXT,    /* const char * */
   CLI_CHOICE,  /* const char *, one of the words of `value`, which are separated by | */
@@ -75,7 +76,8 @@ typedef struct cli_option {
   const char *implied;  /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
   bool required;
   cli_path path;
-  const char *needs;    /* the option without which this one has no effect: alone it is refused */
+  const char *needs;    /* the options of which one must be given, a space between them, or this one has no effect and is refused;
+                         * "batching=packed|sorted": with one of these values */
   const char *excludes; /* the options that contradict it, a space between them: together they are refused */
   size_t offset;        /* of the field in cli_values */
   cli_target to[CLI_TARGETS];
@@ -117,7 +119,8 @@ typedef struct cli_values {
   const char *batching, *padding, *oversize, *tail, *lengths, *simulate;
   int64_t batch_size, max_tokens, max_rows, accumulate, slices, read_ahead, pad_to_multiple_of, required_multiple;
   bool drop_last;
-  int64_t seed, epoch, rank, world_size, rank_timeout;
+  uint64_t seed, fold_seed;
+  int64_t epoch, rank, world_size, rank_timeout;
   /* training */
   const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling;
   const char *class_weights, *eval_batching, *eval_padding;
@@ -130,7 +133,7 @@ typedef struct cli_values {
   bool resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
   const char *profile;
   /* folds */
-  int64_t folds, fold_seed;
+  int64_t folds;
   bool stratify;
   const char *fold_column;
   const char *compared, *precisions; /* lists */
@@ -165,9 +168,15 @@ typedef struct cli_command {
   bool hidden; /* not listed in `brim help` */
 } cli_command;
 
+/* How an option was given last: the text NULL: it was not; the name NULL: by a file. */
+typedef struct cli_given_as {
+  const char *name, *text;
+} cli_given_as;
+
 /* What the command line and the config file said. */
 typedef struct cli_arguments {
   cli_values values;
+  cli_given_as given_as[CLI_OPTION_LIMIT];
   cli_option options[CLI_OPTION_LIMIT]; /* the command's list with all that it names, closed by {0} */
   bool given[CLI_OPTION_LIMIT];         /* options[i] was given (command line or config file) */
   const char *operands[1024];
@@ -198,6 +207,9 @@ const cli_option *cli_find_option(const cli_option *options, const char *name, s
 void cli_suggest_option(const cli_option *options, const char *name, size_t length, char *buffer, size_t size);
 /* The name closest to `word` among `candidates` (NULL-terminated), or NULL when none is near. */
 const char *cli_nearest(const char *word, size_t length, const char *const *candidates);
+/* cli_store for a value that was given, and not as nothing. Of an option that is given again under the same `name` the last value
+ * counts, as in a script that adds to its own options; under another name, or again in a file (`name` NULL), it is refused. */
+int cli_give(cli_arguments *arguments, const cli_option *option, const char *name, const char *text, brim_error *err);
 /* Stores one value (FLAG: "true" or "false"). `text` is kept by pointer. What is wrong with it goes to err without a file or
  * line. */
 int cli_store(const cli_option *option, const char *text, cli_values *values, brim_error *err);

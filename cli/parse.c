@@ -19,36 +19,14 @@ typedef struct parser {
   char **argv;
 } parser;
 
-static int store_given(parser *p, const cli_option *option, const char *text, brim_error *err) {
-  p->arguments->given[option - p->arguments->options] = true;
-  return cli_store(option, text, &p->arguments->values, err);
-}
-
-/* Options of which nothing is no value, as of a shell's variable that is not set: those that must be given, and names of files.
- */
-static bool needs_text(const cli_option *option) {
-  static const char *const paths[] = {"DIR", "FILE", "PATH", "RUN", "DATA", "[NAME=]DATA"};
-  bool is_path = false;
-  for (size_t i = 0; i < sizeof paths / sizeof *paths && option->kind != CLI_FLAG; i++)
-    is_path |= strcmp(option->value, paths[i]) == 0;
-  return is_path || (option->kind != CLI_FLAG && option->required);
-}
-
 /* The value of an option: what is attached to it, or the next word. */
-static int take_value(parser *p, const cli_option *option, const char *attached, brim_error *err) {
-  const char *next = attached || option->implied || p->at == p->count ? attached : p->argv[p->at];
-  if (next && !*next && needs_text(option))
-    return brim_error_set(err, BRIM_E_USAGE, "--%s is empty: give %s", option->name, option->value);
-  if (option->kind == CLI_FLAG) {
-    if (attached)
-      return brim_error_set(err, BRIM_E_USAGE, "--%s takes no value", option->name);
-    return store_given(p, option, "true", err);
-  }
-  if (attached || option->implied)
-    return store_given(p, option, attached ? attached : option->implied, err);
-  if (p->at == p->count)
+static int take_value(parser *p, const cli_option *option, const char *name, const char *attached, brim_error *err) {
+  if (option->kind == CLI_FLAG && attached)
+    return brim_error_set(err, BRIM_E_USAGE, "--%s takes no value", option->name);
+  const char *text = option->kind == CLI_FLAG ? "true" : attached ? attached : option->implied;
+  if (!text && p->at == p->count)
     return brim_error_set(err, BRIM_E_USAGE, "--%s needs a value (%s)", option->name, option->value);
-  return store_given(p, option, p->argv[p->at++], err);
+  return cli_give(p->arguments, option, name, text ? text : p->argv[p->at++], err);
 }
 
 /* What other programs' options are here: those of Hugging Face's TrainingArguments that are no other name of one. */
@@ -86,7 +64,7 @@ static int parse_long(parser *p, const char *word, brim_error *err) {
   size_t length = strcspn(word, "=");
   const cli_option *option = cli_find_option(p->arguments->options, word, length);
   if (option)
-    return take_value(p, option, word[length] ? word + length + 1 : NULL, err);
+    return take_value(p, option, word, word[length] ? word + length + 1 : NULL, err);
   char hint[128];
   suggest_named(p->arguments->options, word, length, hint, sizeof hint);
   if (!hint[0])
@@ -104,7 +82,7 @@ static int parse_letters(parser *p, const char *letters, brim_error *err) {
       return brim_error_set(err, BRIM_E_USAGE, "unknown option -%c; `brim %s --help` lists them", *letters, p->command->name);
     letters++;
     bool attached = option->kind != CLI_FLAG && *letters;
-    int status = take_value(p, option, attached ? letters : NULL, err);
+    int status = take_value(p, option, option->name, attached ? letters : NULL, err);
     if (status || attached)
       return status;
   }
@@ -132,7 +110,7 @@ static int parse_words(parser *p, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Whether the option was given and is not what leaving it out means: a switch that is on, another number than the default. */
+/* Whether the option was given and is not what leaving it out means: a switch that is on, another value than the default. */
 static bool says_something(const cli_arguments *arguments, const cli_option *option) {
   const void *field = (const char *)&arguments->values + option->offset;
   if (!arguments->given[option - arguments->options])
@@ -141,14 +119,43 @@ static bool says_something(const cli_arguments *arguments, const cli_option *opt
     return *(const bool *)field;
   if (option->kind == CLI_INTEGER)
     return !option->fallback || *(const int64_t *)field != strtoll(option->fallback, NULL, 10);
+  if (option->kind == CLI_SEED)
+    return !option->fallback || *(const uint64_t *)field != strtoull(option->fallback, NULL, 10);
   if (option->kind == CLI_REAL)
     return !option->fallback || *(const double *)field != strtod(option->fallback, NULL);
+  if (option->kind == CLI_TEXT || option->kind == CLI_CHOICE)
+    return !option->fallback || strcmp(*(const char *const *)field, option->fallback) != 0;
   return true;
 }
 
-static bool named_says_something(const cli_arguments *arguments, const char *name) {
-  const cli_option *option = cli_find_option(arguments->options, name, strlen(name));
-  return option && says_something(arguments, option);
+/* One of the names of `needs`, of `size` characters: the option says something, or what is wanted of it. */
+static bool is_met(const cli_arguments *arguments, const char *need, size_t size) {
+  const size_t name = strcspn(need, "= ");
+  const cli_option *option = cli_find_option(arguments->options, need, name);
+  if (!option || name == size)
+    return option && says_something(arguments, option);
+  const char *value = *(const char *const *)(const void *)((const char *)&arguments->values + option->offset);
+  for (const char *word = need + name + 1; word < need + size; word += strcspn(word, "| ") + 1)
+    if (value && strlen(value) == strcspn(word, "| ") && memcmp(word, value, strlen(value)) == 0)
+      return true;
+  return false;
+}
+
+/* Whether one of the names is met, and all of them as a message says them: "--eval, --folds or --fold-column". */
+static bool any_met(const cli_arguments *arguments, const char *needs, char *text, size_t room) {
+  size_t used = 0;
+  text[0] = 0;
+  for (const char *need = needs; *need; need += strspn(need, " ")) {
+    const size_t size = strcspn(need, " "), name = strcspn(need, "= ");
+    if (is_met(arguments, need, size))
+      return true;
+    used += (size_t)snprintf(text + used, room - used, "%s--%.*s", !used ? "" : need[size] ? ", " : " or ", (int)name, need);
+    for (const char *word = need + name; word < need + size && used < room; word += strcspn(word + 1, "| ") + 1)
+      used += (size_t)snprintf(text + used, room - used, "%s%.*s", *word == '=' ? " " : " or ", (int)strcspn(word + 1, "| "),
+                               word + 1);
+    need += size;
+  }
+  return false;
 }
 
 /* The first of the names, with a space between them, that says something: its length in *length, or NULL. */
@@ -167,13 +174,14 @@ static const char *contradiction(const cli_arguments *arguments, const char *nam
 /* No option is dropped in silence: neither one whose partner is missing nor one that another contradicts. */
 static int check_partners(const cli_arguments *arguments, brim_error *err) {
   const char *other;
+  char needed[256];
   int length;
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     if ((!option->needs && !option->excludes) || !says_something(arguments, option))
       continue;
-    if (option->needs && !named_says_something(arguments, option->needs))
-      return brim_error_set(err, BRIM_E_USAGE, "--%s has no effect without --%s: add --%s or leave out --%s", option->name,
-                            option->needs, option->needs, option->name);
+    if (option->needs && !any_met(arguments, option->needs, needed, sizeof needed))
+      return brim_error_set(err, BRIM_E_USAGE, "--%s has no effect without %s: add %s or leave out --%s", option->name, needed,
+                            strpbrk(needed, " ,") ? "it" : needed, option->name);
     if (option->excludes && (other = contradiction(arguments, option->excludes, &length)))
       return brim_error_set(err, BRIM_E_USAGE, "--%s and --%.*s contradict each other: leave out one of them", option->name,
                             length, other);

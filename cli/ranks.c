@@ -23,12 +23,31 @@ static bool works_in_ranks(const char *command) {
   return false;
 }
 
-bool cli_ranks_idle(const cli_call *cli) {
-  return brim_launch_find().rank > 0 && !works_in_ranks(cli->command->name);
+/* Says the same wherever it runs, and writes nothing. */
+static bool only_tells(const char *command) {
+  return strcmp(command, "version") == 0 || strcmp(command, "help") == 0 || strcmp(command, "completion") == 0;
 }
 
-bool cli_ranks_speaks(void) {
-  return brim_launch_find().rank == 0;
+bool cli_ranks_idle(const cli_call *cli) {
+  const brim_launch launch = brim_launch_find();
+  const char *name = cli->command->name;
+  if (launch.rank == 0 || works_in_ranks(name) || only_tells(name))
+    return false;
+  fprintf(stderr,
+          "brim: this is rank %d by the environment of %s, and `brim %s` is for rank 0 alone: nothing is done here; with "
+          "BRIM_MPI=none it is\n",
+          (int)launch.rank, launch.launcher, name);
+  return true;
+}
+
+const char *cli_ranks_begin_to_speak(char text[32]) {
+  const int32_t rank = brim_launch_find().rank;
+  text[0] = 0;
+  if (rank > 0) {
+    sleep(BRIM_RANKS_PAUSE);
+    snprintf(text, 32, "rank %d: ", (int)rank);
+  }
+  return text;
 }
 
 /* Ranks on the same cores share them, unless --threads says otherwise. */
@@ -41,15 +60,6 @@ static void share_cores(cli_call *cli) {
   cli->arguments.values.threads = share > 1 ? share : 1;
 }
 
-/* The lowest rank of this machine: what keeps it from joining the others, it says for all here. */
-static bool first_here(void) {
-  static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
-  const char *local = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !local; i++)
-    local = getenv(names[i]);
-  return local ? strcmp(local, "0") == 0 : brim_launch_find().rank == 0;
-}
-
 int cli_ranks_open(cli_call *cli) {
   const brim_launch launch = brim_launch_find();
   cli->group = brim_group_single();
@@ -58,8 +68,6 @@ int cli_ranks_open(cli_call *cli) {
   int status = brim_runtime_new(&(brim_runtime_options){.threads = 1}, &cli->ranks_runtime, &cli->error);
   if (!status)
     status = brim_ranks_open_process(cli->ranks_runtime, (double)cli->values->rank_timeout, &cli->ranks, &cli->error);
-  if (status && launch.rank > 0 && first_here())
-    sleep(BRIM_RANKS_PAUSE); /* where rank 0 failed too, its message is as good */
   if (status)
     return status;
   cli->group = *brim_ranks_group(cli->ranks);
@@ -82,8 +90,9 @@ int cli_ranks_share(cli_call *cli, int sets) {
   return status;
 }
 
-int cli_ranks_settle(cli_call *cli, int status, bool *speaks) {
-  *speaks = first_here() || !brim_launch_find().launcher; /* where ranks were not joined */
+int cli_ranks_settle(cli_call *cli, int status, bool *joined, bool *speaks) {
+  *joined = cli->ranks != NULL;
+  *speaks = true;
   return cli->ranks ? brim_ranks_settle(cli->ranks, status, &cli->error, speaks) : status;
 }
 

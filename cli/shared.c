@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* ---- words and sizes -------------------------------------------------------------------------------------- */
@@ -69,24 +70,26 @@ static bool parse_truncation(const char *text, void *field) {
 }
 
 static bool parse_side(const char *text, void *field) {
-  *(bool *)field = strcmp(text, "left") == 0;
+  *(brim_truncation_side *)field = strcmp(text, "left") == 0 ? BRIM_SIDE_LEFT : BRIM_SIDE_RIGHT;
   return true;
 }
 
-/* "1500MB", "2GB", "2GiB", "4096": bytes; not 0. */
+/* "1500MB", "2 GB", "2gib", "4096": bytes; not 0. As other programs have it, K, M and G alone are powers of 1024. */
 static bool parse_size(const char *text, void *field) {
   static const struct {
     const char *unit;
     double bytes;
-  } units[] = {{"", 1},        {"B", 1},         {"kB", 1e3},    {"KB", 1e3},      {"MB", 1e6},    {"GB", 1e9},     {"TB", 1e12},
-               {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
+  } units[] = {{"", 1},        {"b", 1},         {"kb", 1e3},      {"mb", 1e6},    {"gb", 1e9},
+               {"tb", 1e12},   {"k", 1 << 10},   {"kib", 1 << 10}, {"m", 1 << 20}, {"mib", 1 << 20},
+               {"g", 1 << 30}, {"gib", 1 << 30}, {"tib", 0x1p40}};
   uint64_t *bytes = field;
-  char *end;
-  double number = strtod(text, &end);
-  if (end == text || !(number > 0) || number > 1e15)
+  char *unit;
+  const double number = strtod(text, &unit);
+  if (unit == text || strspn(text, "0123456789.eE+") < (size_t)(unit - text) || !(number > 0) || number > 1e15)
     return false;
+  unit += strspn(unit, " ");
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (strcmp(end, units[i].unit) == 0) {
+    if (strcasecmp(unit, units[i].unit) == 0) {
       *bytes = (uint64_t)(number * units[i].bytes);
       return *bytes > 0;
     }
@@ -184,8 +187,8 @@ const cli_option cli_truncation_options[] = {
     HEADING("Truncation"),
     CHOICE("truncation", truncation, "longest_first|only_first|only_second", .fallback = "longest_first",
            .to = {ENCODE(truncation)}, .parse = parse_truncation, .help = "which text of a pair is cut"),
-    CHOICE("truncation-side", truncation_side, "right|left", .fallback = "right",
-           .to = {PARSED(CLI_ENCODE, brim_encode_options, truncate_left)}, .parse = parse_side, .help = "which end is cut"),
+    CHOICE("truncation-side", truncation_side, "right|left", .shown = "the tokenizer's, else right",
+           .to = {PARSED(CLI_ENCODE, brim_encode_options, truncation_side)}, .parse = parse_side, .help = "which end is cut"),
     {0},
 };
 
@@ -212,8 +215,8 @@ const cli_option cli_padding_option[] = {
 };
 
 const cli_option cli_seed_option[] = {
-    INTEGER("seed", seed, "N", 0, CLI_MANY, .fallback = "42", .to = {PLAN(seed), TRAIN(seed), MODEL(seed)},
-            .help = "decides the order of rows, dropout and new weights"),
+    SEED("seed", seed, .fallback = "42", .to = {PLAN(seed), TRAIN(seed), MODEL(seed)},
+         .help = "decides the order of rows, dropout and new weights"),
     {0},
 };
 
@@ -231,15 +234,17 @@ const cli_option cli_batch_options[] = {
                     "any number of processes"),
     INTEGER("max-rows", max_rows, "N", 1, CLI_MANY, .shown = "no limit", .to = {PLAN(max_rows)},
             .help = "most rows computed at once"),
-    INTEGER("read-ahead", read_ahead, "N", 1, CLI_MANY, .shown = "all", .to = {PLAN(read_ahead)},
-            .help = "bucketed and packed: number of rows that are grouped at a time"),
-    INTEGER("pad-to-multiple-of", pad_to_multiple_of, "N", 1, 65536, .shown = "1", .to = {PLAN(pad_to_multiple_of)},
+    INTEGER("read-ahead", read_ahead, "N", 1, CLI_MANY, .needs = "batching=bucketed|packed", .shown = "all",
+            .to = {PLAN(read_ahead)}, .help = "bucketed and packed: number of rows that are grouped at a time"),
+    INTEGER("pad-to-multiple-of", pad_to_multiple_of, "N", 1, 65536,
+            .needs = "padding=longest|max_length eval-padding=longest|max_length", .shown = "1", .to = {PLAN(pad_to_multiple_of)},
             .help = "round widths up to a multiple of N"),
     INTEGER("required-batch-size-multiple", required_multiple, "N", 1, 65536, .shown = "1",
             .to = {PLAN(required_batch_size_multiple)}, .help = "compute a multiple of N rows at once where possible"),
-    CHOICE("oversize", oversize, "error|truncate|alone", .fallback = "error", .to = {PLAN(oversize)}, .parse = parse_oversize,
-           .help = "what to do with a row longer than --max-tokens: stop, cut it, or compute it alone"),
-    CHOICE("tail", tail, "resplit|fill|drop", .fallback = "resplit", .to = {PLAN(tail)}, .parse = parse_tail,
+    CHOICE("oversize", oversize, "error|truncate|alone", .needs = "max-tokens", .fallback = "error", .to = {PLAN(oversize)},
+           .parse = parse_oversize, .help = "what to do with a row longer than --max-tokens: stop, cut it, or compute it alone"),
+    CHOICE("tail", tail, "resplit|fill|drop", .needs = "max-tokens tail=drop", .fallback = "resplit", .to = {PLAN(tail)},
+           .parse = parse_tail,
            .help = "what to do when a step's batches do not divide evenly among the processes: cut them again, leave some "
                    "processes idle, or drop the last step"),
     FLAG("drop-last", drop_last, .to = {PLAN(drop_last)}, .help = "leave out the rows at the end that do not fill a step"),
@@ -268,8 +273,7 @@ const cli_option cli_stream_options[] = {
 const cli_option cli_fold_options[] = {
     HEADING("Folds"),
     INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "cut the rows into K parts and hold out each of them once"),
-    INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42",
-            .help = "decides which rows are in which fold, or held out by --eval 10%"),
+    SEED("fold-seed", fold_seed, .fallback = "42", .help = "decides which rows are in which fold, or held out by --eval 10%"),
     FLAG("stratify", stratify, .help = "make every fold like the whole: classes in proportion, values in bins"),
     TEXT("fold-column", fold_column, "NAME", .shown = "none",
          .help = "column with the fold, from 0, that holds out the row, instead of a random choice"),
@@ -303,7 +307,7 @@ const cli_option cli_job_task_options[] = {
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
                  "other labels are refused"),
-    INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the model's",
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the tokenizer's, or the model's",
             .to = {PLAN(max_length), ENCODE(max_length)}, .help = "rows are cut to N tokens, special tokens included"),
     ROWS(cli_tokenizer_option),
     {0},
@@ -312,7 +316,7 @@ const cli_option cli_job_task_options[] = {
 const cli_option cli_job_length_options[] = {
     REAL("epochs", epochs, "E", 0, 1e6, .letter = 'e', .aliases = "num-train-epochs", .fallback = "1", .to = {TRAIN(epochs)},
          .help = "passes over the data; may be a fraction"),
-    INTEGER("max-steps", max_steps, "N", 1, CLI_MANY, .shown = "by --epochs", .to = {TRAIN(max_steps)},
+    INTEGER("max-steps", max_steps, "N", 1, CLI_MANY, .excludes = "epochs", .shown = "by --epochs", .to = {TRAIN(max_steps)},
             .help = "optimizer steps, instead of --epochs"),
     {0},
 };
@@ -416,7 +420,7 @@ const cli_option cli_inference_options[] = {
     TEXT("model", model, "RUN", .letter = 'm', .path = CLI_READS_MODEL, .required = true,
          .help = "folder that `brim train` or Hugging Face transformers wrote"),
     ROWS(cli_tokenizer_option),
-    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the run's, or the model's",
             .help = "rows are cut to N tokens, special tokens included"),
     INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .to = {EVAL(batch_size)},
             .help = "rows computed at once"),

@@ -12,6 +12,7 @@
 #define FLAG(label, field, ...) {.kind = CLI_FLAG, .name = label, CLI_FIELD(field), __VA_ARGS__}
 #define INTEGER(label, field, what, low, high, ...)                                                                              \
   {.kind = CLI_INTEGER, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__}
+#define SEED(label, field, ...) {.kind = CLI_SEED, .name = label, CLI_FIELD(field), .value = "N", __VA_ARGS__}
 #define REAL(label, field, what, low, high, ...)                                                                                 \
   {.kind = CLI_REAL, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__}
 #define TEXT(label, field, what, ...)    {.kind = CLI_TEXT, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}

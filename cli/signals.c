@@ -24,7 +24,17 @@ static void on_signal(int number) {
     brim_runtime_cancel(runtime);
 }
 
+/* A file that is mapped into memory, a cache of rows, became shorter: what was read there is gone. */
+static void on_lost_memory(int number) {
+  static const char line[] = "\nbrim: memory that a file holds is gone: a file of --cache was cut while its rows were in use, or "
+                             "/dev/shm is full\n";
+  (void)number;
+  (void)!write(STDERR_FILENO, line, sizeof line - 1);
+  _exit(1);
+}
+
 void cli_catch_signals(brim_runtime *runtime) {
+  signal(SIGBUS, on_lost_memory);
   const struct sigaction ask = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
   struct sigaction before;
   running = runtime;

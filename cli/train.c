@@ -1,6 +1,7 @@
 /* brim train: fine-tune. */
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,8 +50,8 @@ static const cli_option options[] = {
     HEADING("How often, in optimizer steps"),
     INTEGER("log-every", log_every, "N", 1, CLI_MANY, .to = {TRAIN(log_every)}, .fallback = "1",
             .help = "write a line to log.jsonl"),
-    INTEGER("eval-every", eval_every, "N", 1, CLI_MANY, .to = {TRAIN(eval_every)}, .shown = "at the end of each epoch",
-            .help = "evaluate on --eval"),
+    INTEGER("eval-every", eval_every, "N", 1, CLI_MANY, .needs = "eval folds fold-column", .to = {TRAIN(eval_every)},
+            .shown = "at the end of each epoch", .help = "evaluate on --eval"),
     INTEGER("save-every", save_every, "N", 1, CLI_MANY, .to = {TRAIN(save_every)}, .shown = "at the end of each epoch",
             .help = "write a checkpoint"),
     INTEGER("keep-checkpoints", keep_checkpoints, "N", 0, 1e6, .to = {TRAIN(keep_checkpoints)}, .aliases = "save-total-limit",
@@ -58,31 +59,33 @@ static const cli_option options[] = {
     HEADING("Averaging"),
     REAL("swa-start", swa_start, "X", 0, 1, .to = {TRAIN(swa_start)}, .fallback = "0",
          .help = "average the weights from this share of the steps on (0.75, say) into the final model; 0: do not average"),
-    INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .to = {TRAIN(swa_every)}, .shown = "about twenty times",
-            .help = "steps between two weights that are averaged"),
+    INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .needs = "swa-start", .to = {TRAIN(swa_every)},
+            .shown = "about twenty times", .help = "steps between two weights that are averaged"),
     HEADING("Evaluation"),
-    TEXT("best-metric", best_metric, "NAME", .to = {TRAIN(best_metric)}, .aliases = "metric-for-best-model",
-         .shown = "accuracy or rmse", .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
+    TEXT("best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
+         .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
+         .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
     CHOICE("keep", keep, "best|last", .to = {TRAIN(final)}, .parse = parse_keep,
            .shown = "best, with --patience or --best-metric, else last",
            .help = "the model at the end: that of the best evaluation, or that of the last step"),
     INTEGER("patience", patience, "N", 0, CLI_MANY, .to = {TRAIN(patience)}, .aliases = "early-stopping-patience",
             .fallback = "0", .help = "stop after N evaluations in a row without an improvement; 0: never"),
-    REAL("min-delta", min_delta, "X", 0, 1e9, .to = {TRAIN(min_delta)}, .aliases = "early-stopping-threshold", .fallback = "0",
+    REAL("min-delta", min_delta, "X", 0, 1e9, .needs = "patience", .to = {TRAIN(min_delta)},
+         .aliases = "early-stopping-threshold", .fallback = "0",
          .help = "an evaluation counts as an improvement only if it is better by more than X"),
-    INTEGER("eval-batch-size", eval_batch_size, "N", 1, 1e9, .to = {TRAIN(eval.batch_size)},
+    INTEGER("eval-batch-size", eval_batch_size, "N", 1, 1e9, .needs = "eval folds fold-column", .to = {TRAIN(eval.batch_size)},
             .aliases = "per-device-eval-batch-size", .shown = "what training's memory holds",
             .help = "rows computed at once; changes no result"),
-    CHOICE("eval-batching", eval_batching, CLI_BATCHINGS, .fallback = "sorted", .to = {TRAIN(eval.batching)},
-           .parse = cli_parse_batching, .help = "which rows go together in an evaluation"),
-    CHOICE("eval-padding", eval_padding, "none|longest|max_length", .fallback = "none", .to = {TRAIN(eval.padding)},
-           .parse = cli_parse_padding, .help = "what an evaluation computes"),
+    CHOICE("eval-batching", eval_batching, CLI_BATCHINGS, .needs = "eval folds fold-column", .fallback = "sorted",
+           .to = {TRAIN(eval.batching)}, .parse = cli_parse_batching, .help = "which rows go together in an evaluation"),
+    CHOICE("eval-padding", eval_padding, "none|longest|max_length", .needs = "eval folds fold-column", .fallback = "none",
+           .to = {TRAIN(eval.padding)}, .parse = cli_parse_padding, .help = "what an evaluation computes"),
     ROWS(cli_machine_options),
     ROWS(cli_precision_option),
-    REAL("loss-scale", loss_scale, "X", 1, 1099511627776, .to = {TRAIN(loss_scale)}, .shown = "65536",
+    REAL("loss-scale", loss_scale, "X", 1, 1099511627776, .needs = "precision=fp16", .to = {TRAIN(loss_scale)}, .shown = "65536",
          .help = "fp16: initial loss scale, a power of two; a gradient that is not finite halves it and changes no weight"),
-    INTEGER("loss-scale-steps", loss_scale_steps, "N", 1, CLI_MANY, .to = {TRAIN(loss_scale_steps)}, .shown = "2000",
-            .help = "fp16: number of steps in a row with finite gradients after which the loss scale doubles"),
+    INTEGER("loss-scale-steps", loss_scale_steps, "N", 1, CLI_MANY, .needs = "precision=fp16", .to = {TRAIN(loss_scale_steps)},
+            .shown = "2000", .help = "fp16: number of steps in a row with finite gradients after which the loss scale doubles"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     HEADING("Output"),
@@ -158,7 +161,7 @@ static void note_eval(cli_call *cli, const brim_event *event) {
   cli_note(cli, "step %lld, %s: %s", step ? (long long)step->integer : 0LL, name && name->text ? name->text : "eval", line);
 }
 
-/* "epoch 2: training loss 0.4123": what an evaluation is to be seen beside. */
+/* "epoch 2: training loss 0.4123": what an evaluation is compared with. */
 static void note_epoch(const cli_call *cli, const brim_event *event) {
   const brim_field *epoch = brim_event_field(event, "epoch"), *loss = brim_event_field(event, "loss");
   if (epoch && loss && isfinite(loss->real))
@@ -242,15 +245,17 @@ static double rate(const brim_train_result *r) {
 
 /* Which step's model it is, where that is not plain. */
 static void put_which(brim_text *out, const brim_train_result *r, const char *run) {
-  const unsigned long long step = (unsigned long long)r->model_step, best = (unsigned long long)r->best_step;
-  brim_text_printf(out, "the model is in %s", run);
+  const bool earlier = r->best_step > 0 && r->model_step != r->steps,
+             elsewhere = r->best_step > 0 && r->model_step != r->best_step;
   if (r->averaged > 0)
-    brim_text_printf(out, ": the average of %llu steps", (unsigned long long)r->averaged);
-  else if (r->best_step > 0 && r->model_step != r->steps)
-    brim_text_printf(out, ": the best, of step %llu of %llu", step, (unsigned long long)r->steps);
-  else if (r->best_step > 0 && r->model_step != r->best_step)
-    brim_text_printf(out, ": that of the last step, %llu; the best, of step %llu, is in %s/checkpoints/best", step, best, run);
-  brim_text_string(out, "\n");
+    brim_text_printf(out, "the model is in %s: the average of %llu steps\n", run, (unsigned long long)r->averaged);
+  else if (earlier)
+    brim_text_printf(out, "the model is in %s: the best, of step %llu of %llu\n", run, (unsigned long long)r->model_step,
+                     (unsigned long long)r->steps);
+  else if (elsewhere)
+    brim_text_printf(out, "the model of the best evaluation is in %s/checkpoints/best, that of the last step in %s\n", run, run);
+  else
+    brim_text_printf(out, "the model is in %s\n", run);
 }
 
 static void put_result(brim_text *out, const brim_train_result *r, const char *run) {
@@ -311,7 +316,7 @@ static void say_what_is_kept(cli_call *cli) {
   uint64_t step;
   snprintf(path, sizeof path, "%s/replaced-run", run);
   if (newest_checkpoint(cli, &step))
-    snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %llu is kept, and --resume goes on from it",
+    snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %llu is kept, and --resume continues from it",
              (unsigned long long)step);
   else if (access(path, F_OK) == 0)
     snprintf(cli->hint, sizeof cli->hint, "; the run that was there is in %.200s", path);
@@ -321,9 +326,21 @@ static void say_where_to_resume(cli_call *cli, const brim_train_result *r) {
   const cli_values *v = cli->values;
   uint64_t step;
   if (r->steps > 0 || (v->resume && newest_checkpoint(cli, &step)))
-    snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", v->output);
+    snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume continues from it", v->output);
   else
     cli_job_hint_no_step(cli);
+}
+
+/* A README.md of brim's in the run's folder: it is there where transformers computes something else. */
+static void note_readme(const cli_call *cli) {
+  char path[4200], head[32] = "";
+  snprintf(path, sizeof path, "%s/README.md", cli->values->output);
+  FILE *file = fopen(path, "re");
+  const size_t got = file ? fread(head, 1, sizeof head - 1, file) : 0;
+  if (file)
+    fclose(file);
+  if (got && strncmp(head, "<!-- written by brim -->", 24) == 0)
+    cli_note(cli, "transformers opens this model, but computes other numbers: %s has lines that compute these", path);
 }
 
 static int put_results(cli_call *cli, const brim_train_result *result) {
@@ -332,8 +349,9 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
     cli_note(cli, "the run ended before averaging began (--swa-start %g): the model has its last weights, not their mean",
              v->swa_start);
   brim_text out;
+  note_readme(cli);
   if (cli_reader_gone())
-    return BRIM_OK; /* all is done and kept, and there is nobody to tell */
+    return BRIM_OK; /* all is done and kept, and nobody could be informed */
   brim_text_init(&out, cli->runtime);
   if (v->json)
     put_result_json(&out, result, v->output, cli->last_evals);

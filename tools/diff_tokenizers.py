@@ -33,7 +33,7 @@ class Error(ctypes.Structure):
 
 class Options(ctypes.Structure):
     _fields_ = [("max_length", ctypes.c_int32), ("no_special_tokens", ctypes.c_bool), ("truncation", ctypes.c_int),
-                ("truncate_left", ctypes.c_bool)]
+                ("truncation_side", ctypes.c_int)]
 
 
 class Encoding(ctypes.Structure):

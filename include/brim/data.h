@@ -73,7 +73,7 @@ typedef struct brim_source_options {
  * records before the damage are kept, the one that it cuts is not. gzip reports a wrong checksum only at the end of a member: the
  * rows of that member are kept then, and the damage counts after them. A missing file or value is an error still. */
 
-/* What a label was where it was read: whether its text may stand for a number. */
+/* What a label was where it was read: whether its text may be a number. */
 typedef enum brim_label_form {
   BRIM_FORM_TEXT = 't', /* a field of csv, tsv or conll, or a word of a string: it says nothing of its type */
   BRIM_FORM_NAME = 's', /* a string of JSON, Arrow or Python: never a number */
@@ -196,12 +196,12 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
  * finite numbers (spaces around them do not count).
  *
  * Classes are numbers only where each of them is one: a number of JSON, or a field in plain writing (no sign +, no needless zero,
- * no space). Then they are numbered by value, and 1.0 is the class 1. Else each is the text as it stands, by byte: 007 and 7 are
+ * no space). Then they are numbered by value, and 1.0 is the class 1. Else each is the text as written, by byte: 007 and 7 are
  * two, as are 1.10 and 1.1. Integers 0..count-1 thus stay as they are; other integers (1..5, gaps) keep their text as name, so
  * that predictions print what the file said.
  *
- * A row whose label is -100 (as number or field) has none and is excluded. So is one of -1 beside classes that are exactly 0, 1,
- * ..: data sets mark rows without a label so. But beside 0 and 1 alone, -1 is a class if the task was given. With a known mapping
+ * A row whose label is -100 (as number or field) has none and is excluded. So is one of -1 among classes that are exactly 0, 1,
+ * ..: data sets mark rows without a label so. But with 0 and 1 alone, -1 is a class if the task was given. With a known mapping
  * both are none unless they name a class.
  *
  * Lists: a JSON array of integers or strings makes multi-label data, one of decimals regression with as many outputs as it has

@@ -51,7 +51,7 @@ BRIM_API brim_launch brim_launch_find(void);
 typedef struct brim_ranks_options {
   const char *library; /* path of the MPI library; NULL: what BRIM_MPI names, or what the launcher belongs to */
   double timeout;      /* seconds without a sign of life after which a rank counts as lost; 0: 20 */
-  /* From a thread of its own, when a rank was lost or has failed and this one has not come to brim_ranks_settle for a while: the
+  /* From another thread, when a rank was lost or has failed and this one has not come to brim_ranks_settle for a while: the
    * process may be in a long calculation or hang itself. `speaks`: this rank is the one to say it. NULL: nothing happens. */
   void (*overdue)(void *context, const char *message, bool speaks);
   void *context;

@@ -56,7 +56,7 @@ typedef struct brim_feed_ledger {
  *
  * With rank_slices the rows that are left of each source, in the order of its files in that epoch, are cut into world_size runs
  * whose sizes differ by a row at most, and a rank has one of them: it opens the files of its run alone, passes over what lies
- * before it in the first of them, and shuffles and plans `window` rows of its own at a time. For that, open counts the rows of
+ * before it in the first of them, and shuffles and plans `window` of these rows at a time. For that, open counts the rows of
  * all files: one pass that tokenizes nothing, in which what is wrong with a file is found too. A step has batch_size / world_size
  * rows of every rank, so batch_size must be given and be a multiple of world_size; each rank cuts its share into parts by itself,
  * so ranks may take different numbers of parts, but they take the same number of steps, and know it from the counts. An epoch of

@@ -255,8 +255,8 @@ BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths
 BRIM_API double brim_model_half_share(const brim_model *model, int32_t length);
 
 /* Their names in earlier sources. */
-#define brim_model_half_share  brim_model_half_share
-#define brim_precision_is_half brim_precision_is_half
+#define brim_model_narrow_share  brim_model_half_share
+#define brim_precision_is_narrow brim_precision_is_half
 
 #ifdef __cplusplus
 }

@@ -11,9 +11,11 @@ extern "C" {
 typedef struct brim_tokenizer brim_tokenizer;
 typedef struct brim_scratch brim_scratch;
 
-/* Loads from a file (tokenizer.json, vocab.txt, or vocab.json with merges.txt beside it) or a folder (tokenizer.json if present,
- * else the older files, with tokenizer_config.json's do_lower_case, strip_accents, tokenize_chinese_chars and special tokens).
- * The file's own padding and truncation settings are ignored. Anything unknown in it is BRIM_E_UNSUPPORTED naming it. */
+/* Loads a folder, or one file of it (tokenizer.json, vocab.txt, or vocab.json with merges.txt beside it). A folder is read as
+ * transformers 5 reads it: tokenizer.json if present, else the older files, with tokenizer_config.json, special_tokens_map.json,
+ * added_tokens.json and the classes that tokenizer_config.json or config.json names (docs/developers/tokenizers.md); files that
+ * contradict each other otherwise are an error that names both. A tokenizer.json that is named itself is taken as it stands.
+ * Padding and truncation of tokenizer.json are ignored. Anything unknown in it is BRIM_E_UNSUPPORTED naming it. */
 BRIM_API int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_tokenizer_free(brim_tokenizer *tokenizer);
 
@@ -32,11 +34,25 @@ BRIM_API int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair
 /* 64-bit hash of everything that decides ids: part of cache keys and saved state. */
 BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
 /* 64-bit hash by which tokenizers that give the same ids are equal, whatever their files look like: of all tokens with their ids,
- * and of what becomes of some texts. Never 0. Computed once; any thread may ask. */
-BRIM_API int brim_tokenizer_content(const brim_tokenizer *tokenizer, uint64_t *out, brim_error *err) BRIM_CHECK;
-/* Writes the tokenizer files of a run folder: every tokenizer file found at load, copied byte for byte, and a tokenizer.json made
- * where only older files were. */
-BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, brim_error *err) BRIM_CHECK;
+ * and of what becomes of some texts; `words`: of lists of words, which may be encoded otherwise. Never 0. Computed once; any thread
+ * may ask. */
+BRIM_API int brim_tokenizer_content(const brim_tokenizer *tokenizer, bool words, uint64_t *out, brim_error *err) BRIM_CHECK;
+/* Tokens that its models take at most, as tokenizer_config.json says (model_max_length); 0: it does not say. */
+BRIM_API int32_t brim_tokenizer_max_length(const brim_tokenizer *tokenizer);
+/* The end that is cut where the caller does not say it: truncation_side of tokenizer_config.json. */
+BRIM_API bool brim_tokenizer_truncates_left(const brim_tokenizer *tokenizer);
+
+/* What a run adds to its tokenizer. */
+typedef struct brim_tokenizer_saving {
+  int32_t max_length; /* tokens that rows were cut to; 0: what the tokenizer says */
+  bool words;         /* rows are lists of words: bytes get a space before each, also for whoever loads the folder */
+  bool no_type_ids;   /* the model takes no token_type_ids */
+} brim_tokenizer_saving;
+/* Writes the tokenizer files of a run folder: tokenizer.json as brim reads it with all that stands beside it, a
+ * tokenizer_config.json with which transformers gives the same ids, and vocabularies found at load, byte for byte. `how` NULL:
+ * nothing is added. */
+BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, const brim_tokenizer_saving *how,
+                                 brim_error *err) BRIM_CHECK;
 
 /* Per-thread working memory: 5 MB at first, at most about 30 MB besides what the longest text takes. Most of it is a cache of
  * words that grows with what it sees; it never changes a result. It is made for one tokenizer; with another it works too, but
@@ -46,11 +62,13 @@ BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *token
 BRIM_API void brim_scratch_free(brim_scratch *scratch);
 
 typedef enum brim_truncation { BRIM_LONGEST_FIRST = 0, BRIM_ONLY_FIRST = 1, BRIM_ONLY_SECOND = 2 } brim_truncation;
+/* Which end of a text is cut. */
+typedef enum brim_truncation_side { BRIM_SIDE_OF_TOKENIZER = 0, BRIM_SIDE_RIGHT = 1, BRIM_SIDE_LEFT = 2 } brim_truncation_side;
 typedef struct brim_encode_options {
   int32_t max_length; /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
   bool no_special_tokens;
   brim_truncation truncation;
-  bool truncate_left;
+  brim_truncation_side truncation_side; /* 0: brim_tokenizer_truncates_left */
 } brim_encode_options;
 
 /* Checks options against the tokenizer once, before a run. `pair`: pairs will come. */

@@ -64,7 +64,7 @@ typedef struct brim_evaluation {
   const float *logits; /* [rows, outputs] in the order of the set; NULL for classification and tokens, which have outcomes */
   const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens], in the order of the set; NULL else */
   const brim_metrics *metrics;
-  const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by */
+  const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by; NULL: the set's own */
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
 

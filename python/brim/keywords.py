@@ -118,7 +118,7 @@ class FileOptions(TypedDict, total=False):
     max_record: int | None
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
     truncation_side: str
-    """Which end is cut. Default: right."""
+    """Which end is cut. Default: the tokenizer's, else right."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     delimiter: str | None

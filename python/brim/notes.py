@@ -21,15 +21,12 @@ def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
                     f"{rows:,}", 100 * dataset.truncated / rows, max_length, f"{dataset.lost:,}")
 
 
-def of_task(labels, task: str, whole: bool) -> None:
-    """What is learned, and why. whole: all values of a regression are whole numbers."""
+def of_task(labels, task: str) -> None:
+    """What is learned, and why."""
     why = "" if task != "auto" else "; task= changes it"
     names = labels.names or []
     shown = ", ".join(name[:40] for name in names[:4]) + (", ..." if len(names) > 4 else "")
-    if labels.task == "regression" and whole and task == "auto":
-        log.warning("task: regression, because the labels are decimals, though all of them are whole (1.0, 0.0): if they stand for classes, give them as "
-                    'integers (astype("Int64")), or task="classification"')
-    elif labels.task == "regression":
+    if labels.task == "regression":
         log.info("task: regression%s%s", f" of {labels.outputs} values a row" if labels.outputs > 1 else "", ", because the labels are decimals" if not task != "auto" else "")
     elif labels.task == "classification":
         log.info("task: classification of %d class%s (%s)%s", len(names), "" if len(names) == 1 else "es", shown, why and ", by the labels" + why)

@@ -51,7 +51,8 @@ def _of_files(files: dict[str, bytes], path: str, types: bool | None, layout: _l
 
 class Tokenizer:
     """Reads ``tokenizer.json``, ``vocab.txt``, or ``vocab.json`` with ``merges.txt``; a file, the folder that has them, or a name of the
-    Hugging Face hub (``brim.hub.folder`` says where it is looked for).
+    Hugging Face hub (``brim.hub.folder`` says where it is looked for). A folder is read as transformers 5 reads it, with what stands
+    beside the tokenizer; a ``tokenizer.json`` that is named itself is taken as it stands.
 
     Immutable; may be shared between threads. Anything in the file that brim does not know is an error that names it.
     """
@@ -93,6 +94,16 @@ class Tokenizer:
         return max(self._core.pad_id, 0)
 
     @property
+    def max_length(self) -> int | None:
+        """Tokens that its models take at most, as tokenizer_config.json says (model_max_length); None: it does not say."""
+        return self._core.max_length or None
+
+    @property
+    def truncation_side(self) -> str:
+        """The end that is cut, "right" or "left", where a call does not say it: truncation_side of tokenizer_config.json."""
+        return "left" if self._core.truncates_left else "right"
+
+    @property
     def uses_type_ids(self) -> bool:
         """Models of this tokenizer take token_type_ids: what tokenizer_config.json or config.json beside it say, else WordPiece does."""
         if self._types is None:
@@ -130,22 +141,23 @@ class Tokenizer:
 
     @staticmethod
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
-        if truncation_side not in ("left", "right"):
+        if truncation_side not in (None, "left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
-                "truncate_left": truncation_side == "left"}
+                "truncation_side": truncation_side or "tokenizer"}
 
     def encode(self, text: str | bytes, pair: str | bytes | None = None, *, max_length: int | None = None, special_tokens: bool = True,
-               truncation: str = "longest_first", truncation_side: str = "right", offsets: bool = False) -> Encoding:
+               truncation: str = "longest_first", truncation_side: str | None = None, offsets: bool = False) -> Encoding:
         """One text, or a pair.
 
         max_length: tokens at most, special tokens included; None: no limit. truncation: "longest_first", "only_first" or
-        "only_second". offsets: also say where each token comes from (slower).
+        "only_second". truncation_side: the end that is cut; None: the tokenizer's. offsets: also say where each token comes from
+        (slower).
         """
         return Encoding(*self._core.encode(text, pair, self._options(max_length, special_tokens, truncation, truncation_side), offsets))
 
     def encode_batch(self, texts: Sequence[str | bytes], pairs: Sequence[str | bytes] | None = None, *, max_length: int | None = None,
-                     special_tokens: bool = True, truncation: str = "longest_first", truncation_side: str = "right") -> Ragged:
+                     special_tokens: bool = True, truncation: str = "longest_first", truncation_side: str | None = None) -> Ragged:
         """Many texts on all threads, without the GIL; the same result for any number of threads."""
         options = self._options(max_length, special_tokens, truncation, truncation_side)
         return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
@@ -155,7 +167,7 @@ class Tokenizer:
         return self._core.decode(ids, skip_special_tokens)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the tokenizer's files, and a tokenizer.json where there was none."""
+        """Writes the tokenizer's files: a tokenizer.json and a tokenizer_config.json with which transformers gives the same ids."""
         self._core.save(os.fspath(folder))
 
 

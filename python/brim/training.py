@@ -180,7 +180,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
-    Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit. With more epochs or max_steps than before, a run, finished or
+    Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     ways = options.pop("_compare", None)
@@ -273,13 +273,16 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if dataset.labels is None:
             raise UsageError("training needs labels: give a column, or labels=[...]")
         known_by = dataset
-    _notes.of_task(known_by if opened else dataset.labels, "auto" if asked == "auto" else asked, dataset is not None and _all_whole(dataset))
+    _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
         model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         _notes.of_model(model._facts)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
+        if asked == "auto" and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
+            warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
+                          'task="classification"', stacklevel=2)
     evals = [(name, rows(data, model.labels, name=name)) for name, data in named]
     if share is not None:
         train_rows = _rows_to_train(train)
@@ -322,13 +325,6 @@ def _in_set(name: str):
         raise
 
 
-def _all_whole(dataset: Dataset) -> bool:
-    """Whether the values of a regression are all whole numbers; of the first rows."""
-    if dataset.labels.task != "regression" or dataset.labels.outputs > 1:
-        return False
-    return all(float(dataset._core.sample(row)[2]).is_integer() for row in range(min(len(dataset), 1000)))
-
-
 def _tests(test) -> list[tuple[str, Any]]:
     if test is None:
         return []
@@ -360,7 +356,7 @@ def _folds_asked(folds, more, share, stratify, fold_seed):
 def _not_a_model(model) -> str:
     if hasattr(model, "save_pretrained"):
         return (f"{type(model).__name__} is torch's: model.save_pretrained(folder) and tokenizer.save_pretrained(folder), then brim.train(folder, ...), "
-                "whose weights go on from there")
+                "whose weights continue from there")
     return f"brim.train needs a model first: a folder, a name such as \"bert-base-uncased\", or a brim.Model, not {model!r:.60}"
 
 

@@ -2,6 +2,7 @@
 #include "core.h"
 #include "texts.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
@@ -229,6 +230,13 @@ static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const give
   return true;
 }
 
+static bool of_words(const brim_dataset *dataset) {
+  brim_sample first = {0};
+  if (brim_dataset_rows(dataset) > 0)
+    brim_dataset_sample(dataset, 0, &first);
+  return first.words != NULL;
+}
+
 /* encoded_by(tokenizer): says which tokenizer made the ids of rows that came encoded; to be called before others see them. */
 static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
   core_dataset *self = (core_dataset *)object;
@@ -237,7 +245,7 @@ static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
   brim_error error;
   if (!of)
     return NULL;
-  const int status = brim_tokenizer_content(of->tokenizer, &content, &error);
+  const int status = brim_tokenizer_content(of->tokenizer, of_words(self->dataset), &content, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   brim_dataset_set_tokenizer(self->dataset, content);
@@ -298,6 +306,19 @@ PyObject *core_hold_out(PyObject *module, PyObject *args) {
 
 /* ---- looking at them -------------------------------------------------------------------------------------- */
 
+/* Values that all are whole may be classes that came as decimals. */
+static bool has_whole_values(const brim_dataset *d) {
+  const brim_labels *labels = brim_dataset_labels(d);
+  bool whole = labels && brim_task_has_values(labels->task) && brim_dataset_has_labels(d);
+  for (uint64_t row = 0; whole && row < brim_dataset_rows(d); row++) {
+    brim_sample sample;
+    brim_dataset_sample(d, row, &sample);
+    for (int32_t i = 0; whole && i < sample.label_width; i++)
+      whole = sample.labels[i] == floorf(sample.labels[i]);
+  }
+  return whole;
+}
+
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_dataset *d = ((core_dataset *)object)->dataset;
@@ -305,13 +326,13 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
   const brim_exclusion *left = brim_dataset_excluded(d, &excluded);
   for (uint64_t i = 0; i < excluded; i++)
     none += strcmp(left[i].reason, BRIM_NONE_REASON) == 0;
-  return Py_BuildValue("{sKsKsKsKsKsKsisOsOsK}", "none_labels", (unsigned long long)none, "unlabelled_words",
-                       (unsigned long long)brim_dataset_unlabelled_words(d), "rows", (unsigned long long)brim_dataset_rows(d),
-                       "tokens", (unsigned long long)brim_dataset_tokens(d), "truncated",
-                       (unsigned long long)brim_dataset_truncated(d), "lost", (unsigned long long)brim_dataset_lost(d), "longest",
-                       (int)brim_dataset_longest(d), "has_pairs", brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
-                       brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint",
-                       (unsigned long long)brim_dataset_fingerprint(d));
+  return Py_BuildValue(
+      "{sOsKsKsKsKsKsKsisOsOsK}", "whole_values", has_whole_values(d) ? Py_True : Py_False, "none_labels",
+      (unsigned long long)none, "unlabelled_words", (unsigned long long)brim_dataset_unlabelled_words(d), "rows",
+      (unsigned long long)brim_dataset_rows(d), "tokens", (unsigned long long)brim_dataset_tokens(d), "truncated",
+      (unsigned long long)brim_dataset_truncated(d), "lost", (unsigned long long)brim_dataset_lost(d), "longest",
+      (int)brim_dataset_longest(d), "has_pairs", brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
+      brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
 }
 
 /* (task, [names], outputs) or None. */

@@ -691,7 +691,7 @@ static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
   brim_error error;
   if (!of)
     return NULL;
-  const int status = brim_tokenizer_content(of->tokenizer, &content, &error);
+  const int status = brim_tokenizer_content(of->tokenizer, brim_task_has_tokens(brim_model_task(self->model)), &content, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   brim_model_set_tokenizer(self->model, content);

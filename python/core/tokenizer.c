@@ -10,11 +10,16 @@ static bool parse_truncation(const char *name, int *out) {
   return core_named(names, name, out);
 }
 
+static bool parse_side(const char *name, int *out) {
+  static const char *const names[] = {"tokenizer", "right", "left", NULL};
+  return core_named(names, name, out);
+}
+
 bool core_encode_options(PyObject *options, brim_encode_options *out) {
   static const core_field fields[] = {CORE_FIELD(brim_encode_options, max_length, CORE_I32),
                                       CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
-                                      CORE_FIELD(brim_encode_options, truncate_left, CORE_BOOL),
                                       {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
+                                      {"truncation_side", CORE_ENUM, offsetof(brim_encode_options, truncation_side), parse_side},
                                       {0}};
   return core_fields(options, fields, out);
 }
@@ -243,15 +248,18 @@ static PyObject *added(PyObject *object, PyObject *pair) {
   return PyLong_FromLong(brim_tokenizer_added(((core_tokenizer *)object)->tokenizer, PyObject_IsTrue(pair) > 0));
 }
 
-static PyObject *save(PyObject *object, PyObject *folder) {
+/* save(folder, words): words: for lists of them, as a run of token labels has it. */
+static PyObject *save(PyObject *object, PyObject *args) {
   core_tokenizer *self = (core_tokenizer *)object;
   brim_error error;
-  const char *path = PyUnicode_AsUTF8AndSize(folder, NULL);
-  if (!path)
+  const char *path;
+  int words = 0;
+  if (!PyArg_ParseTuple(args, "s|p", &path, &words))
     return NULL;
+  const brim_tokenizer_saving how = {.words = words != 0};
   int status = brim_make_folder(core_use(self->runtime), path, &error);
   if (status == BRIM_OK)
-    status = brim_tokenizer_save(self->tokenizer, path, &error);
+    status = brim_tokenizer_save(self->tokenizer, path, &how, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   Py_RETURN_NONE;
@@ -265,6 +273,16 @@ static PyObject *get_vocab_size(PyObject *object, void *nothing) {
 static PyObject *get_pad_id(PyObject *object, void *nothing) {
   (void)nothing;
   return PyLong_FromLong(brim_tokenizer_pad_id(((core_tokenizer *)object)->tokenizer));
+}
+
+static PyObject *get_max_length(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyLong_FromLong(brim_tokenizer_max_length(((core_tokenizer *)object)->tokenizer));
+}
+
+static PyObject *get_truncates_left(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyBool_FromLong(brim_tokenizer_truncates_left(((core_tokenizer *)object)->tokenizer));
 }
 
 static PyObject *get_family(PyObject *object, void *nothing) {
@@ -290,10 +308,12 @@ static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL},
                                 {"token_id", token_id, METH_O, NULL},
                                 {"token", token, METH_O, NULL},
                                 {"added", added, METH_O, NULL},
-                                {"save", save, METH_O, NULL},
+                                {"save", save, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
                                 {"pad_id", get_pad_id, NULL, NULL, NULL},
+                                {"max_length", get_max_length, NULL, NULL, NULL},
+                                {"truncates_left", get_truncates_left, NULL, NULL, NULL},
                                 {"family", get_family, NULL, NULL, NULL},
                                 {"fingerprint", get_fingerprint, NULL, NULL, NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};

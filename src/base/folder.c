@@ -246,7 +246,7 @@ void brim_folder_free(brim_folder *folder) {
   if (!folder)
     return;
   if (folder->temporary)
-    (void)brim_remove(folder->temporary); /* when that fails it is left: there is nobody to tell */
+    (void)brim_remove(folder->temporary); /* when that fails it is left: nobody could be informed */
   if (folder->held >= 0)
     close(folder->held);
   brim_release(folder->runtime, folder->temporary);

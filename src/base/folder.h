@@ -3,7 +3,7 @@
 #define BRIM_BASE_FOLDER_H
 #include "brim/base.h"
 
-/* A folder is written aside (under a temporary name, path.h) and renamed by commit; free without commit removes it. An
+/* A folder is written under a temporary name (path.h) and renamed by commit; free without commit removes it. An
 existing
      * folder of that name is replaced: it is there, whole, until the new one is. Files in it should be written with brim_file_*,
  * which syncs them.

@@ -136,6 +136,7 @@ static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim
 int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                     brim_error *err) {
   batch->runtime = runtime;
+  BRIM_TRY(brim_dataset_intact(dataset, err));
   BRIM_TRY(check_part(dataset, part, err));
   BRIM_TRY(reserve(batch, (size_t)part->tokens, part->count, err));
   BRIM_TRY(reserve_labels(batch, part->count, dataset->label_width, err));

@@ -595,11 +595,13 @@ static int map_file(reading *r, brim_error *err) {
   r->size = (uint64_t)info.st_size;
   void *bytes = r->size ? mmap(NULL, r->size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
   int number = errno;
-  close(fd);
+  if (!bytes || bytes == MAP_FAILED)
+    close(fd);
   if (bytes == MAP_FAILED)
     return brim_error_system(err, r->path, "map the cache", number);
   r->bytes = r->dataset->map = bytes;
   r->dataset->map_size = r->size;
+  r->dataset->map_file = fd;
   return BRIM_OK;
 }
 

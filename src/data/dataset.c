@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/hashmap.h"
 #include "base/memory.h"
@@ -67,10 +69,20 @@ void brim_dataset_free(brim_dataset *dataset) {
     brim_release(runtime, dataset->origins);
   } else {
     munmap(dataset->map, dataset->map_size);
+    close(dataset->map_file);
   }
   brim_labels_free(&dataset->labels);
   brim_exclusions_free(&dataset->excluded);
   brim_release(runtime, dataset);
+}
+
+int brim_dataset_intact(const brim_dataset *dataset, brim_error *err) {
+  struct stat info;
+  if (!dataset->map || (fstat(dataset->map_file, &info) == 0 && (uint64_t)info.st_size >= dataset->map_size))
+    return BRIM_OK;
+  return brim_error_set(
+      err, BRIM_E_IO,
+      "the file of a cache was cut while its rows were in use: leave a cache alone as long as something reads it");
 }
 
 /* After the newest chunk: an unused one, if the row fits, or a new one. */

@@ -46,11 +46,15 @@ struct brim_dataset {
   brim_exclusions excluded;
   void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */
   size_t map_size;
+  int map_file; /* its descriptor */
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
 /* Back to no rows, with the memory of those that were. Only for datasets that were neither sealed nor finished. */
 void brim_dataset_clear(brim_dataset *dataset);
+/* Is the file of a cache, if there is one, as long as it was? Who cuts it takes memory away from under the rows: to be asked
+ * before they are read. BRIM_E_IO. */
+int brim_dataset_intact(const brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none). The caller has
  * checked that length > 0 and ids >= 0. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;

@@ -1,5 +1,7 @@
 #include "data/describe.h"
 
+#include "text/encode.h"
+
 #include "base/text.h"
 #include <string.h>
 
@@ -17,7 +19,7 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
   if (o->delimiter || o->skip_unlabelled) /* what was written before there were these is still good */
     brim_text_printf(out, "delimiter %d unlabelled %d ", o->delimiter, o->skip_unlabelled);
   if (o->words)
-    brim_text_string(out, "words ");
+    brim_text_string(out, "words with their spaces "); /* what was written when bytes had none is none of these */
   for (int i = 0; i < o->where_count; i++) {
     brim_describe_string(out, o->where[i].column);
     brim_describe_string(out, o->where[i].value);
@@ -26,7 +28,8 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
 
 void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, const brim_encode_options *options) {
   brim_text_printf(out, "tokenizer %016llx encode %d %d %d %d ", (unsigned long long)brim_tokenizer_fingerprint(tokenizer),
-                   (int)options->max_length, options->no_special_tokens, (int)options->truncation, options->truncate_left);
+                   (int)options->max_length, options->no_special_tokens, (int)options->truncation,
+                   brim_cuts_left(tokenizer, options));
 }
 
 void brim_describe_labels(brim_text *out, const brim_labels *labels) {

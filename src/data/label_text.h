@@ -10,7 +10,7 @@ typedef struct brim_label_text {
   bool plain; /* a number that may be a class by its value: of JSON, or in plain writing */
   bool fits;  /* `integer` is its value */
   const char *text;
-  size_t length; /* as it stands; of a JSON number -0 it is 0 */
+  size_t length; /* as it is written; of a JSON number -0 it is 0 */
   int64_t integer;
   double real; /* of numbers */
 } brim_label_text;

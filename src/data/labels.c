@@ -45,7 +45,7 @@ static int refuse_equal_names(brim_runtime *runtime, const char *const *names, i
     bool existed = false;
     status = brim_hashmap_put(&seen, names[i], strlen(names[i]), i, &existed, NULL, err);
     if (status == BRIM_OK && existed)
-      status = brim_error_set(err, BRIM_E_FORMAT, "two classes are named \"%s\": give each a name of its own", names[i]);
+      status = brim_error_set(err, BRIM_E_FORMAT, "two classes are named \"%s\": give each its own name", names[i]);
   }
   brim_hashmap_free(&seen);
   return status;

@@ -11,7 +11,7 @@
 typedef struct brim_label_class {
   char *name;
   brim_label_kind kind;
-  bool plain;    /* a plain number wherever it stands */
+  bool plain;    /* a plain number wherever it is */
   double real;   /* of numbers */
   int32_t first; /* place in the order of appearance */
   size_t listed; /* 1 + the last row whose list has it; 0: none */

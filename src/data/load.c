@@ -125,7 +125,7 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   if (!l->dataset)
     return BRIM_E_MEMORY;
   l->dataset->texts = true;
-  BRIM_TRY(brim_tokenizer_content(tokenizer, &l->dataset->tokenizer, err));
+  BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
   brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);
   if (l->dataset->rows == 0)

@@ -214,7 +214,7 @@ static int reason_to_exclude(const brim_reader *reader) {
   return says_none(reader) ? 2 + selection->where_count : -1;
 }
 
-/* A string becomes the list of what stands between its white space, as Python's str.split() has it. */
+/* A string becomes the list of what is between its white space, as Python's str.split() has it. */
 static int cut_words(brim_slot *slot, brim_text *list, brim_error *err) {
   const char *at = slot->bytes, *end = at + slot->length;
   if (!slot->present || slot->is_list)

@@ -67,7 +67,7 @@ static int format_unknown(const char *path, brim_error *err) {
       return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "%s", foreign_names[i].advice);
   return brim_error_at(
       err, BRIM_E_USAGE, path, 0, -1,
-      "the name does not tell the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in .csv, .tsv, "
+      "the name does not say the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in .csv, .tsv, "
       ".jsonl, .txt or .conll (then .gz, .zst, .xz or .bz2)");
 }
 

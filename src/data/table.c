@@ -123,7 +123,7 @@ static const char *quote_hint(const brim_reader *reader) {
     const brim_field_span *name = &reader->scan.spans[i];
     const char *bytes = reader->decoded + name->start;
     if (name->length > 1 && bytes[0] == '"' && bytes[name->length - 1] == '"')
-      return "; the names stand in quotes, which are text here: --quote csv reads them as csv does";
+      return "; the names are in quotes, which are text here: --quote csv reads them as csv does";
   }
   return "";
 }
@@ -190,7 +190,7 @@ static int find_column(const brim_reader *reader, const char *name, int64_t *col
       continue;
     if (*column >= 0)
       return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1,
-                           "two columns are named \"%s\": give each a name of its own", name);
+                           "two columns are named \"%s\": give each its own name", name);
     *column = (int64_t)i;
   }
   return BRIM_OK;
@@ -267,7 +267,7 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
         reader->no_header ? "first row" : "header", (long long)reader->columns,
         reader->source.files[reader->file].quoted ? ": a delimiter inside a text needs quotes around the text"
         : memchr(record, '"', reader->scan.used)
-            ? ": quotes are text in this file; where they stand around fields, as pandas writes "
+            ? ": quotes are text in this file; where they are around fields, as pandas writes "
               "them, --quote csv reads them"
             : "");
   BRIM_TRY(reserve_decoded(reader, err));

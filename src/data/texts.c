@@ -13,6 +13,7 @@
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 #define BLOCK_ROWS  4096
+#define FEW         8 /* texts that are encoded before a thread would have begun */
 
 /* Excluded: places of the selection's reasons, of which there are no conditions. */
 enum { TOO_SHORT = -1, UNLABELLED = -2, SAYS_NONE = -3 };
@@ -253,7 +254,7 @@ static int add_block(texts *t, const block *b, brim_error *err) {
 
 static int add_all(texts *t, brim_error *err) {
   brim_ordered *map;
-  int threads = brim_runtime_threads(t->runtime), status;
+  int threads = t->worker_count, status;
   BRIM_TRY(brim_ordered_new(
       t->runtime,
       &(brim_ordered_options){
@@ -271,14 +272,14 @@ static int add_all(texts *t, brim_error *err) {
 }
 
 static int make(texts *t, brim_error *err) {
-  int threads = brim_runtime_threads(t->runtime);
+  const int threads = t->count > FEW ? brim_runtime_threads(t->runtime) : 1;
   BRIM_TRY(brim_encode_options_check(t->tokenizer, &t->options->encode, false, err));
   BRIM_TRY(brim_selection_init(&t->selection, t->runtime, &t->options->source, err));
   t->dataset = brim_dataset_new(t->runtime, err);
   if (!t->dataset)
     return BRIM_E_MEMORY;
   t->dataset->texts = true;
-  BRIM_TRY(brim_tokenizer_content(t->tokenizer, &t->dataset->tokenizer, err));
+  BRIM_TRY(brim_tokenizer_content(t->tokenizer, t->words, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)
     return BRIM_NOMEM(err);

@@ -19,7 +19,7 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
   BRIM_TRY(brim_plan_options_check(&o->plan, err));
   if (o->plan.rows_for)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "a feed cannot plan with rows_for: a saved state could not tell whether it is the same");
+                          "a feed cannot plan with rows_for: a saved state could not say whether it is the same");
   if (o->rank < 0 || o->rank >= world)
     return brim_error_set(err, BRIM_E_USAGE, "rank %d: with a world_size of %d ranks go from 0 to %d", (int)o->rank, (int)world,
                           (int)world - 1);
@@ -37,7 +37,7 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
         (long long)o->plan.batch_size, (int)world, (int)world);
   if (o->rank_slices && o->plan.slices)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "slices: ranks that read slices of their own have steps of their own: leave out rank_slices or slices");
+                          "slices: ranks that read their own slices have their own steps: leave out rank_slices or slices");
   if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
     return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
   return BRIM_OK;
@@ -171,7 +171,9 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
     feed->options.window = DEFAULT_WINDOW;
   feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
   feed->options.source.none_labels |= options->labels ? brim_labels_none(options->labels) : 0;
-  int status = open_feed(feed, paths, path_count, tokenizer, err);
+  int status = brim_tokenizer_content(tokenizer, feed->options.source.words, &feed->tokenizer, err);
+  if (status == BRIM_OK)
+    status = open_feed(feed, paths, path_count, tokenizer, err);
   if (status != BRIM_OK) {
     brim_feed_close(feed);
     return status;

@@ -83,6 +83,9 @@ typedef struct brim_shards {
 /* `apart`: each path is a source; else all are one. */
 int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      bool apart, brim_shards *out, brim_error *err) BRIM_CHECK;
+/* BRIM_E_MISMATCH for the first of the files [first, first + count) that is not what it was when they were found: another name,
+ * size or content. Pipes are passed over. */
+int brim_shards_check(brim_runtime *runtime, const brim_shards *shards, size_t first, size_t count, brim_error *err) BRIM_CHECK;
 void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
 /* The bytes that lie before a position in the files order[0, count). */
 double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_position *position);
@@ -213,6 +216,7 @@ struct brim_feed {
   size_t id_room;
   brim_class_counter counter; /* of the present step, with the weights of brim_feed_weigh */
   brim_batch batch;
+  uint64_t tokenizer; /* brim_tokenizer_content */
 };
 
 /* A position in a window, as the state has it. */

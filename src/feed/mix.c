@@ -78,6 +78,7 @@ static int go_to_position(const brim_producer *p, brim_tap *tap, brim_reader *re
 /* Opens the files of a pass in its order. `at` NULL: at their beginning. */
 static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim_mix_position *at, brim_error *err) {
   brim_reader *reader = NULL;
+  BRIM_TRY(brim_shards_check(p->runtime, p->shards, tap->first, tap->count, err));
   BRIM_TRY(order_files(p, tap, pass, err));
   tap->slice = (brim_reader_range){.end = tap->count};
   if (p->slices->world)
@@ -117,6 +118,7 @@ static int look(brim_producer *p, brim_tap *tap, brim_window *w, brim_error *err
       break;
     if (status != BRIM_END)
       return status;
+    BRIM_TRY(brim_shards_check(p->runtime, p->shards, tap->first, tap->count, err)); /* one may have changed meanwhile */
     pass_excluded(tap, w, brim_encoder_rows(tap->encoder));
     if (p->slices->world && tap->rows_given != tap->slice.rows)
       return changed(p, tap, err);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hashmap.h"
@@ -112,6 +113,30 @@ int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_c
     status = cut_sources(runtime, paths, path_count, options, out, err);
   if (status != BRIM_OK)
     brim_shards_free(runtime, out);
+  return status;
+}
+
+static int check_file(const brim_shards *shards, size_t i, char *buffer, brim_error *err) {
+  const char *path = shards->paths[i];
+  struct stat now;
+  bool compressed;
+  uint64_t print;
+  if (stat(path, &now) != 0)
+    return brim_error_system(err, path, "open", errno);
+  BRIM_TRY(fingerprint(path, (int64_t)now.st_size, buffer, &print, &compressed, err));
+  if (print == shards->prints[i])
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1,
+                       "the file is another than in the epochs before: a stream's files stay as they are; begin again");
+}
+
+int brim_shards_check(brim_runtime *runtime, const brim_shards *shards, size_t first, size_t count, brim_error *err) {
+  char *buffer = brim_alloc(runtime, SAMPLE);
+  int status = buffer ? BRIM_OK : BRIM_NOMEM(err);
+  for (size_t i = first; i < first + count && status == BRIM_OK; i++)
+    if (shards->prints[i])
+      status = check_file(shards, i, buffer, err);
+  brim_release(runtime, buffer);
   return status;
 }
 

@@ -40,6 +40,10 @@ void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int3
     *slots = longest;
 }
 
+uint64_t brim_feed_tokenizer(const brim_feed *feed) {
+  return feed->tokenizer;
+}
+
 const brim_feed_options *brim_feed_how(const brim_feed *feed) {
   return &feed->options;
 }

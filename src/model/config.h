@@ -59,9 +59,12 @@ static inline bool brim_config_has_window(const brim_config *config, int32_t lay
 int32_t brim_config_max_length(const brim_config *config);
 /* The head looks at more than the first token, and the family's config.json has no name for that. */
 bool brim_config_pools(const brim_config *config);
+/* What it says of the encoder, as named values (config_fields.c). Returns their number. */
+enum { BRIM_CONFIG_FIELDS = 39 };
+int brim_config_fields(const brim_config *config, brim_field fields[BRIM_CONFIG_FIELDS]);
 /* The file's members in their order, with architectures, labels, task and dtype as they are now. */
 int brim_config_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
-/* README.md with lines of Python, where transformers pools otherwise; one of brim's is removed where it does not.
+/* README.md with lines of Python, where transformers computes something else; one of brim's is removed where it does not.
  * A README.md that brim did not write is left as it is. */
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
 /* brim_model_info.made_for. */

@@ -10,7 +10,7 @@ typedef struct brim_ready_hook {
   void *context;
 } brim_ready_hook;
 
-/* Every backward from now on tells, but for those whose operations a device takes at once; NULL: none does. Borrowed. Where the
- * device's memory is not the host's, what completes the gradient is queued then, and not done. */
+/* Every backward from now on calls it, but for those whose operations a device takes at once; NULL: none does. Borrowed. Where
+ * the device's memory is not the host's, what completes the gradient is queued then, and not done. */
 void brim_model_on_ready(brim_model *model, const brim_ready_hook *ready);
 #endif

@@ -559,7 +559,7 @@ typedef struct brim_ops {
   void (*ranks_sum)(brim_ops_context *c, real *x, int64_t count);
   void (*ranks_wait)(brim_ops_context *c);
   void (*ranks_leave)(brim_ops_context *c, bool broken);
-  /* NULL, or gradient_square in two halves, for ranks that have parts of the ranges (reduce/shards.c): the sum of each
+  /* NULL, or gradient_square in two halves, for ranks that have shards of the ranges (reduce/shards.c): the sum of each
    * piece, in their order; and what those of all ranges come to, with the very bits. */
   void (*squares)(brim_ops_context *c, const brim_update *u, double *sums);
   void (*square_of)(brim_ops_context *c, const brim_update *u, const double *sums);

@@ -1,4 +1,4 @@
-/* messages.c: gradients are summed by the group's own functions, while backward goes on: a thread sums buckets in an order that
+/* messages.c: gradients are summed by the group's own functions, during backward: a thread sums buckets in an order that
  * is the same on all ranks, each as soon as it is ready. Bits are those of a sum afterwards, since each value is added up by
  * itself. Of embeddings only the rows that any rank's texts have are sent. */
 #include <pthread.h>
@@ -191,7 +191,7 @@ int brim_reduce_by_messages(brim_reduce *r, bool dense, brim_error *err) {
   return sum(r, dense, NULL, err);
 }
 
-/* ---- a thread that sums while backward goes on ------------------------------------------------------------ */
+/* ---- a thread that sums during backward ------------------------------------------------------------------- */
 
 typedef struct messages {
   brim_reduce *reduce;
@@ -224,7 +224,7 @@ static void *sum_steps(void *context) {
     if (m->stop)
       break;
     pthread_mutex_unlock(&m->lock);
-    int status = m->status; /* a group that failed goes on failing */
+    int status = m->status; /* a group that failed keeps failing */
     if (!status)
       status = sum(m->reduce, true, &w, &m->error);
     pthread_mutex_lock(&m->lock);
@@ -270,7 +270,7 @@ static void stop_thread(messages *m) {
 
 /* ---- the way ---------------------------------------------------------------------------------------------- */
 
-/* Sums of slices that meet on a rank after its last backward cannot be sent while that goes on. */
+/* Sums of slices that a rank adds after its last backward cannot be sent during it. */
 static bool can_overlap(const brim_reduce *r) {
   return !r->how.group->apart && brim_model_is_host(r->how.model) && (!r->tree || brim_slice_sums_are_whole(r->tree));
 }

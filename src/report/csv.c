@@ -11,16 +11,14 @@ static bool is_row(const log_table *table) {
   return strcmp(table->kind, "step") == 0 || strcmp(table->kind, "eval") == 0 || strcmp(table->kind, "epoch") == 0;
 }
 
-/* A field as RFC 4180 says: in quotes where it holds a comma, a quote or a line end. */
+/* A field as RFC 4180 says: in quotes where it holds a comma, a quote or a line end. What a spreadsheet would take for a formula
+ * begins with an apostrophe, which makes it a text there. */
 static void put_field(brim_text *out, const char *text) {
-  if (!text[strcspn(text, ",\"\r\n")]) {
-    brim_text_string(out, text);
-    return;
-  }
-  brim_text_string(out, "\"");
+  const bool formula = *text && strchr("=+-@\t\r", *text), quoted = text[strcspn(text, ",\"\r\n")] != 0;
+  brim_text_string(out, quoted && formula ? "\"'" : quoted ? "\"" : formula ? "'" : "");
   for (; *text; text++)
     brim_text_append(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-  brim_text_string(out, "\"");
+  brim_text_string(out, quoted ? "\"" : "");
 }
 
 /* Names of all fields of all logs, each once, in the order in which they come up. */

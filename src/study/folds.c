@@ -249,6 +249,8 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
     return brim_error_set(err, BRIM_E_USAGE,
                           "folds cannot be stratified by several labels a row: leave it out, or give the folds");
   const bool of_words = brim_dataset_token_labels(dataset) && labels;
+  if (brim_dataset_token_labels(dataset) && !labels)
+    return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified: nothing says which classes of words there are");
   if (!of_words && !brim_dataset_has_labels(dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified: not every row has a label");
   BRIM_TRY(folds_new(runtime, brim_dataset_rows(dataset), count, out, err));

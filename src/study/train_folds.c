@@ -252,8 +252,7 @@ static int fold_parts(const fold_job *job, int32_t fold, brim_dataset **train, b
     return BRIM_NOMEM(err);
   BRIM_TRY(brim_run_folder_held(&job->folder, err));
   if (*output && brim_path_is_link(*output)) /* another run would be replaced through it */
-    return brim_error_at(err, BRIM_E_USAGE, *output, 0, -1,
-                         "this is a link, and a fold has a folder of its own: remove the link");
+    return brim_error_at(err, BRIM_E_USAGE, *output, 0, -1, "this is a link, and a fold has its own folder: remove the link");
   BRIM_TRY(brim_folds_part(job->runtime, job->dataset, job->folds, fold, false, train, err));
   BRIM_TRY(brim_folds_part(job->runtime, job->dataset, job->folds, fold, true, valid, err));
   result->train_rows = brim_dataset_rows(*train), result->valid_rows = brim_dataset_rows(*valid);

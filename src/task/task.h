@@ -13,7 +13,7 @@
 const brim_task_rules *brim_task_rules_of(brim_task task);
 /* By problem_type; AUTO: there is none of that name. */
 brim_task brim_task_of_problem(const char *problem, size_t length);
-/* By the end of a class's name, where its task has one of its own; AUTO otherwise. */
+/* By the end of a class's name, where its task has one; AUTO otherwise. */
 brim_task brim_task_of_class(const char *name, size_t length);
 /* "single_label_classification, multi_label_classification, regression" */
 void brim_task_problems(char *text, size_t size);

@@ -17,17 +17,13 @@ typedef struct loader {
   const brim_token_model *model;
   const brim_normalizer *normalizer;
   brim_added *out;
-  int32_t next_id, model_count;
+  int32_t top, model_count; /* top: the highest id of an added token; -1: there is none */
   brim_error *err;
 } loader;
 
 /* The reference numbers tokens that the model lacks after everything there is so far. */
 static int32_t next_id(const loader *l) {
-  int32_t top = -1;
-  for (size_t i = 0; i < l->out->count; i++)
-    if (l->out->tokens[i].id > top)
-      top = l->out->tokens[i].id;
-  return top >= l->model_count ? top + 1 : l->model_count;
+  return l->top >= l->model_count ? l->top + 1 : l->model_count;
 }
 
 static int read_token(loader *l, const brim_json_value *value, brim_added_token *token, int64_t *id, const char **content) {
@@ -57,7 +53,9 @@ static int load_token(loader *l, const brim_json_value *value) {
   int32_t index = brim_hashmap_get(&l->out->by_content, content, token.length, -1);
   token.id = index >= 0 ? l->out->tokens[index].id : brim_hashmap_get(&l->model->ids, content, token.length, -1);
   if (token.id < 0)
-    token.id = l->next_id++;
+    token.id = next_id(l);
+  if (token.id > l->top)
+    l->top = token.id;
   if (said >= 0 && said != token.id)
     return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT,
                            "the added token \"%.*s\" says id %lld, but its place makes it %d",
@@ -172,7 +170,7 @@ int brim_added_load(brim_runtime *runtime, const brim_json_document *document, c
   brim_hashmap_init(&out->by_content, runtime);
   loader l = {.runtime = runtime, .document = document, .model = model, .normalizer = normalizer, .out = out, .err = err};
   l.model_count = model->family == BRIM_UNIGRAM ? model->size : (int32_t)model->ids.count;
-  l.next_id = next_id(&l);
+  l.top = -1;
   return load_all(&l, list);
 }
 
@@ -312,7 +310,7 @@ bool brim_added_next(brim_added_scan *s, brim_added_match *match) {
     if (end == begin)
       continue;
     const brim_added_token *token = &s->added->tokens[index];
-    if (token->single_word && !is_word_apart(s, begin, end))
+    if ((token->single_word && !is_word_apart(s, begin, end)) || (token->special && s->added->splits_special))
       continue;
     if (token->left_strip)
       begin = begin > s->covered ? strip_left(s, begin) : s->covered;

@@ -34,6 +34,7 @@ typedef struct brim_added {
   brim_hashmap by_content; /* index into tokens */
   int32_t *by_id;          /* [size] the same; -1: no added token */
   int32_t size;            /* one more than the highest id, of the model's too */
+  bool splits_special;     /* special tokens in a text are text */
 } brim_added;
 
 /* `list` is "added_tokens" (may be NULL). Ids follow the reference: the model's, else the next free one; a file that says

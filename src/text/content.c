@@ -49,7 +49,9 @@ static int hash_probes(const brim_tokenizer *t, brim_scratch *scratch, uint64_t 
   return status == BRIM_E_MEMORY ? status : BRIM_OK;
 }
 
-int brim_tokenizer_content(const brim_tokenizer *tokenizer, uint64_t *out, brim_error *err) {
+int brim_tokenizer_content(const brim_tokenizer *tokenizer, bool words, uint64_t *out, brim_error *err) {
+  if (words)
+    BRIM_TRY(brim_tokenizer_of_words(tokenizer, &tokenizer, err));
   _Atomic uint64_t *kept = &((brim_tokenizer *)tokenizer)->content; /* whoever is first computes it: it is the same for all */
   brim_scratch *scratch;
   *out = *kept;

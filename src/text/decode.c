@@ -7,6 +7,9 @@
 #include "text/unicode.h"
 #include <string.h>
 
+/* Steps that double what they get, one after another, would fill the memory. */
+enum { GROWTH = 100, GROWTH_OF_ALL = 1 << 16 };
+
 void brim_strings_init(brim_strings *strings, brim_runtime *runtime) {
   *strings = (brim_strings){0};
   brim_text_init(&strings->bytes, runtime);
@@ -200,6 +203,19 @@ static int decode_suffix(const brim_decode_step *step, const brim_strings *in, b
   return BRIM_OK;
 }
 
+static int replace_in(const brim_decode_step *step, const brim_runes *runes, brim_text *out, brim_error *err) {
+  brim_pattern_search s = brim_pattern_start(step->pattern, runes->at, runes->count);
+  for (size_t at = 0;; at = s.to) {
+    bool found;
+    BRIM_TRY(brim_pattern_next(&s, &found, err));
+    for (const size_t end = found ? s.from : runes->count; at < end; at++)
+      put_character(out, runes->at[at].code);
+    if (!found)
+      return BRIM_OK;
+    brim_text_append(out, step->text, step->length);
+  }
+}
+
 static int decode_replace(const brim_decode_step *step, const brim_strings *in, brim_strings *out, brim_error *err) {
   brim_runes runes;
   brim_runes_init(&runes, in->bytes.runtime);
@@ -208,15 +224,8 @@ static int decode_replace(const brim_decode_step *step, const brim_strings *in, 
     view v = string_at(in, i);
     runes.count = 0;
     status = brim_runes_decode(&runes, v.text, v.length, 0, err);
-    size_t at = 0, from, to;
-    while (status == BRIM_OK && brim_pattern_find(step->pattern, runes.at, runes.count, at, &from, &to)) {
-      for (; at < from; at++)
-        put_character(&out->bytes, runes.at[at].code);
-      brim_text_append(&out->bytes, step->text, step->length);
-      at = to;
-    }
-    for (; status == BRIM_OK && at < runes.count; at++)
-      put_character(&out->bytes, runes.at[at].code);
+    if (status == BRIM_OK)
+      status = replace_in(step, &runes, &out->bytes, err);
     if (status == BRIM_OK)
       status = brim_strings_end(out, err);
   }
@@ -269,8 +278,13 @@ static int run_step(const brim_decode_step *step, const brim_strings *in, brim_s
 int brim_decoder_run(const brim_decoder *decoder, brim_strings *strings, brim_error *err) {
   brim_strings spare;
   brim_strings_init(&spare, strings->bytes.runtime);
+  const size_t most = GROWTH_OF_ALL + GROWTH * strings->bytes.length;
   int status = BRIM_OK;
   for (size_t i = 0; i < decoder->count && status == BRIM_OK; i++) {
+    if (strings->bytes.length > most) {
+      status = brim_error_set(err, BRIM_E_UNSUPPORTED, "the tokenizer's decoder makes more than %zu bytes of these ids", most);
+      break;
+    }
     brim_text_clear(&spare.bytes);
     spare.count = 0;
     status = run_step(&decoder->steps[i], strings, &spare, err);

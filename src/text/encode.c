@@ -64,6 +64,8 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
     return brim_error_set(err, BRIM_E_USAGE, "the maximum length must not be negative");
   if (options->truncation < BRIM_LONGEST_FIRST || options->truncation > BRIM_ONLY_SECOND)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation strategy");
+  if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
+    return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
   if (options->max_length && options->max_length < added)
     return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");
@@ -108,7 +110,8 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   if (options->max_length)
     BRIM_TRY(brim_truncate(options->truncation, pair, counts[0], counts[1], (size_t)options->max_length - special, &kept, err));
   BRIM_TRY(brim_encoding_reserve(out, out->length + kept.a + kept.b + special, err));
-  size_t skip_a = options->truncate_left ? counts[0] - kept.a : 0, skip_b = options->truncate_left ? counts[1] - kept.b : 0;
+  const bool left = brim_cuts_left(t, options);
+  size_t skip_a = left ? counts[0] - kept.a : 0, skip_b = left ? counts[1] - kept.b : 0;
   out->lost = counts[0] - kept.a + counts[1] - kept.b;
   for (size_t i = 0; i < template->count; i++) {
     const brim_template_piece *piece = &template->pieces[i];
@@ -151,7 +154,7 @@ static int tokenize_words(const brim_tokenizer *t, brim_scratch *s, brim_string 
 static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, const brim_encode_options *options,
                             const brim_encoding *out, size_t first, brim_word_numbers *numbers, brim_error *err) {
   const brim_template *template = &t->processor.single;
-  const size_t kept = s->ids[1].count - out->lost, skip = options->truncate_left ? out->lost : 0;
+  const size_t kept = s->ids[1].count - out->lost, skip = brim_cuts_left(t, options) ? out->lost : 0;
   BRIM_TRY(brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err));
   int32_t *to = numbers->at + first;
   for (size_t i = 0; i < template->count; i++) {
@@ -168,6 +171,7 @@ static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, cons
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
   const size_t first = out->length;
+  BRIM_TRY(brim_tokenizer_of_words(tokenizer, &tokenizer, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
   BRIM_TRY(brim_clean_utf8(scratch, 0, &words.bytes, &words.length, err));
   BRIM_TRY(tokenize_words(tokenizer, scratch, words, err));

@@ -3,6 +3,11 @@
 #define BRIM_TEXT_ENCODE_H
 #include "brim/text.h"
 
+/* The end that the options mean. */
+static inline bool brim_cuts_left(const brim_tokenizer *tokenizer, const brim_encode_options *options) {
+  return options->truncation_side ? options->truncation_side == BRIM_SIDE_LEFT : brim_tokenizer_truncates_left(tokenizer);
+}
+
 /* As brim_tokenizer_encode, but the row is appended to *out, whose runtime is set; a failure adds nothing. No pair: its bytes are
  * NULL. out->lost is of this row. */
 int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,

@@ -33,7 +33,7 @@ static int add_span(brim_scratch *s, size_t begin, size_t end, int32_t id, brim_
 static int add_section(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t begin, size_t end, brim_error *err) {
   brim_runes *all = &s->pieces.runes;
   size_t base = all->count;
-  s->section.count = 0;
+  s->section.count = s->section.most = 0;
   BRIM_TRY(brim_runes_decode(&s->section, text + begin, end - begin, (uint32_t)begin, err));
   BRIM_TRY(brim_normalizer_run(&t->normalizer, &s->section, (uint32_t)begin, &s->spare, &s->form, err));
   BRIM_TRY(brim_runes_reserve(all, s->section.count, err));
@@ -59,7 +59,7 @@ static int add_section(const brim_tokenizer *t, brim_scratch *s, const char *tex
 static int cut_sections(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_error *err) {
   brim_added_scan scan = brim_added_start(&t->added, &t->added.raw, text, length);
   brim_added_match match;
-  s->pieces.count = s->pieces.runes.count = 0;
+  s->pieces.count = s->pieces.runes.count = s->pieces.runes.most = 0;
   for (size_t covered = 0;; covered = match.end) {
     bool found = brim_added_next(&scan, &match);
     size_t plain = found ? match.begin : length;

@@ -19,11 +19,15 @@ int brim_fields_string(const brim_json_document *document, const brim_json_value
   return BRIM_OK;
 }
 
+static int not_an_object(const brim_json_document *document, const brim_json_value *value, const char *what, brim_error *err) {
+  return brim_json_error(document, value, err, BRIM_E_FORMAT, "the %s is %s, not an object", what,
+                         brim_json_kind_name((brim_json_kind)value->kind));
+}
+
 int brim_fields_type(const brim_json_document *document, const brim_json_value *object, const char *what, const char **type,
                      size_t *length, brim_error *err) {
   if (object->kind != BRIM_JSON_OBJECT)
-    return brim_json_error(document, object, err, BRIM_E_FORMAT, "the %s is %s, not an object", what,
-                           brim_json_kind_name((brim_json_kind)object->kind));
+    return not_an_object(document, object, what, err);
   return brim_fields_string(document, object, "type", type, length, err);
 }
 
@@ -39,11 +43,27 @@ static bool listed(const char *known, const char *text, size_t length) {
 
 int brim_fields_known(const brim_json_document *document, const brim_json_value *object, const char *what, const char *known,
                       brim_error *err) {
+  if (object->kind != BRIM_JSON_OBJECT)
+    return not_an_object(document, object, what, err);
   for (const brim_json_value *key = brim_json_first(object); key; key = brim_json_after(object, key))
     if (!brim_fields_is(key->as.text, key->length, "type") && !listed(known, key->as.text, key->length))
       return brim_json_error(document, key, err, BRIM_E_UNSUPPORTED, "the %s has the unknown key \"%.*s\"", what,
                              (int)(key->length < 200 ? key->length : 200), key->as.text);
   return BRIM_OK;
+}
+
+const char *brim_fields_raw(brim_runtime *runtime, const char *file, size_t file_length, const brim_json_value *value,
+                            size_t *length) {
+  brim_json_reader reader;
+  brim_json_token token;
+  brim_json_reader_init(&reader, runtime, NULL);
+  brim_json_reader_start(&reader, file + value->byte, file_length - value->byte, 0, 0);
+  int status = brim_json_next(&reader, &token, NULL);
+  if (status == BRIM_OK && (token.kind == BRIM_JSON_ARRAY || token.kind == BRIM_JSON_OBJECT))
+    status = brim_json_skip(&reader, NULL);
+  *length = reader.at;
+  brim_json_reader_free(&reader);
+  return status == BRIM_OK ? file + value->byte : NULL;
 }
 
 int brim_fields_character(const brim_json_document *document, const brim_json_value *object, const char *key, uint32_t *code,

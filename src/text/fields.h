@@ -7,10 +7,13 @@
 /* The "type" of a component; *type borrows from the document. */
 int brim_fields_type(const brim_json_document *document, const brim_json_value *object, const char *what, const char **type,
                      size_t *length, brim_error *err) BRIM_CHECK;
-/* Refuses keys that are not among the space-separated `known` ("type" always is). */
+/* Refuses what is no object, and keys that are not among the space-separated `known` ("type" always is). */
 int brim_fields_known(const brim_json_document *document, const brim_json_value *object, const char *what, const char *known,
                       brim_error *err) BRIM_CHECK;
 bool brim_fields_is(const char *text, size_t length, const char *string);
+/* The bytes that a value has in its file, *length of them; NULL only for want of memory. */
+const char *brim_fields_raw(brim_runtime *runtime, const char *file, size_t file_length, const brim_json_value *value,
+                            size_t *length);
 /* A string that must be there. */
 int brim_fields_string(const brim_json_document *document, const brim_json_value *object, const char *key, const char **text,
                        size_t *length, brim_error *err) BRIM_CHECK;

@@ -1,9 +1,11 @@
 /* load.c: from files to a tokenizer. */
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
 #include "text/fast.h"
 #include "text/fields.h"
+#include "text/resolve.h"
 #include "text/tokenizer.h"
 #include "text/unicode_tables.h"
 #include <string.h>
@@ -31,6 +33,38 @@ static int check_version(const brim_json_document *document, const brim_json_val
   return brim_json_error(document, version, err, BRIM_E_UNSUPPORTED, "only version \"1.0\" of tokenizer.json is supported");
 }
 
+/* Types of all tokens become 0: its models take none. */
+static bool clear_types(brim_template *template) {
+  bool changed = template->bare_types[0] != 0 || template->bare_types[1] != 0;
+  for (size_t i = 0; i < template->count; i++) {
+    changed = changed || template->pieces[i].type_id != 0;
+    template->pieces[i].type_id = 0;
+  }
+  template->bare_types[0] = template->bare_types[1] = 0;
+  return changed;
+}
+
+/* What the files beside say that is not in a tokenizer.json. */
+static void take_facts(brim_tokenizer *t) {
+  const bool no_types = t->facts.types == 0 || (t->facts.types < 0 && t->class && !t->class->types);
+  t->pad_id = t->roles[BRIM_ROLE_PAD] >= 0 ? t->roles[BRIM_ROLE_PAD] : find_pad(t);
+  t->added.splits_special = t->facts.split_special;
+  if (no_types) {
+    const bool single = clear_types(&t->processor.single), pair = clear_types(&t->processor.pair);
+    if (single || pair)
+      t->fingerprint = brim_hash_mix(t->fingerprint, 1);
+  }
+  if (t->facts.split_special)
+    t->fingerprint = brim_hash_mix(t->fingerprint, 2);
+}
+
+/* "truncation" is the caller's, but for the end that is cut where no other file says it. */
+static void read_direction(brim_tokenizer *t, const brim_json_value *root) {
+  const brim_json_value *direction = brim_json_get(brim_json_get(root, "truncation"), "direction");
+  if (t->facts.left < 0 && brim_json_is_string(direction, "Left"))
+    t->facts.left = 1;
+}
+
 static int build(brim_tokenizer *t, const brim_json_document *document, const char *bytes, size_t length, brim_error *err) {
   const brim_json_value *root = brim_json_root(document);
   if (root->kind != BRIM_JSON_OBJECT)
@@ -45,25 +79,51 @@ static int build(brim_tokenizer *t, const brim_json_document *document, const ch
   BRIM_TRY(brim_processor_load(t->runtime, document, brim_json_get(root, "post_processor"), &t->processor, err));
   BRIM_TRY(brim_decoder_load(t->runtime, document, brim_json_get(root, "decoder"), &t->decoder, err));
   BRIM_TRY(brim_added_load(t->runtime, document, brim_json_get(root, "added_tokens"), &t->model, &t->normalizer, &t->added, err));
-  BRIM_TRY(brim_fast_choose(t, err));
-  t->pad_id = find_pad(t);
   t->fingerprint = brim_hash64(bytes, length, brim_hash64(brim_unicode_profile, strlen(brim_unicode_profile), 0));
-  return BRIM_OK;
+  if (!t->parent && !t->words)
+    BRIM_TRY(brim_tokenizer_words_new(t->runtime, &t->words, err));
+  take_facts(t);
+  return brim_fast_choose(t, err);
 }
 
-int brim_tokenizer_parse(brim_tokenizer *out, const char *bytes, size_t length, const char *name, brim_error *err) {
-  brim_json_document *document;
-  BRIM_TRY(brim_json_parse(out->runtime, bytes, length, name, &document, err));
-  int status = build(out, document, bytes, length, err);
+static int name_the_file(int status, const char *name, brim_error *err) {
   if (status != BRIM_OK && err && !err->file[0]) { /* what was found below the level of the document */
     brim_error inner = *err;
     brim_error_at(err, inner.code, name, inner.line, inner.byte, "%s", inner.message);
   }
+  return status;
+}
+
+/* No file beside says anything. */
+static void know_nothing(brim_tokenizer *t) {
+  t->facts = (brim_beside_facts){.left = -1, .types = -1};
+  for (int i = 0; i < BRIM_ROLES; i++)
+    t->roles[i] = -1;
+}
+
+int brim_tokenizer_parse(brim_tokenizer *out, const char *bytes, size_t length, const char *name, brim_error *err) {
+  brim_json_document *document;
+  if (out->file_count == 0)
+    know_nothing(out);
+  BRIM_TRY(brim_json_parse(out->runtime, bytes, length, name, &document, err));
+  int status = name_the_file(build(out, document, bytes, length, err), name, err);
   brim_json_free(document);
   return status;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
+
+/* What lies in a file's place as a rule: what Git keeps instead of it, or the page of a server that did not have it. */
+static int refuse_other(const brim_tokenizer_file *f, const char *path, brim_error *err) {
+  static const char git[] = "version https://git-lfs";
+  if (f->length >= sizeof git && memcmp(f->bytes, git, sizeof git - 1) == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, path, 1, -1,
+                         "this is Git LFS's note of where the file is, not the file: fetch it with git lfs pull");
+  if (f->length && f->bytes[0] == '<' && memchr(f->bytes, '>', f->length < 64 ? f->length : 64) &&
+      strncmp(f->bytes, "<s>", 3) != 0)
+    return brim_error_at(err, BRIM_E_FORMAT, path, 1, -1, "this is a page of a server, not %s: fetch the file again", f->name);
+  return BRIM_OK;
+}
 
 /* Keeps `path` under `name`; *file (may be NULL) points to it. */
 static int keep(brim_tokenizer *t, const char *path, const char *name, brim_tokenizer_file **file, brim_error *err) {
@@ -84,34 +144,47 @@ static int keep_beside(brim_tokenizer *t, const char *folder, const char *name, 
   if (!path)
     return BRIM_NOMEM(err);
   int status = brim_path_exists(path) && !brim_path_is_folder(path) ? keep(t, path, name, file, err) : BRIM_OK;
+  if (status == BRIM_OK && file && *file)
+    status = refuse_other(*file, path, err);
   brim_release(t->runtime, path);
   return status;
 }
 
-/* Files that carry settings or special tokens; `config` gets tokenizer_config.json. */
-static int keep_settings(brim_tokenizer *t, const char *folder, brim_tokenizer_file **config, brim_error *err) {
-  BRIM_TRY(keep_beside(t, folder, "tokenizer_config.json", config, err));
-  BRIM_TRY(keep_beside(t, folder, "special_tokens_map.json", NULL, err));
-  return keep_beside(t, folder, "added_tokens.json", NULL, err);
+/* The text becomes the first file, in the place of a tokenizer.json that was read. */
+static void take_made(brim_tokenizer *t, const brim_text *made) {
+  if (strcmp(t->files[0].name, "tokenizer.json") == 0) {
+    brim_release(t->runtime, t->files[0].bytes);
+  } else {
+    memmove(t->files + 1, t->files, (size_t)t->file_count * sizeof *t->files);
+    t->file_count++;
+  }
+  t->files[0] = (brim_tokenizer_file){"tokenizer.json", made->data, made->length};
 }
 
-/* Makes a tokenizer.json out of older files, keeps it, and parses it. */
-static int load_legacy(brim_tokenizer *t, const char *path, const brim_tokenizer_file *vocab, const brim_tokenizer_file *merges,
-                       const brim_tokenizer_file *config, brim_error *err) {
+/* The tokenizer of files[0] and what stands beside it; `document`: of a JSON among them, or NULL. */
+static int load_resolved(brim_tokenizer *t, const char *path, const brim_vocabulary *from, const brim_json_document *document,
+                         brim_error *err) {
+  brim_resolved resolved;
   brim_text made;
   brim_text_init(&made, t->runtime);
-  int status = merges ? brim_legacy_bpe(t->runtime, vocab, merges, config, &made, err)
-                      : brim_legacy_wordpiece(t->runtime, vocab, config, &made, err);
-  if (status == BRIM_OK)
-    status = brim_text_status(&made, err);
-  if (status == BRIM_OK)
-    status = brim_tokenizer_parse(t, made.data, made.length, path, err);
+  BRIM_TRY(brim_beside_facts_read(&t->beside, &t->facts, err));
+  read_direction(t, document ? brim_json_root(document) : NULL);
+  int status = brim_resolve(t->runtime, &t->beside, from, &resolved, &made, err);
   if (status != BRIM_OK) {
     brim_text_free(&made);
-    return status;
+    return name_the_file(status, path, err);
   }
-  t->files[t->file_count++] = (brim_tokenizer_file){"tokenizer.json", made.data, made.length};
-  return BRIM_OK;
+  t->class = resolved.class;
+  memcpy(t->roles, resolved.roles, sizeof t->roles);
+  if (made.length == 0)
+    return name_the_file(build(t, document, t->files[0].bytes, t->files[0].length, err), path, err);
+  take_made(t, &made);
+  status = brim_tokenizer_parse(t, made.data, made.length, path, err);
+  if (status != BRIM_OK && err) { /* places are not those of the file */
+    err->line = 0;
+    err->byte = -1;
+  }
+  return status;
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -119,25 +192,58 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* `path` is a file; `folder` is where it lies. */
-static int load_file(brim_tokenizer *t, const char *path, const char *folder, brim_error *err) {
-  brim_tokenizer_file *main, *merges = NULL, *config;
-  if (ends_with(path, "vocab.txt")) {
-    BRIM_TRY(keep(t, path, "vocab.txt", &main, err));
-    BRIM_TRY(keep_settings(t, folder, &config, err));
-    return load_legacy(t, path, main, NULL, config, err);
-  }
-  if (ends_with(path, "vocab.json")) {
-    BRIM_TRY(keep(t, path, "vocab.json", &main, err));
+static int load_vocabulary(brim_tokenizer *t, const char *path, const char *folder, bool bpe, brim_error *err) {
+  brim_tokenizer_file *file, *merges = NULL;
+  brim_json_document *document = NULL;
+  BRIM_TRY(keep(t, path, bpe ? "vocab.json" : "vocab.txt", &file, err));
+  BRIM_TRY(refuse_other(file, path, err));
+  if (bpe)
     BRIM_TRY(keep_beside(t, folder, "merges.txt", &merges, err));
-    if (!merges)
-      return brim_error_at(err, BRIM_E_IO, path, 0, -1, "a vocab.json needs a merges.txt beside it");
-    BRIM_TRY(keep_settings(t, folder, &config, err));
-    return load_legacy(t, path, main, merges, config, err);
+  if (bpe && !merges)
+    return brim_error_at(err, BRIM_E_IO, path, 0, -1, "a vocab.json needs a merges.txt beside it");
+  BRIM_TRY(brim_beside_load(t->runtime, folder, &t->beside, err));
+  if (bpe)
+    BRIM_TRY(brim_json_parse(t->runtime, file->bytes, file->length, path, &document, err));
+  const brim_tokenizer_file copy = *file, other = merges ? *merges : (brim_tokenizer_file){0}; /* files move */
+  const brim_vocabulary from = {document, &copy, merges ? &other : NULL};
+  int status = load_resolved(t, path, &from, NULL, err);
+  brim_json_free(document);
+  return status;
+}
+
+/* `path` is a file; `folder` is where it lies. A tokenizer.json that is named itself stands alone: `alone`. */
+static int load_file(brim_tokenizer *t, const char *path, const char *folder, bool alone, brim_error *err) {
+  brim_tokenizer_file *file;
+  brim_json_document *document;
+  if (ends_with(path, "vocab.txt") || ends_with(path, "vocab.json"))
+    return load_vocabulary(t, path, folder, ends_with(path, "vocab.json"), err);
+  BRIM_TRY(keep(t, path, "tokenizer.json", &file, err));
+  BRIM_TRY(refuse_other(file, path, err));
+  if (!alone)
+    BRIM_TRY(brim_beside_load(t->runtime, folder, &t->beside, err));
+  const brim_tokenizer_file copy = *file;
+  BRIM_TRY(brim_json_parse(t->runtime, copy.bytes, copy.length, path, &document, err));
+  const brim_vocabulary from = {document, &copy, NULL};
+  int status = load_resolved(t, path, &from, document, err);
+  brim_json_free(document);
+  return status;
+}
+
+static int refuse_folder(const brim_tokenizer *t, const char *folder, brim_error *err) {
+  static const char *const pieces[] = {"spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model"};
+  for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+    char *path = brim_path_join(t->runtime, folder, pieces[i]);
+    if (!path)
+      return BRIM_NOMEM(err);
+    const bool there = brim_path_exists(path);
+    brim_release(t->runtime, path);
+    if (there)
+      return brim_error_at(err, BRIM_E_IO, folder, 0, -1,
+                           "the folder has %s, and no tokenizer.json. Python writes one: from transformers import AutoTokenizer; "
+                           "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)",
+                           pieces[i]);
   }
-  BRIM_TRY(keep(t, path, "tokenizer.json", &main, err));
-  BRIM_TRY(keep_settings(t, folder, &config, err));
-  return brim_tokenizer_parse(t, main->bytes, main->length, path, err);
+  return brim_error_at(err, BRIM_E_IO, folder, 0, -1, "the folder has no tokenizer.json, vocab.txt or vocab.json");
 }
 
 static int load_folder(brim_tokenizer *t, const char *folder, brim_error *err) {
@@ -148,7 +254,7 @@ static int load_folder(brim_tokenizer *t, const char *folder, brim_error *err) {
     if (!path)
       return BRIM_NOMEM(err);
     bool there = brim_path_exists(path);
-    int status = there ? load_file(t, path, folder, err) : BRIM_OK;
+    int status = there ? load_file(t, path, folder, false, err) : BRIM_OK;
     brim_release(t->runtime, path);
     if (!there)
       continue;
@@ -156,7 +262,7 @@ static int load_folder(brim_tokenizer *t, const char *folder, brim_error *err) {
       status = keep_beside(t, folder, others[j], NULL, err);
     return status;
   }
-  return brim_error_at(err, BRIM_E_IO, folder, 0, -1, "the folder has no tokenizer.json, vocab.txt or vocab.json");
+  return refuse_folder(t, folder, err);
 }
 
 int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer **out, brim_error *err) {
@@ -165,13 +271,14 @@ int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer 
   if (!t)
     return BRIM_NOMEM(err);
   t->runtime = runtime;
+  know_nothing(t);
   int status;
   if (brim_path_is_folder(path)) {
     status = load_folder(t, path, err);
   } else {
     size_t n = (size_t)(brim_path_name(path) - path);
     char *folder = n ? brim_copy_string(runtime, path, n) : brim_copy_string(runtime, ".", 1);
-    status = folder ? load_file(t, path, folder, err) : BRIM_NOMEM(err);
+    status = folder ? load_file(t, path, folder, true, err) : BRIM_NOMEM(err);
     brim_release(runtime, folder);
   }
   if (status != BRIM_OK) {
@@ -194,18 +301,37 @@ void brim_tokenizer_free(brim_tokenizer *t) {
   brim_decoder_free(&t->decoder);
   for (int i = 0; i < t->file_count; i++)
     brim_release(t->runtime, t->files[i].bytes);
+  brim_beside_free(&t->beside);
+  brim_tokenizer_words_free(t->runtime, t->words);
   brim_release(t->runtime, t);
 }
 
-int brim_tokenizer_save(const brim_tokenizer *t, const char *folder, brim_error *err) {
+static int save_one(const brim_tokenizer *t, const char *folder, const char *name, const char *bytes, size_t length,
+                    brim_error *err) {
+  char *path = brim_path_join(t->runtime, folder, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  int status = brim_file_write_all(t->runtime, path, bytes, length, err);
+  brim_release(t->runtime, path);
+  return status;
+}
+
+int brim_tokenizer_save(const brim_tokenizer *t, const char *folder, const brim_tokenizer_saving *how, brim_error *err) {
+  static const brim_tokenizer_saving defaults = {0};
+  how = how ? how : &defaults;
+  if (how->words)
+    BRIM_TRY(brim_tokenizer_of_words(t, &t, err));
+  brim_text config;
+  brim_text_init(&config, t->runtime);
   BRIM_TRY(brim_make_folder(t->runtime, folder, err));
-  for (int i = 0; i < t->file_count; i++) {
-    char *path = brim_path_join(t->runtime, folder, t->files[i].name);
-    if (!path)
-      return BRIM_NOMEM(err);
-    int status = brim_file_write_all(t->runtime, path, t->files[i].bytes, t->files[i].length, err);
-    brim_release(t->runtime, path);
-    BRIM_TRY(status);
-  }
-  return BRIM_OK;
+  int status = brim_tokenizer_config_write(t, how, &config, err);
+  if (status == BRIM_OK)
+    status = save_one(t, folder, t->files[0].name, t->files[0].bytes, t->files[0].length, err);
+  if (status == BRIM_OK)
+    status = save_one(t, folder, "tokenizer_config.json", config.data, config.length, err);
+  brim_text_free(&config);
+  const brim_tokenizer *whole = t->parent ? t->parent : t;
+  for (int i = 1; i < whole->file_count && status == BRIM_OK; i++)
+    status = save_one(t, folder, whole->files[i].name, whole->files[i].bytes, whole->files[i].length, err);
+  return status;
 }

@@ -169,6 +169,46 @@ void brim_normalizer_free(brim_normalizer *normalizer) {
   *normalizer = (brim_normalizer){0};
 }
 
+/* ---- comparing ----------------------------------------------------------------------------------------------- */
+
+static bool same_content(const brim_runes *a, const brim_runes *b) {
+  bool same = a->count == b->count;
+  for (size_t i = 0; same && i < a->count; i++)
+    same = a->at[i].code == b->at[i].code;
+  return same;
+}
+
+static bool same_charsmap(const brim_charsmap *a, const brim_charsmap *b) {
+  return a->unit_count == b->unit_count && a->texts_length == b->texts_length &&
+         (a->unit_count == 0 || memcmp(a->units, b->units, a->unit_count * sizeof *a->units) == 0) &&
+         (a->texts_length == 0 || memcmp(a->texts, b->texts, a->texts_length) == 0);
+}
+
+static bool same_step(const brim_normal_step *a, const brim_normal_step *b) {
+  return a->kind == b->kind && a->form.compose == b->form.compose && a->form.compatible == b->form.compatible &&
+         a->strip_left == b->strip_left && a->strip_right == b->strip_right && brim_pattern_same(a->pattern, b->pattern) &&
+         same_content(&a->content, &b->content) && same_charsmap(&a->charsmap, &b->charsmap);
+}
+
+static bool same_steps(const brim_normalizer *a, const brim_normalizer *b) {
+  bool same = a->count == b->count;
+  for (size_t i = 0; same && i < a->count; i++)
+    same = same_step(&a->steps[i], &b->steps[i]);
+  return same;
+}
+
+int brim_normalizer_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                            const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+  brim_normalizer x = {0}, y = {0};
+  int status = brim_normalizer_load(runtime, a_document, a, &x, err);
+  if (status == BRIM_OK)
+    status = brim_normalizer_load(runtime, b_document, b, &y, err);
+  *same = status == BRIM_OK && same_steps(&x, &y);
+  brim_normalizer_free(&x);
+  brim_normalizer_free(&y);
+  return status;
+}
+
 /* ---- running: each step reads `in` and appends to `out` ----------------------------------------------------- */
 
 static bool nmt_dropped(uint32_t c) {
@@ -238,17 +278,18 @@ static int run_spread(brim_normal_kind kind, const brim_runes *in, brim_runes *o
 }
 
 static int run_replace(const brim_normal_step *step, const brim_runes *in, brim_runes *out, brim_error *err) {
-  size_t at = 0, from, to;
-  while (brim_pattern_find(step->pattern, in->at, in->count, at, &from, &to)) {
-    for (; at < from; at++)
+  brim_pattern_search s = brim_pattern_start(step->pattern, in->at, in->count);
+  for (size_t at = 0;; at = s.to) {
+    bool found;
+    BRIM_TRY(brim_pattern_next(&s, &found, err));
+    for (const size_t end = found ? s.from : in->count; at < end; at++)
       BRIM_TRY(brim_runes_add(out, in->at[at], err));
+    if (!found)
+      return BRIM_OK;
+    const brim_rune last = in->at[s.to - 1];
     for (size_t i = 0; i < step->content.count; i++)
-      BRIM_TRY(brim_runes_add(out, (brim_rune){step->content.at[i].code, in->at[to - 1].from, in->at[to - 1].to}, err));
-    at = to;
+      BRIM_TRY(brim_runes_add(out, (brim_rune){step->content.at[i].code, last.from, last.to}, err));
   }
-  for (; at < in->count; at++)
-    BRIM_TRY(brim_runes_add(out, in->at[at], err));
-  return BRIM_OK;
 }
 
 static int run_prepend(const brim_normal_step *step, const brim_runes *in, brim_runes *out, brim_error *err) {
@@ -287,8 +328,11 @@ static int run_step(const brim_normal_step *step, const brim_runes *in, uint32_t
 
 int brim_normalizer_run(const brim_normalizer *normalizer, brim_runes *text, uint32_t origin, brim_runes *spare, brim_runes *work,
                         brim_error *err) {
+  brim_runes_bound(text, text->count);
+  brim_runes_bound(spare, text->count);
   for (size_t i = 0; i < normalizer->count; i++) {
     BRIM_TRY(run_step(&normalizer->steps[i], text, origin, work, spare, err));
+    BRIM_TRY(brim_runes_check(spare, err));
     brim_runes swap = *text;
     *text = *spare;
     *spare = swap;

@@ -42,6 +42,10 @@ typedef struct brim_normalizer {
 int brim_normalizer_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
                          brim_normalizer *out, brim_error *err) BRIM_CHECK;
 void brim_normalizer_free(brim_normalizer *normalizer);
+/* *same: the normalizers of two files mean the same, however they are written. */
+int brim_normalizer_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                            const brim_json_document *b_document, const brim_json_value *b, bool *same,
+                            brim_error *err) BRIM_CHECK;
 /* Normalises all of *text, whose original begins at `origin`. `spare` and `work` are scratch. */
 int brim_normalizer_run(const brim_normalizer *normalizer, brim_runes *text, uint32_t origin, brim_runes *spare, brim_runes *work,
                         brim_error *err) BRIM_CHECK;

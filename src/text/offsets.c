@@ -261,9 +261,10 @@ int brim_tokenizer_encode_windows(const brim_tokenizer *tokenizer, brim_scratch 
     BRIM_TRY(
         brim_truncate(options->truncation, pair != NULL, counts[0], counts[1], (size_t)options->max_length - added, &kept, err));
   if (windows)
-    return put_windows(&b, kept, (size_t)stride, options->truncate_left);
+    return put_windows(&b, kept, (size_t)stride, brim_cuts_left(tokenizer, options));
   out->lost = counts[0] - kept.a + counts[1] - kept.b;
-  size_t skip_a = options->truncate_left ? counts[0] - kept.a : 0, skip_b = options->truncate_left ? counts[1] - kept.b : 0;
+  const bool left = brim_cuts_left(tokenizer, options);
+  size_t skip_a = left ? counts[0] - kept.a : 0, skip_b = left ? counts[1] - kept.b : 0;
   return put_window(&b, (range){skip_a, skip_a + kept.a}, (range){skip_b, skip_b + kept.b});
 }
 

@@ -1,14 +1,16 @@
 /* pattern.c: a small backtracking matcher. A quantified atom is one character wide or a group without quantifiers, so a match
- * costs at most a power of the text's length that the pattern fixes, never an exponential. */
+ * costs at most a power of the text's length that the pattern fixes, never an exponential; and no more steps than are allowed. */
 #include "text/pattern.h"
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "base/status.h"
 #include "text/unicode.h"
 #include <string.h>
 
 enum { MAX_ELEMENTS = 4096, MAX_GROUPS = 16, MAX_REPEATS = 4, UNLIMITED = 1 << 30 };
-#define ALL_CATEGORIES 0x3FFFFFFFu /* one bit a brim_category */
+enum { STEPS = 10000000, STEPS_A_CHARACTER = 500, STEPS_UNHEARD = 1 << 20 }; /* the last: between two looks for a cancellation */
+#define ALL_CATEGORIES 0x3FFFFFFFu                                           /* one bit a brim_category */
 #define DIGITS         (1u << BRIM_ND)
 
 /* A set of characters. */
@@ -45,6 +47,7 @@ struct brim_pattern {
   group *root;
   char *text;
   size_t length;
+  bool regex;
 };
 
 /* ---- compiling -------------------------------------------------------------------------------------------- */
@@ -424,6 +427,7 @@ int brim_pattern_compile(brim_runtime *runtime, const char *text, size_t length,
   p->runtime = runtime;
   brim_arena_init(&p->arena, runtime, 4096);
   p->length = length;
+  p->regex = regex;
   p->text = brim_arena_copy_string(&p->arena, text, length);
   int status = p->text ? compile(p, regex, err) : BRIM_NOMEM(err);
   if (status != BRIM_OK) {
@@ -443,6 +447,10 @@ void brim_pattern_free(brim_pattern *pattern) {
 
 bool brim_pattern_is(const brim_pattern *pattern, const char *text) {
   return strlen(text) == pattern->length && memcmp(text, pattern->text, pattern->length) == 0;
+}
+
+bool brim_pattern_same(const brim_pattern *a, const brim_pattern *b) {
+  return a == b || (a && b && a->regex == b->regex && a->length == b->length && memcmp(a->text, b->text, a->length) == 0);
 }
 
 /* ---- matching --------------------------------------------------------------------------------------------- */
@@ -474,7 +482,18 @@ static bool in_set(const set *s, uint32_t code) {
 typedef struct matcher {
   const brim_rune *runes;
   size_t count;
+  const brim_runtime *runtime;
+  uint64_t left; /* steps; none: nothing matches any more */
 } matcher;
+
+/* False where no more steps are allowed. */
+static bool take_steps(matcher *m, uint64_t steps) {
+  const uint64_t before = m->left;
+  m->left = steps < before ? before - steps : 0;
+  if (before / STEPS_UNHEARD != m->left / STEPS_UNHEARD && brim_runtime_cancelled(m->runtime))
+    m->left = 0;
+  return m->left > 0;
+}
 
 /* What must match after the sequence in hand: element `index` of `sequence` on, `repeated` times done of it if it is a group. */
 typedef struct rest {
@@ -483,9 +502,9 @@ typedef struct rest {
   const struct rest *next;
 } rest;
 
-static bool match(const matcher *m, rest now, size_t at, size_t *end);
+static bool match(matcher *m, rest now, size_t at, size_t *end);
 
-static bool match_ahead(const matcher *m, const group *g, size_t at) {
+static bool match_ahead(matcher *m, const group *g, size_t at) {
   size_t ignored;
   for (uint32_t i = 0; i < g->count; i++)
     if (match(m, (rest){&g->choices[i], 0, 0, NULL}, at, &ignored))
@@ -493,12 +512,12 @@ static bool match_ahead(const matcher *m, const group *g, size_t at) {
   return false;
 }
 
-static bool match_set(const matcher *m, rest now, size_t at, size_t *end) {
+static bool match_set(matcher *m, rest now, size_t at, size_t *end) {
   const element *e = &now.sequence->elements[now.index++];
   size_t most = m->count - at < e->most ? m->count - at : e->most, n = 0;
   while (n < most && in_set(&e->set, m->runes[at + n].code))
     n++;
-  if (n < e->least)
+  if (!take_steps(m, n) || n < e->least)
     return false;
   if (e->possessive || (now.index == now.sequence->count && !now.next))
     return match(m, now, at + n, end);
@@ -510,7 +529,7 @@ static bool match_set(const matcher *m, rest now, size_t at, size_t *end) {
   }
 }
 
-static bool match_group(const matcher *m, rest now, size_t at, size_t *end) {
+static bool match_group(matcher *m, rest now, size_t at, size_t *end) {
   const element *e = &now.sequence->elements[now.index];
   if (now.repeated < e->most) {
     rest again = now;
@@ -526,7 +545,9 @@ static bool match_group(const matcher *m, rest now, size_t at, size_t *end) {
   return match(m, now, at, end);
 }
 
-static bool match(const matcher *m, rest now, size_t at, size_t *end) {
+static bool match(matcher *m, rest now, size_t at, size_t *end) {
+  if (!take_steps(m, 1))
+    return false;
   while (now.index == now.sequence->count) {
     if (!now.next) {
       *end = at;
@@ -541,19 +562,38 @@ static bool match(const matcher *m, rest now, size_t at, size_t *end) {
     return match_set(m, now, at, end);
   if (e->kind == ELEMENT_GROUP)
     return match_group(m, now, at, end);
-  if (match_ahead(m, e->group, at) != (e->kind == ELEMENT_AHEAD))
+  if (match_ahead(m, e->group, at) != (e->kind == ELEMENT_AHEAD) || m->left == 0)
     return false;
   now.index++;
   return match(m, now, at, end);
 }
 
-bool brim_pattern_find(const brim_pattern *pattern, const brim_rune *runes, size_t count, size_t at, size_t *from, size_t *to) {
-  matcher m = {runes, count};
-  for (; at < count; at++)
-    for (uint32_t i = 0; i < pattern->root->count; i++)
-      if (match(&m, (rest){&pattern->root->choices[i], 0, 0, NULL}, at, to)) {
-        *from = at;
+brim_pattern_search brim_pattern_start(const brim_pattern *pattern, const brim_rune *runes, size_t count) {
+  return (brim_pattern_search){
+      .pattern = pattern, .runes = runes, .count = count, .steps_left = STEPS + (uint64_t)STEPS_A_CHARACTER * count};
+}
+
+static bool find(brim_pattern_search *s, matcher *m) {
+  const group *root = s->pattern->root;
+  for (; s->at < s->count && m->left; s->at++)
+    for (uint32_t i = 0; i < root->count; i++)
+      if (match(m, (rest){&root->choices[i], 0, 0, NULL}, s->at, &s->to)) {
+        s->from = s->at;
         return true;
       }
   return false;
+}
+
+int brim_pattern_next(brim_pattern_search *s, bool *found, brim_error *err) {
+  matcher m = {s->runes, s->count, s->pattern->runtime, s->steps_left};
+  *found = find(s, &m);
+  s->steps_left = m.left;
+  if (*found)
+    s->at = s->to;
+  if (m.left)
+    return BRIM_OK;
+  BRIM_TRY(brim_check_cancel(s->pattern->runtime, err));
+  return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                        "the pattern \"%.200s\" of the tokenizer takes more than %llu steps for %zu characters", s->pattern->text,
+                        (unsigned long long)(STEPS + (uint64_t)STEPS_A_CHARACTER * s->count), s->count);
 }

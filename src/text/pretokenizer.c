@@ -190,6 +190,32 @@ void brim_pretokenizer_free(brim_pretokenizer *pretokenizer) {
   *pretokenizer = (brim_pretokenizer){0};
 }
 
+/* ---- comparing ----------------------------------------------------------------------------------------------- */
+
+static bool same_step(const brim_split_step *a, const brim_split_step *b) {
+  return a->kind == b->kind && a->behavior == b->behavior && a->invert == b->invert && a->split == b->split &&
+         a->prepend == b->prepend && a->replacement == b->replacement && brim_pattern_same(a->pattern, b->pattern);
+}
+
+static bool same_steps(const brim_pretokenizer *a, const brim_pretokenizer *b) {
+  bool same = a->count == b->count;
+  for (size_t i = 0; same && i < a->count; i++)
+    same = same_step(&a->steps[i], &b->steps[i]);
+  return same;
+}
+
+int brim_pretokenizer_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                              const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+  brim_pretokenizer x = {0}, y = {0};
+  int status = brim_pretokenizer_load(runtime, a_document, a, &x, err);
+  if (status == BRIM_OK)
+    status = brim_pretokenizer_load(runtime, b_document, b, &y, err);
+  *same = status == BRIM_OK && same_steps(&x, &y);
+  brim_pretokenizer_free(&x);
+  brim_pretokenizer_free(&y);
+  return status;
+}
+
 /* ---- pieces ----------------------------------------------------------------------------------------------- */
 
 void brim_pieces_init(brim_pieces *pieces, brim_runtime *runtime) {
@@ -304,14 +330,17 @@ static int split_words(folder *f, size_t begin, size_t end) {
 }
 
 static int split_pattern(const brim_split_step *step, folder *f, size_t begin, size_t end) {
-  size_t at = begin, from, to;
-  while (at < end && brim_pattern_find(step->pattern, f->runes + begin, end - begin, at - begin, &from, &to)) {
-    if (begin + from > at)
-      BRIM_TRY(fold(f, at, begin + from, step->invert));
-    BRIM_TRY(fold(f, begin + from, begin + to, !step->invert));
-    at = begin + to;
+  brim_pattern_search s = brim_pattern_start(step->pattern, f->runes + begin, end - begin);
+  for (size_t at = begin;; at = begin + s.to) {
+    bool found;
+    BRIM_TRY(brim_pattern_next(&s, &found, f->err));
+    const size_t plain = found ? begin + s.from : end;
+    if (plain > at)
+      BRIM_TRY(fold(f, at, plain, step->invert));
+    if (!found)
+      return BRIM_OK;
+    BRIM_TRY(fold(f, begin + s.from, begin + s.to, !step->invert));
   }
-  return at < end ? fold(f, at, end, step->invert) : BRIM_OK;
 }
 
 static int split_span(const brim_split_step *step, const brim_runes *runes, size_t begin, size_t end, brim_pieces *out,
@@ -402,8 +431,11 @@ static int run_split(const brim_split_step *step, const brim_pieces *in, brim_pi
 }
 
 int brim_pretokenizer_run(const brim_pretokenizer *pretokenizer, brim_pieces *pieces, brim_pieces *spare, brim_error *err) {
+  brim_runes_bound(&pieces->runes, pieces->runes.count);
+  brim_runes_bound(&spare->runes, pieces->runes.count);
   for (size_t i = 0; i < pretokenizer->count; i++) {
     const brim_split_step *step = &pretokenizer->steps[i];
+    BRIM_TRY(brim_runes_check(&pieces->runes, err));
     spare->count = spare->runes.count = 0;
     BRIM_TRY(rewrites(step->kind) ? run_rewrite(step, pieces, spare, err) : run_split(step, pieces, spare, err));
     if (!rewrites(step->kind)) { /* the runes stay where they are */

@@ -48,6 +48,10 @@ typedef struct brim_pretokenizer {
 int brim_pretokenizer_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
                            brim_pretokenizer *out, brim_error *err) BRIM_CHECK;
 void brim_pretokenizer_free(brim_pretokenizer *pretokenizer);
+/* *same: the pre-tokenizers of two files mean the same, however they are written. */
+int brim_pretokenizer_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                              const brim_json_document *b_document, const brim_json_value *b, bool *same,
+                              brim_error *err) BRIM_CHECK;
 
 /* A piece of text, or an added token (id >= 0), which no step touches. */
 typedef struct brim_span {

@@ -14,7 +14,25 @@ void brim_runes_free(brim_runes *runes) {
   brim_runes_init(runes, runes->runtime);
 }
 
+enum { GROWTH = 100, GROWTH_OF_ALL = 1 << 16, ROOM = 8 }; /* ROOM: steps reserve more than they use */
+
+void brim_runes_bound(brim_runes *runes, size_t count) {
+  runes->most = GROWTH_OF_ALL + GROWTH * count;
+}
+
+static int too_many(const brim_runes *runes, brim_error *err) {
+  return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                        "the tokenizer's normalizer or pre-tokenizer makes more than %zu characters of a text of %zu",
+                        runes->most, (runes->most - GROWTH_OF_ALL) / GROWTH);
+}
+
+int brim_runes_check(const brim_runes *runes, brim_error *err) {
+  return runes->most && runes->count > runes->most ? too_many(runes, err) : BRIM_OK;
+}
+
 int brim_runes_reserve(brim_runes *runes, size_t more, brim_error *err) {
+  if (runes->most && runes->count + more > ROOM * runes->most)
+    return too_many(runes, err);
   if (runes->capacity - runes->count >= more)
     return BRIM_OK;
   return brim_grow(runes->runtime, (void **)&runes->at, &runes->capacity, runes->count + more, sizeof *runes->at, err);

@@ -13,10 +13,15 @@ typedef struct brim_runes {
   brim_runtime *runtime;
   brim_rune *at;
   size_t count, capacity;
+  size_t most; /* what a text may grow to; 0: no bound */
 } brim_runes;
 
 void brim_runes_init(brim_runes *runes, brim_runtime *runtime);
 void brim_runes_free(brim_runes *runes);
+/* Bounds what may become of a text of `count` code points: steps that double it, one after another, would fill the memory. */
+void brim_runes_bound(brim_runes *runes, size_t count);
+/* BRIM_E_UNSUPPORTED once there are more. */
+int brim_runes_check(const brim_runes *runes, brim_error *err) BRIM_CHECK;
 int brim_runes_reserve(brim_runes *runes, size_t more, brim_error *err) BRIM_CHECK;
 int brim_runes_add(brim_runes *runes, brim_rune rune, brim_error *err) BRIM_CHECK;
 /* Appends the code points of valid UTF-8; the first byte is byte `origin`. */

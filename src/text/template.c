@@ -83,6 +83,10 @@ static int load_pieces(loader *l, const brim_json_value *value, const char *key,
 
 static int load_template(loader *l, const brim_json_value *value) {
   BRIM_TRY(brim_fields_known(l->document, value, "TemplateProcessing", "single pair special_tokens", l->err));
+  const brim_json_value *specials = brim_json_get(value, "special_tokens");
+  if (specials && specials->kind != BRIM_JSON_OBJECT)
+    return brim_json_error(l->document, specials, l->err, BRIM_E_FORMAT, "the template's \"special_tokens\" is %s, not an object",
+                           brim_json_kind_name((brim_json_kind)specials->kind));
   BRIM_TRY(load_pieces(l, value, "single", &l->out->single));
   return load_pieces(l, value, "pair", &l->out->pair);
 }
@@ -200,6 +204,30 @@ void brim_processor_free(brim_processor *processor) {
   brim_release(processor->runtime, processor->single.pieces);
   brim_release(processor->runtime, processor->pair.pieces);
   *processor = (brim_processor){0};
+}
+
+static bool same_template(const brim_template *a, const brim_template *b) {
+  bool same = a->count == b->count && a->bare_types[0] == b->bare_types[0] && a->bare_types[1] == b->bare_types[1];
+  for (size_t i = 0; same && i < a->count; i++)
+    same = a->pieces[i].kind == b->pieces[i].kind && a->pieces[i].type_id == b->pieces[i].type_id && a->pieces[i].id == b->pieces[i].id;
+  return same;
+}
+
+static bool same_processor(const brim_processor *a, const brim_processor *b) {
+  return same_template(&a->single, &b->single) && same_template(&a->pair, &b->pair) && a->trim_offsets == b->trim_offsets &&
+         a->add_prefix_space == b->add_prefix_space;
+}
+
+int brim_processor_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                           const brim_json_document *b_document, const brim_json_value *b, bool *same, brim_error *err) {
+  brim_processor x = {0}, y = {0};
+  int status = brim_processor_load(runtime, a_document, a, &x, err);
+  if (status == BRIM_OK)
+    status = brim_processor_load(runtime, b_document, b, &y, err);
+  *same = status == BRIM_OK && same_processor(&x, &y);
+  brim_processor_free(&x);
+  brim_processor_free(&y);
+  return status;
 }
 
 /* ---- truncation ------------------------------------------------------------------------------------------- */

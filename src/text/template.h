@@ -31,6 +31,10 @@ int brim_processor_load(brim_runtime *runtime, const brim_json_document *documen
 /* Every token of a text has type 0. */
 bool brim_template_is_plain(const brim_template *template);
 void brim_processor_free(brim_processor *processor);
+/* *same: the post-processors of two files mean the same, however they are written. */
+int brim_processor_compare(brim_runtime *runtime, const brim_json_document *a_document, const brim_json_value *a,
+                           const brim_json_document *b_document, const brim_json_value *b, bool *same,
+                           brim_error *err) BRIM_CHECK;
 
 /* How many tokens of A and B are kept. */
 typedef struct brim_kept {

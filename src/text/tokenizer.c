@@ -32,6 +32,14 @@ const char *brim_tokenizer_token(const brim_tokenizer *tokenizer, int32_t id, si
   return tokenizer->model.tokens[id];
 }
 
+int32_t brim_tokenizer_max_length(const brim_tokenizer *tokenizer) {
+  return tokenizer->facts.max_length > INT32_MAX ? 0 : (int32_t)tokenizer->facts.max_length;
+}
+
+bool brim_tokenizer_truncates_left(const brim_tokenizer *tokenizer) {
+  return tokenizer->facts.left > 0;
+}
+
 int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair) {
   return pair ? tokenizer->processor.pair.added : tokenizer->processor.single.added;
 }

@@ -8,6 +8,7 @@
 #define BRIM_TEXT_TOKENIZER_H
 #include "brim/text.h"
 #include "text/added.h"
+#include "text/beside.h"
 #include "text/cache.h"
 #include "text/decoder.h"
 #include "text/model.h"
@@ -74,8 +75,14 @@ struct brim_tokenizer {
   int32_t pad_id;
   uint64_t fingerprint;
   _Atomic uint64_t content; /* brim_tokenizer_content; 0: not computed yet */
-  brim_tokenizer_file files[BRIM_TOKENIZER_FILES];
+  brim_tokenizer_file files[BRIM_TOKENIZER_FILES]; /* the first is tokenizer.json, as it was resolved */
   int file_count;
+  brim_beside beside;
+  brim_beside_facts facts;
+  const brim_tokenizer_class *class;  /* that built it; NULL: it is taken as it stands */
+  int32_t roles[BRIM_ROLES];          /* ids of the tokens that files name; -1: none */
+  const brim_tokenizer *parent;       /* whose words this one encodes; NULL: it is none of these */
+  struct brim_tokenizer_words *words; /* words.c */
 };
 
 /* A token of a text: bytes [from, to) of the original, and the word (pre-token) it belongs to. */
@@ -109,11 +116,14 @@ struct brim_scratch {
 
 /* Parses the text of a tokenizer.json (`name` for messages) into *out, which is zeroed but for `runtime`. */
 int brim_tokenizer_parse(brim_tokenizer *out, const char *bytes, size_t length, const char *name, brim_error *err) BRIM_CHECK;
-/* Writes a tokenizer.json for vocab.txt, or for vocab.json and merges.txt, with what tokenizer_config.json says (may be NULL). */
-int brim_legacy_wordpiece(brim_runtime *runtime, const brim_tokenizer_file *vocab, const brim_tokenizer_file *config,
-                          brim_text *out, brim_error *err) BRIM_CHECK;
-int brim_legacy_bpe(brim_runtime *runtime, const brim_tokenizer_file *vocab, const brim_tokenizer_file *merges,
-                    const brim_tokenizer_file *config, brim_text *out, brim_error *err) BRIM_CHECK;
+/* The tokenizer for lists of words: the same, or one of its own for bytes whose words would lack the space before them. It
+ * belongs to `tokenizer`. Any thread may ask. */
+int brim_tokenizer_of_words(const brim_tokenizer *tokenizer, const brim_tokenizer **out, brim_error *err) BRIM_CHECK;
+int brim_tokenizer_words_new(brim_runtime *runtime, struct brim_tokenizer_words **out, brim_error *err) BRIM_CHECK;
+void brim_tokenizer_words_free(brim_runtime *runtime, struct brim_tokenizer_words *words);
+/* tokenizer_config.json for transformers, so that it gives the same ids. */
+int brim_tokenizer_config_write(const brim_tokenizer *tokenizer, const brim_tokenizer_saving *how, brim_text *out,
+                                brim_error *err) BRIM_CHECK;
 
 /* The whole pipeline for one text of valid UTF-8, step by step; tokens are appended to scratch->exact. */
 int brim_exact_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length,

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/run/ask.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
 
@@ -137,16 +138,33 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 
 /* ---- checkpoint ------------------------------------------------------------------------------------------- */
 
+/* What the run's tokenizer says of how rows were encoded. */
+static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
+  return (brim_tokenizer_saving){.max_length = t->options.plan.max_length,
+                                 .words = brim_task_has_tokens(brim_model_task(t->model)),
+                                 .no_type_ids = !brim_model_reads_types(t->model)};
+}
+
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
   BRIM_TRY(brim_run_folder_held(&t->folder, err));
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
-  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, t->average, &t->identity, &t->supply, err));
+  const brim_tokenizer_saving saving = boundary_saving(t);
+  BRIM_TRY(
+      brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &saving, &t->state, t->average, &t->identity, &t->supply, err));
   BRIM_TRY(brim_run_folder_settle(&t->folder, err));
   if (t->state.best_step == t->state.step)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));
   BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
   return BRIM_OK;
+}
+
+/* Of a folder that is gone everything fails in its own way: that it is gone says more. */
+static int boundary_write_or_lose(brim_trainer *t, brim_error *err) {
+  const int status = boundary_write_checkpoint(t, err);
+  if (status)
+    BRIM_TRY(brim_run_folder_held(&t->folder, err));
+  return status;
 }
 
 static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err) {
@@ -156,7 +174,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
   BRIM_TRY(brim_supply_gather(&t->supply, err));
   BRIM_TRY(brim_reduce_states(t->reduce, err));
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "checkpoint");
-  int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
+  int status = t->options.group.rank == 0 ? boundary_write_or_lose(t, err) : BRIM_OK;
   brim_profile_end(t->options.profile, 0);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   t->saved_step = t->state.step;
@@ -234,9 +252,10 @@ int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
 }
 
 static int boundary_write_model(brim_trainer *t, brim_error *err) {
+  const brim_tokenizer_saving saving = boundary_saving(t);
   BRIM_TRY(brim_run_folder_held(&t->folder, err));
   if (t->tokenizer)
-    BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, err));
+    BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, &saving, err));
   return brim_model_save(t->model, t->folder.output, err);
 }
 

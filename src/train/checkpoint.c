@@ -44,12 +44,12 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
 }
 
 static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
-                           const brim_train_state *state, const float *average, const brim_train_identity *identity,
-                           const brim_supply *supply, brim_error *err) {
+                           const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average,
+                           const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
   const char *path = brim_folder_path(aside);
   BRIM_TRY(brim_model_save(model, path, err));
   if (tokenizer)
-    BRIM_TRY(brim_tokenizer_save(tokenizer, path, err));
+    BRIM_TRY(brim_tokenizer_save(tokenizer, path, saving, err));
   BRIM_TRY(checkpoint_write_moments(runtime, model, path, err));
   if (state->averaged > 0)
     BRIM_TRY(checkpoint_write_average(runtime, model, path, average, err));
@@ -69,8 +69,8 @@ static int checkpoint_refuse_taken(brim_runtime *runtime, const char *checkpoint
 }
 
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
-                         const brim_train_state *state, const float *average, const brim_train_identity *identity,
-                         const brim_supply *supply, brim_error *err) {
+                         const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average,
+                         const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
   brim_runtime *runtime = folder->runtime;
   BRIM_TRY(brim_make_folder(runtime, folder->checkpoints, err));
   char *path = brim_checkpoint_path(runtime, folder->checkpoints, state->step);
@@ -81,7 +81,7 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
   if (!status)
     status = brim_folder_create(runtime, path, &aside, err);
   if (!status) {
-    status = checkpoint_fill(aside, runtime, model, tokenizer, state, average, identity, supply, err);
+    status = checkpoint_fill(aside, runtime, model, tokenizer, saving, state, average, identity, supply, err);
     brim_folder_free(aside);
   }
   brim_release(runtime, path);
@@ -92,7 +92,7 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
 
 static int checkpoint_damaged(const char *path, const char *what, brim_error *err) {
   return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1,
-                       "the %s of this checkpoint are damaged: remove its folder to go on from an older one", what);
+                       "the %s of this checkpoint are damaged: remove its folder to resume from an older one", what);
 }
 
 static int checkpoint_read_flat(brim_runtime *runtime, const char *folder, const char *name, const brim_model *model, float *flat,

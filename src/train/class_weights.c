@@ -77,6 +77,8 @@ static int take_weight(const brim_labels *labels, const char *text, size_t lengt
   if (class < 0)
     return brim_error_set(err, BRIM_E_USAGE, "class_weights: there is no class \"%.*s\" among the %d of the data", (int)name,
                           text, (int)labels->count);
+  if (!isnan(weights[class]))
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\" is given twice: leave out one of them", (int)name, text);
   weights[class] = value;
   return BRIM_OK;
 }
@@ -84,13 +86,13 @@ static int take_weight(const brim_labels *labels, const char *text, size_t lengt
 static int read_weights(const brim_labels *labels, const char *text, double *weights, brim_error *err) {
   double sum = 0.0;
   for (int32_t c = 0; c < labels->count; c++)
-    weights[c] = 1.0;
+    weights[c] = (double)NAN;
   for (const char *at = text, *end; *at; at = *end ? end + 1 : end) {
     end = strchrnul(at, ',');
     BRIM_TRY(take_weight(labels, at, (size_t)(end - at), weights, err));
   }
   for (int32_t c = 0; c < labels->count; c++)
-    sum += weights[c];
+    sum += weights[c] = isnan(weights[c]) ? 1.0 : weights[c];
   return sum > 0.0 ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "class_weights: all weights are 0: nothing would be learnt");
 }
 

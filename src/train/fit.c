@@ -13,8 +13,8 @@
 
 /* ---- tokenizers and pairs --------------------------------------------------------------------------------- */
 
-static int tokenizers_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
-  const uint64_t rows = brim_dataset_tokenizer(dataset), own = brim_model_tokenizer(model);
+int brim_tokenizers_fit(const brim_model *model, uint64_t rows, const char *name, brim_error *err) {
+  const uint64_t own = brim_model_tokenizer(model);
   if (!rows || !own || rows == own)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_MISMATCH,
@@ -27,7 +27,7 @@ int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer
   uint64_t content;
   if (!tokenizer || brim_model_tokenizer(model))
     return BRIM_OK;
-  BRIM_TRY(brim_tokenizer_content(tokenizer, &content, err));
+  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_task_has_tokens(brim_model_task(model)), &content, err));
   brim_model_set_tokenizer(model, content);
   return BRIM_OK;
 }
@@ -58,8 +58,9 @@ static int refuse_labels(const brim_labels *rows, const brim_labels *model, cons
   char have[256], takes[256];
   describe(rows, have, sizeof have);
   describe(model, takes, sizeof takes);
-  return brim_error_set(err, BRIM_E_MISMATCH, "%s: the rows are labelled for %s, and the model is of %s: give it rows of its own",
-                        name, have, takes);
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "%s: the rows are labelled for %s, and the model is of %s: give it rows with its labels", name, have,
+                        takes);
 }
 
 static bool same_names(const brim_labels *a, const brim_labels *b) {
@@ -101,7 +102,7 @@ int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_
   *mapped = NULL;
   if (brim_dataset_rows(dataset) == 0)
     return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
-  BRIM_TRY(tokenizers_fit(model, dataset, name, err));
+  BRIM_TRY(brim_tokenizers_fit(model, brim_dataset_tokenizer(dataset), name, err));
   if (labels)
     BRIM_TRY(map_labels(runtime, dataset, brim_model_labels(model), name, mapped, err));
   const int status = rows_fit(model, *mapped ? *mapped : dataset, cut, labels, name, err);

@@ -79,7 +79,7 @@ static int folder_own_log(brim_runtime *runtime, const char *log, bool may_chang
     return BRIM_OK;
   if (!may_change)
     return brim_error_at(err, BRIM_E_USAGE, log, 0, -1,
-                         "this is a link, and a run writes a log of its own: name another folder, or allow it with overwrite");
+                         "this is a link, and a run writes its own log: name another folder, or allow it with overwrite");
   struct stat info;
   const bool there = stat(log, &info) == 0;
   if (there && !S_ISREG(info.st_mode))
@@ -173,7 +173,7 @@ int brim_run_folder_held(const brim_run_folder *folder, brim_error *err) {
   if (!folder->output || brim_log_in_place(&folder->log))
     return BRIM_OK;
   return brim_error_at(err, BRIM_E_MISMATCH, folder->output, 0, -1,
-                       "the run's folder was removed or replaced while the run went on: nothing more is written there");
+                       "the run's folder was removed or replaced during the run: nothing more is written there");
 }
 
 /* What is not empty stays. */

@@ -24,12 +24,12 @@ typedef struct brim_host_loss {
 
 void brim_host_loss_init(brim_host_loss *h, brim_runtime *runtime, const brim_target *target, const brim_model *model);
 void brim_host_loss_free(brim_host_loss *h);
-/* Bytes for steps of so many rows, beside the parts that are kept. */
+/* Bytes for steps of so many rows, besides the parts that are kept. */
 uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows);
 
 /* A step of so many rows begins. */
 int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) BRIM_CHECK;
-/* The part stays, in memory of its own: *kept is borrowed until the next step begins. */
+/* The part stays, in separate memory: *kept is borrowed until the next step begins. */
 int brim_host_loss_keep(brim_host_loss *h, const brim_batch *part, const brim_batch **kept, brim_error *err) BRIM_CHECK;
 /* Takes the outputs of the model's last forward, which was of this batch; *finite: all are numbers. */
 int brim_host_loss_take(brim_host_loss *h, brim_model *model, const brim_batch *part, bool *finite, brim_error *err) BRIM_CHECK;

@@ -397,6 +397,7 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
   BRIM_TRY(start_evals(t, evals, eval_count, err));
   t->identity = (brim_train_identity){.options = &t->options,
                                       .model_type = brim_model_type(t->model),
+                                      .model = t->model,
                                       .kernels = brim_model_kernels_for(t->model, t->options.precision),
                                       .pooling = brim_pooling_name(brim_model_pooling(t->model)),
                                       .type_ids = brim_model_reads_types(t->model)};

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/run/ask.h"
 #include "train/fields.h"
 
 #define STATE_VERSION 3
@@ -207,11 +208,12 @@ static void identity_put(brim_json_writer *json, const brim_train_identity *iden
                               BRIM_FIELD_TEXT("pooling", identity->pooling), BRIM_FIELD_BOOL("type_ids", identity->type_ids),
                               BRIM_FIELD_TEXT("initial_weights", weights.hex)};
   const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex)};
-  brim_field options[BRIM_TRAIN_OPTION_FIELDS];
+  brim_field options[BRIM_TRAIN_OPTION_FIELDS], config[BRIM_MODEL_CONFIG_FIELDS];
   brim_train_option_fields(identity->options, options);
   group_put(json, "model", model, sizeof model / sizeof *model);
   group_put(json, "data", dataset, sizeof dataset / sizeof *dataset);
   group_put(json, "options", options, BRIM_TRAIN_OPTION_FIELDS);
+  group_put(json, "config", config, brim_model_config_fields(identity->model, config));
 }
 
 /* The object stays open for the digest. */
@@ -393,7 +395,7 @@ static int state_compare_options(const brim_json_document *document, const brim_
     if (option_members[i].kind & (MEMBER_FREE | MEMBER_LENGTH) || field_equals(value, &fields[i]))
       continue;
     return brim_json_error(document, value, err, BRIM_E_MISMATCH,
-                           "the run was begun with %s %s, now it is %s: give the same value to go on, or another output folder",
+                           "the run was begun with %s %s, now it is %s: give the same value to resume, or another output folder",
                            fields[i].name, value_text(value).text, field_short(&fields[i]).text);
   }
   return BRIM_OK;
@@ -429,6 +431,22 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
                          "the run was begun from other weights: give the model, the seed and the new layers that it began with");
 }
 
+/* A state of before says nothing of it. */
+static int state_compare_config(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
+  const brim_json_value *stored = brim_json_get(brim_json_root(document), "config");
+  brim_field fields[BRIM_MODEL_CONFIG_FIELDS];
+  const int count = stored ? brim_model_config_fields(identity->model, fields) : 0;
+  for (int i = 0; i < count; i++) {
+    const brim_json_value *value = brim_json_get(stored, fields[i].name);
+    if (value && !field_equals(value, &fields[i]))
+      return brim_json_error(
+          document, value, err, BRIM_E_MISMATCH,
+          "the run was begun with a config.json where %s is %s, now it is %s: give the model that it began with", fields[i].name,
+          value_text(value).text, field_short(&fields[i]).text);
+  }
+  return BRIM_OK;
+}
+
 static int state_compare_data(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
   const brim_json_value *data = brim_json_get(brim_json_root(document), "data");
   int64_t rows = 0;
@@ -438,11 +456,12 @@ static int state_compare_data(const brim_json_document *document, const brim_tra
   if ((uint64_t)rows == identity->data_rows && fingerprint == identity->data_fingerprint)
     return BRIM_OK;
   if ((rows == 0) != (identity->data_rows == 0)) /* a stream's rows are not known beforehand */
-    return brim_json_error(document, data, err, BRIM_E_MISMATCH, "the run was begun on %s, now it is %s: go on as it was begun",
+    return brim_json_error(document, data, err, BRIM_E_MISMATCH,
+                           "the run was begun on %s, now it is %s: resume it as it was begun",
                            rows ? "data in memory" : "a stream", rows ? "a stream" : "data in memory");
   return brim_json_error(document, data, err, BRIM_E_MISMATCH,
                          "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64
-                         "%s): give the same file and max_length to go on, or another output folder",
+                         "%s): give the same file and max_length to resume, or another output folder",
                          rows, identity->data_rows, (uint64_t)rows == identity->data_rows ? " with other contents" : "");
 }
 
@@ -490,6 +509,7 @@ static int state_parse(const brim_json_document *document, const brim_train_iden
   BRIM_TRY(state_compare_data(document, identity, err));
   BRIM_TRY(state_compare_options(document, identity->options, err));
   BRIM_TRY(state_compare_model(document, identity, err));
+  BRIM_TRY(state_compare_config(document, identity, err));
   if (former)
     BRIM_TRY(former_read(document, former, err));
   const brim_json_value *root = brim_json_root(document);

@@ -11,6 +11,7 @@
 #include "feed/steps.h"
 #include "model/run/fits.h"
 #include "train/evaluate.h"
+#include "train/fit.h"
 
 #define FEED_FILE "feed.json"
 
@@ -41,6 +42,7 @@ static int check_feed(const brim_supply *s, brim_error *err) {
           err, BRIM_E_MISMATCH,
           "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels", (int)i,
           how->labels->names[i], own->names[i]);
+  BRIM_TRY(brim_tokenizers_fit(s->model, brim_feed_tokenizer(s->feed), "the feed", err));
   brim_feed_limits(s->feed, &slots, &rows, &width);
   if (width == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the feed's rows may have any length: give it a max_length");

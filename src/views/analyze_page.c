@@ -231,7 +231,7 @@ static void put_blocks(brim_page *page, const brim_analysis *a, const brim_plan 
     }
     used++;
   }
-  brim_page_blocks(page, (brim_caption){name, "A bar a row, as high as it is long; padding stands on it."}, blocks, used,
+  brim_page_blocks(page, (brim_caption){name, "A bar a row, as high as it is long; padding is on top of it."}, blocks, used,
                    tallest);
 }
 

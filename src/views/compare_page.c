@@ -96,7 +96,7 @@ static void put_loss(brim_page *page, const brim_comparison *c, bool over_time) 
                             .series_count = c->count,
                             .smooth = true};
   brim_page_chart(page,
-                  over_time ? (brim_caption){"Loss over seconds", "What each mode had learnt when, by the time of its own turns."}
+                  over_time ? (brim_caption){"Loss over seconds", "What each mode had learnt when, by the time of its turns."}
                             : (brim_caption){"Loss over samples", "Modes that learn the same lie on each other here."},
                   &chart);
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "data/facts.h"
 #include "task/loss.h"
 #include "views/views.h"
 
@@ -239,6 +240,20 @@ static int judge_rows(judge *j, brim_error *err) {
   return brim_task_has_values(task) ? sample_values(j, err) : BRIM_OK;
 }
 
+/* What is judged is of these labels: nothing is counted outside of them. */
+static int check_outputs(const judge *j, brim_error *err) {
+  const brim_verdict *v = j->v;
+  bool fit = brim_task_has_outcomes(v->task) ? v->outcomes != NULL
+                                             : v->logits && brim_dataset_label_width(v->dataset) == brim_labels_width(v->labels);
+  for (uint64_t i = 0; brim_task_has_outcomes(v->task) && fit && i < j->count; i++) {
+    const brim_outcome *o = &v->outcomes[i];
+    fit = o->label >= 0 && o->label < j->outputs && o->predicted >= 0 && o->predicted < j->outputs;
+  }
+  return fit ? BRIM_OK
+             : brim_error_set(err, BRIM_E_MISMATCH, "%s: what was predicted is not of the %d labels of the task %s", v->name,
+                              (int)j->outputs, brim_task_name(v->task));
+}
+
 int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, brim_error *err) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const uint64_t rows = brim_dataset_rows(v->dataset), *firsts = brim_dataset_token_labels(v->dataset);
@@ -248,6 +263,7 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
   const int count = brim_metrics_fields(v->task, v->metrics, fields);
   for (int i = 0; i < count; i++)
     out->metrics[i] = fields[i].real;
+  BRIM_TRY(check_outputs(&j, err));
   if (!brim_task_has_values(v->task))
     BRIM_TRY(copy_names(&j, err));
   return judge_rows(&j, err);

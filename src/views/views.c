@@ -66,12 +66,12 @@ static int index_of(brim_views *v, const char *name, int *index, brim_error *err
   return BRIM_OK;
 }
 
-static int judge(brim_views *v, const brim_evaluation *e, brim_error *err) {
+static int judge(brim_views *v, const brim_evaluation *e, const brim_labels *labels, brim_error *err) {
   int index;
   const brim_verdict verdict = {.name = e->name,
                                 .step = e->step,
-                                .task = e->labels->task,
-                                .labels = e->labels,
+                                .task = labels->task,
+                                .labels = labels,
                                 .dataset = e->dataset,
                                 .metrics = e->metrics,
                                 .logits = e->logits,
@@ -88,8 +88,10 @@ static int judge(brim_views *v, const brim_evaluation *e, brim_error *err) {
 
 void brim_views_evaluated(void *views, const brim_evaluation *e) {
   brim_views *v = views;
+  const brim_labels *labels = e->labels ? e->labels : brim_dataset_labels(e->dataset);
   brim_error err;
-  note_failure(v, "predictions are not kept", judge(v, e, &err), &err);
+  if (labels)
+    note_failure(v, "predictions are not kept", judge(v, e, labels, &err), &err);
 }
 
 brim_judged *brim_views_judged(brim_views *views, int *count) {

@@ -16,7 +16,14 @@ import tokenize
 PHRASES = {
     r"\b(is|are|was|were) due\b": "expected",
     r"\banew\b": "again",
-    r"\b(go|goes|gone|going|went) on with\b": "resume, continue",
+    r"\b(go|goes|gone|going|went) on\b": "resume, continue",
+    r"\b(tells?|told)\b": "say, report, show, distinguish",
+    r"\b(stands?|stood)\b": "is, is written, means",
+    r"\bof (its|their|his|her) own\b": "its own X, another, separate",
+    r"\bbeside\b": "next to, besides, during, compared with",
+    r"\b(told|taken?|kept?|falls?|fell|set|written) apart\b": "distinguish, separate",
+    r"\baside\b": "under a temporary name, for later",
+    r"\bspare\b": "unused, free",
     r"\bstrokes?\b(?![:-])": "slash",  # but not that of a picture
     r"\bparted\b": "separated",
     r"\b(lies|lie|lay) at\b": "is at",

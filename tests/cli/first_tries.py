@@ -65,7 +65,7 @@ TRIES = [
     ("$B train --epoch 3", 2, "did you mean --epochs?"),
     ("$B train --epochs three", 2, '"three" is not a number'),
     ("$B train --batch-size 99999999999999999999", 2, "is out of range"),
-    ("$B train --seed 18446744073709551615", 2, "is out of range"),
+    ("$B train --seed 18446744073709551616", 2, "is too large"),
     ("$B train --epochs -1", 2, "-1"),
     ("$B train --gpu", 2, "here it is --device cuda"),
     ("$B train -m '' --train $DATA/train.csv -o r", 2, "--model is empty: give DIR"),

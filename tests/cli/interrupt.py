@@ -2,6 +2,8 @@
 
   interrupt.py OUTPUT LOG EVENT COUNT COMMAND...
 
+With ACTION in the environment, the shell does that instead, and the command goes on to its end.
+
 The signal goes when the file OUTPUT/LOG has COUNT lines of EVENT, however long that takes. Standard input is a pipe that nothing comes
 through: who reads it does not come to an end before the signal. A run that has ended by then, as others may where this script is kept
 waiting, shows nothing: its OUTPUT is removed and all is done again. Says "exit N", and on standard error what the command said there."""
@@ -30,9 +32,14 @@ def interrupted(output, log, event, count, command):
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while lines_of(log, event) < count and child.poll() is None:
         time.sleep(0.002)
-    if child.poll() is None:
+    acted = child.poll() is None and "ACTION" in os.environ
+    if acted:
+        subprocess.run(os.environ["ACTION"], shell=True, check=True)
+    elif child.poll() is None:
         os.kill(child.pid, getattr(signal, os.environ.get("SIGNAL", "SIGINT")))
     said, code = child.stderr.read(), child.wait()  # and only now the pipe is closed
+    if acted:
+        return code, said, True
     return code, said, code != 0 and (replaces or not (log.parent / "model.safetensors").exists())
 
 

@@ -469,7 +469,7 @@ class Case:
         self.refused("other slices on a rank", 2, self.only(1, self.train("none"), "exec " + " ".join(self.train("none", "--slices", "8"))), "slices: 8 on rank 1")
 
     def elastic(self):
-        """Ctrl-C at the launcher writes a checkpoint; another number of ranks goes on from it."""
+        """Ctrl-C at the launcher writes a checkpoint; another number of ranks continues from it."""
         # Open MPI lets this many seconds pass before it tells the ranks, and as many again before it kills them.
         patience = {"OMPI_MCA_odls_base_sigkill_timeout": "3", "PRTE_MCA_odls_base_sigkill_timeout": "3"}
         epochs = 1500  # seconds enough for Ctrl-C to come before the end

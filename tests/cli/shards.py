@@ -12,7 +12,7 @@ CASES = pathlib.Path(__file__).resolve().parent / "cases"
 # Hundredths of a second of a processor, of those that take longer than others. They need not be exact: only how even shares are depends on them.
 COSTS = {
     "doctor": 740, "compare-builds": 280, "evaluate-many-classes": 150, "token-labels": 120, "first-tries": 70,
-    "train-folds-interrupt": 60, "report-predictions-tasks": 55, "train-interrupt": 55, "train-precision": 50,
+    "train-folds-interrupt": 60, "report-predictions-tasks": 55, "train-interrupt": 55, "train-meanwhile": 250, "outputs-and-inputs": 40, "run-folder-links": 25, "train-precision": 50,
     "report-predictions": 50, "stream-bad": 45, "report-many-steps": 40, "predict-unbuffered": 40, "report-tensorboard": 35,
     "train-long": 35, "train-longer": 35, "data-files": 35, "train-stream-multi-label": 30, "torch-weights": 25,
     "train-stream": 20, "train-folds-tasks": 20, "stream-sources": 20, "train-methods": 20, "train-multi-label": 20,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/tutorials on small data of its own, and prints TAP. Every block that is fenced as `sh` is run, those of a page
+"""Runs the commands of docs/tutorials on small its own data, and prints TAP. Every block that is fenced as `sh` is run, those of a page
 in one folder and in order; a block must succeed, and every option that a page names must be one of the program's.
 
   tutorials.py BRIM [NAME]"""

@@ -96,7 +96,7 @@ def check_resume():
        f"a run that became longer has the bits of one that was long, and its device {error}")
     train("other", "--device", "cuda", epochs=1)
     _, error, code = train("other", "--resume", "--device", "cpu")
-    ok(code == 1 and "cuda-sm90" in error, f"it does not go on elsewhere: {error.strip()}")
+    ok(code == 1 and "cuda-sm90" in error, f"it does not continue elsewhere: {error.strip()}")
     _, error, code = train("other", "--resume", BRIM_FAKE_CAPABILITY="80")
     ok(code == 1 and "cuda-sm90" in error and "cuda-sm80" in error, f"nor on another card: {error.strip()}")
 
@@ -134,7 +134,7 @@ def check_products():
     ok(weights("products") != weights("card"), "and they are its own")
     train("products1", "--device", "cuda", epochs=1, BRIM_CUBLASLT=LIBRARY)
     _, error, code = train("products1", "--resume")
-    ok(code == 1 and "cublaslt" in error, f"a run does not go on without it: {error.strip()}")
+    ok(code == 1 and "cublaslt" in error, f"a run does not continue without it: {error.strip()}")
     gpu = json.loads(run("doctor", "--no-speed", "--json", BRIM_CUBLASLT=LIBRARY)[0])["gpu"]
     ok(gpu["products"] == LIBRARY and gpu["products_version"] == 13010, "doctor finds it")
     ok("pip install nvidia-cublas" in run("doctor", "--no-speed")[0], "and says what to install")
@@ -150,7 +150,7 @@ def check_tf32():
     said = [train("tf32", "--resume", **more), train("tf32-long", "--device", "cuda", "--tf32", **more)]
     ok(all(code == 0 for _, _, code in said) and weights("tf32") == weights("tf32-long"), "a run that is resumed keeps it, unasked")
     _, error, code = train("products1", "--resume", "--tf32", **more)
-    ok(code == 1 and "130100x132-tf32" in error and error.count("\n") == 1, f"and one that was not begun so does not go on so: {error.strip()}")
+    ok(code == 1 and "130100x132-tf32" in error and error.count("\n") == 1, f"and one that was not begun so does not continue so: {error.strip()}")
     for name, words, variables, word in (("on a processor", [], more, "device cuda"), ("without cuBLASLt", ["--device", "cuda"], {}, "nvidia-cublas"),
                                          ("on an older card", ["--device", "cuda"], {**more, "BRIM_FAKE_CAPABILITY": "75"}, "7.5")):
         _, error, code = train("none", "--tf32", *words, **variables)
@@ -180,7 +180,7 @@ def check_narrow():
 
 
 def check_heads():
-    """Heads of 32, 64 and 128 columns in bf16, whose attention tensor cores compute, each with a kernel of its own."""
+    """Heads of 32, 64 and 128 columns in bf16, whose attention tensor cores compute, each with its own kernel."""
     kept = fixtures.HIDDEN, fixtures.HEADS
     for heads, columns in ((2, 32), (1, 64), (1, 128)):
         fixtures.HIDDEN, fixtures.HEADS = heads * columns, heads

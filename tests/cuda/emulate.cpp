@@ -120,7 +120,7 @@ static void begin_pass() {
   moved = false;
 }
 
-// The next thread that can go on; NONE: all have ended, or wait for others, or there is a problem.
+// The next thread that can continue; NONE: all have ended, or wait for others, or there is a problem.
 static unsigned next_ready() {
   for (; first_problem.empty(); begin_pass()) {
     while (turn < thread_count) {
@@ -203,7 +203,7 @@ static void make(fiber &f) {
 #endif
 }
 
-// The threads, until all have ended or none can go on.
+// The threads, until all have ended or none can continue.
 static void run_fibers() {
   begin_pass();
   const unsigned thread = next_ready();

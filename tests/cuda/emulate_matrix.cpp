@@ -9,7 +9,7 @@ namespace emulate {
 
 enum { MOST_THREADS = 1024, LANES = 32, ROWS = 16, COLUMNS = 8, TERMS = 16, PIECE = 4 };
 
-// ---- products: the first lane that goes on computes them for all
+// ---- products: the first lane that continues computes them for all
 
 struct given {
   uint32_t a[4], b[2];

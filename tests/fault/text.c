@@ -40,7 +40,7 @@ static int live(brim_runtime *runtime, void *context, brim_error *err) {
   if (!status)
     status = encode(runtime, &l, err);
   if (!status)
-    status = brim_tokenizer_save(l.tokenizer, saved, err);
+    status = brim_tokenizer_save(l.tokenizer, saved, NULL, err);
   brim_encoding_free(&l.encoding);
   brim_offsets_free(&l.offsets);
   brim_windows_free(&l.windows);

@@ -210,7 +210,7 @@ static void full_disk(void) {
        names);
     ok(!strstr(names, ".tmp"), "nothing half-written is left");
     status = limited_run(output, NULL, &err, &got);
-    ok(status == BRIM_OK && memcmp(got, want, bytes) == 0, "with room again it goes on to the same bits");
+    ok(status == BRIM_OK && memcmp(got, want, bytes) == 0, "with room again it continues to the same bits");
     char *after = case_log(output);
     case_same_text(after, log, "and the same log");
     free(after), free(got);
@@ -246,7 +246,7 @@ static void failing_changes(bool full) {
       brim_error_text(&err, text, sizeof text);
     ok((status == BRIM_E_IO || status == BRIM_OK) && !strchr(text, '\n'), "%s at change %ld: %s", kind, place, text);
     status = limited_run(output, NULL, &err, &got);
-    ok(status == BRIM_OK && memcmp(got, want, bytes) == 0, "then it goes on to the same bits");
+    ok(status == BRIM_OK && memcmp(got, want, bytes) == 0, "then it continues to the same bits");
     char *after = case_log(output);
     case_same_text(after, log, "and the same log");
     free(after), free(got);

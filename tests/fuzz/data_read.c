@@ -1,6 +1,6 @@
 /* Readers on any bytes. The first byte says how: c csv, s csv with semicolons, t tsv, q tsv with quotes, j JSON lines or an
  * array, x text; in capitals without a header; the rest is the file. Records must be valid text in order, and from the place
- * before any of them a second reader must go on the same way. */
+ * before any of them a second reader must continue the same way. */
 #include <sys/mman.h>
 #include <unistd.h>
 

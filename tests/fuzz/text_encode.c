@@ -35,7 +35,8 @@ static void check_ids(const brim_tokenizer *t, brim_scratch *s, const char *text
 
 /* Windows of one text cover all its tokens, each beginning with the last ones of the window before. */
 static void check_windows(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, bool left) {
-  const brim_encode_options options = {.max_length = 8, .no_special_tokens = true, .truncate_left = left};
+  const brim_encode_options options = {
+      .max_length = 8, .no_special_tokens = true, .truncation_side = left ? BRIM_SIDE_LEFT : BRIM_SIDE_RIGHT};
   size_t all = encoding.length;
   MUST(brim_tokenizer_encode_windows(t, s, text, length, NULL, 0, &options, 3, &encoding, &offsets, &windows, NULL) == BRIM_OK);
   MUST(windows.count >= 1 && windows.starts[0] == 0 && windows.starts[windows.count] == encoding.length);

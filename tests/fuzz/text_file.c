@@ -7,7 +7,7 @@
 static const char text[] =
     "Hello  the caf\u00e9's\u00a0end\n\u4e2d\u6587 e\u0301\u0323 [MASK] <mask> \u2581a 12 \uff21\u0301 xyzxyz \u0130.";
 
-/* A mismatch is a character that such a vocabulary cannot spell. */
+/* A mismatch is a character that such a vocabulary cannot spell; what is not supported takes too many steps or characters. */
 static void check_texts(const brim_tokenizer *t) {
   brim_encoding encoding = {0};
   brim_offsets offsets = {0};
@@ -20,13 +20,14 @@ static void check_texts(const brim_tokenizer *t) {
   int fast = brim_tokenizer_encode(t, scratch, text, sizeof text - 1, NULL, 0, &bare, &encoding, &err);
   scratch->exact.count = 0;
   int exact = brim_exact_run(t, scratch, text, sizeof text - 1, &err);
-  MUST(fast == exact && (fast == BRIM_OK || fast == BRIM_E_MISMATCH));
+  MUST(fast == exact && (fast == BRIM_OK || fast == BRIM_E_MISMATCH || fast == BRIM_E_UNSUPPORTED));
   if (fast == BRIM_OK) {
     MUST(encoding.length == scratch->exact.count);
     for (size_t i = 0; i < encoding.length; i++)
       MUST(encoding.ids[i] == scratch->exact.at[i].id && encoding.ids[i] < brim_tokenizer_vocab_size(t));
     MUST(brim_tokenizer_encode_offsets(t, scratch, text, sizeof text - 1, text, 20, NULL, &encoding, &offsets, &err) == BRIM_OK);
-    MUST(brim_tokenizer_decode(t, encoding.ids, encoding.length, true, &decoded, &err) == BRIM_OK);
+    int back = brim_tokenizer_decode(t, encoding.ids, encoding.length, true, &decoded, &err);
+    MUST(back == BRIM_OK || back == BRIM_E_UNSUPPORTED);
   }
   brim_text_free(&decoded);
   brim_offsets_free(&offsets);

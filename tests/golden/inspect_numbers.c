@@ -1,4 +1,4 @@
-/* Losses of vectors and scores with their gradients, and metrics, beside those of sentence-transformers in double
+/* Losses of vectors and scores with their gradients, and metrics, next to those of sentence-transformers in double
  * (tests/golden/tasks): every entry whose loss brim has. */
 #include "base/json.h"
 #include "brim/train.h"
@@ -93,7 +93,7 @@ static void check_file(const char *name) {
   brim_json_free(document);
 }
 
-/* Lines from *at on beside the entries of a list. */
+/* Lines from *at on with the entries of a list. */
 static void check_metrics_of(const brim_json_value *list, const char **at) {
   for (const brim_json_value *e = list ? brim_json_first(list) : NULL; e; e = brim_json_after(list, e)) {
     const brim_json_value *name = brim_json_get(e, "name");

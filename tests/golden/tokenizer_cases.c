@@ -96,7 +96,7 @@ static void check_case(job *j, const brim_json_value *root) {
   brim_encode_options options = {.max_length = (int32_t)brim_json_number(brim_json_get(o, "max_length"))};
   const brim_json_value *left = brim_json_get(o, "left"), *special = brim_json_get(o, "special"),
                         *stride = brim_json_get(o, "stride");
-  options.truncate_left = left && left->as.integer;
+  options.truncation_side = left && left->as.integer ? BRIM_SIDE_LEFT : BRIM_SIDE_RIGHT;
   options.no_special_tokens = special && !special->as.integer;
   if (brim_json_is_string(brim_json_get(o, "strategy"), "only_first"))
     options.truncation = BRIM_ONLY_FIRST;

@@ -505,7 +505,7 @@ int main(void) {
   as_torch_trains();
   run_length(8, 1.5, 0, 9, 44 + 24, "one and a half epochs are nine steps");
   run_length(8, 0.1, 0, 1, 8, "a tenth of an epoch is one step");
-  run_length(8, 1, 8, 8, 44 + 16, "max_steps goes on into the next epoch");
+  run_length(8, 1, 8, 8, 44 + 16, "max_steps continues into the next epoch");
   run_length(9, 2.2, 0, 11, 97, "2.2 epochs of five steps are eleven steps, however 2.2 is rounded");
   run_length(8, 5, 2, 2, 16, "and comes before epochs");
   token_budget();

@@ -301,7 +301,7 @@ static void slices_resume(uint64_t stop) {
     ok(other[r].status == BRIM_E_MISMATCH && strstr(other[r].err.message, "slice"), "three ranks are refused: %s",
        other[r].err.message);
   train_slices(2, output, 0, true, rest);
-  ok(rest[0].status == BRIM_OK && rest[1].status == BRIM_OK && rest[1].result.resumed, "both go on %s%s", rest[0].err.message,
+  ok(rest[0].status == BRIM_OK && rest[1].status == BRIM_OK && rest[1].result.resumed, "both continue %s%s", rest[0].err.message,
      rest[1].err.message);
   ok(rest[0].result.rows == straight[0].result.rows && memcmp(rest[0].weights, straight[0].weights, rest[0].result.slots) == 0 &&
          memcmp(rest[1].weights, straight[0].weights, rest[0].result.slots) == 0,
@@ -472,7 +472,20 @@ static void refuse(const brim_feed_options *how, const brim_train_options *o, in
   close_job(&j);
 }
 
+static void other_tokenizer(void) {
+  const brim_feed_options how = feed_options(0);
+  const brim_train_options o = train_options(NULL);
+  brim_train_result result;
+  brim_error err = {0};
+  job j = open_job(&how, 1);
+  brim_model_set_tokenizer(j.model, 1);
+  ok(train(&j, &o, &result, &err) == BRIM_E_MISMATCH && strstr(err.message, "the feed: another tokenizer encoded the rows"),
+     "refused: %s", err.message);
+  close_job(&j);
+}
+
 static void mismatches(const char *output) {
+  other_tokenizer();
   brim_feed_options how = feed_options(0);
   brim_train_options o = train_options(output);
   o.resume = true;

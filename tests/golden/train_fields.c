@@ -119,7 +119,7 @@ enum { SANITIZED = false };
 
 static void memory(void) {
   if (SANITIZED)
-    tap_skip("memory", "a sanitizer takes memory of its own");
+    tap_skip("memory", "a sanitizer takes its own memory");
   for (int limited = 0; limited < 2 && !SANITIZED; limited++) {
     int state = 0;
     fflush(NULL);

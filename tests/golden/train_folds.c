@@ -1,5 +1,5 @@
 /* Training in folds: each fold is the run that its training part alone would give, predictions come from who has not seen the
- * row, and an interrupted run goes on to the same bits. */
+ * row, and an interrupted run continues to the same bits. */
 #include "rank_case.h"
 #include "study/internal.h"
 #include "task/task.h"

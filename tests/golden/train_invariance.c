@@ -421,7 +421,7 @@ static void ranks_losses(void) {
   }
 }
 
-/* One rank is cancelled: all stop after the same step, and one process goes on from there. */
+/* One rank is cancelled: all stop after the same step, and one process continues from there. */
 static void ranks_resume(void) {
   rank_run runs[MOST_RANKS];
   const char *output = scratch_file("ranks");

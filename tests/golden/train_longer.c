@@ -10,7 +10,7 @@ enum { EPOCH = 6 }; /* steps */
 
 static const char *model_folder;
 
-/* What a run said when it went on, and where it is to stop. */
+/* What a run said when it continued, and where it is to stop. */
 typedef struct listener {
   int64_t stop_at;
   int64_t former_steps, total_steps;
@@ -86,7 +86,7 @@ static void same(const char *what, brim_train_options *whole, const char *folder
   if (!ok(status == BRIM_OK && result.steps == 2 * EPOCH && result.resumed && !l.longer, "%s: and then is as long", what))
     printf("# %s\n", err.message);
   ok(memcmp(want, got, bytes) == 0, "%s: the weights of a run that was begun so long", what);
-  ok(result.best_metric >= best, "%s: the best evaluation goes on", what);
+  ok(result.best_metric >= best, "%s: the best evaluation continues", what);
   char *log = case_log(part.output);
   const char *resumed = strstr(log, "{\"event\":\"resume\"");
   ok(resumed && !strstr(resumed + 1, "{\"event\":\"resume\"") && strstr(resumed, "\"event\":\"end\""), "%s: once in the log",
@@ -121,7 +121,7 @@ static void with_falling_rates(void) {
     options.resume = true;
     options.epochs = 3;
     l = (listener){0};
-    ok_int(train(&options, &l, &result, NULL, NULL), BRIM_OK, "it goes on to 18");
+    ok_int(train(&options, &l, &result, NULL, NULL), BRIM_OK, "it continues to 18");
     ok(l.rate == brim_learning_rate(schedules[i], 3e-3, 5, 2, 18) &&
            l.former_rate == brim_learning_rate(schedules[i], 3e-3, 5, 2, 6),
        "both rates are told: %g and %g", l.rate, l.former_rate);
@@ -227,7 +227,7 @@ static void other_kernels(void) {
   l = (listener){0};
   ok(train_on(NULL, &options, &l, &err) == BRIM_E_MISMATCH && strstr(err.message, "resume_anyway"), "refused: %s", err.message);
   options.resume_anyway = true;
-  ok(train_on(NULL, &options, &l, &err) == BRIM_OK && l.other_kernels && !l.longer, "it goes on when that is asked for");
+  ok(train_on(NULL, &options, &l, &err) == BRIM_OK && l.other_kernels && !l.longer, "it continues when that is asked for");
   char *log = case_log(options.output);
   ok(strstr(log, "\"former_kernels\":\"cpu-plain\"") != NULL, "its log says so");
   free(log);
@@ -254,7 +254,8 @@ static int train_by(brim_bf16_way products, const brim_train_options *options, u
   return status;
 }
 
-/* Whether the processor has the instruction changes no bit. AMX's order is another one: its runs say so, and no other goes on. */
+/* Whether the processor has the instruction changes no bit. AMX's order is another one: its runs say so, and no other continues.
+ */
 static void ways_of_16_bits(const char *folder) {
   setenv("BRIM_CPU", "avx512", 1);
   case_job job = case_open(model_folder, 2);
@@ -295,7 +296,7 @@ static void ways_of_16_bits(const char *folder) {
   ok(status == BRIM_E_CANCELLED && strcmp(kernels, "cpu-avx512-amx-emulated") == 0, "a run with tiles: kernels %s", kernels);
   options.resume = true;
   status = train_by(BRIM_BF16_WIDENED, &options, 0, NULL, kernels, &err);
-  ok(status == BRIM_E_MISMATCH && strstr(err.message, "cpu-avx512-amx-emulated"), "no other goes on: %s", err.message);
+  ok(status == BRIM_E_MISMATCH && strstr(err.message, "cpu-avx512-amx-emulated"), "no other continues: %s", err.message);
   status = train_by(BRIM_BF16_TILES_EMULATED, &options, 0, NULL, kernels, &err);
   ok_int(status, BRIM_OK, "its own do");
   job = case_open(model_folder, 2);
@@ -328,7 +329,7 @@ static void products_on_tiles(const char *folder) {
     job = case_open(model_folder, 2);
     int status = brim_model_load(job.runtime, model_folder, &options, &model, &err);
     ok(status == BRIM_OK && strcmp(brim_model_kernels_for(model, precision), others[i]) == 0,
-       "%s is there: what was begun goes on", others[i]);
+       "%s is there: what was begun continues", others[i]);
     brim_model_free(model);
     case_close(&job);
   }

@@ -152,7 +152,7 @@ static void note_evaluated(void *context, const brim_evaluation *evaluation) {
   *(uint64_t *)context = evaluation->step;
 }
 
-/* Goes on to the end and compares. */
+/* Continues to the end and compares. */
 static void finished_as(const char *output, const float *weights, const char *log, const char *what) {
   case_job job = case_open(model_folder, 2);
   brim_train_options options = resume_options(output);

@@ -176,7 +176,8 @@ static void elastic(const setting *of) {
     options.resume = i > 0;
     free(run.weights);
     run = train(of, worlds[i], 1, &options, until[i]);
-    ok(run.status == (until[i] ? BRIM_E_CANCELLED : BRIM_OK), "%s: %d ranks go on %s", of->name, (int)worlds[i], run.err.message);
+    ok(run.status == (until[i] ? BRIM_E_CANCELLED : BRIM_OK), "%s: %d ranks continue %s", of->name, (int)worlds[i],
+       run.err.message);
   }
   ok(same(&run, &want), "%s: 4, 1 and 3 ranks, one after another, have the bits of one", of->name);
   free(run.weights), free(want.weights);

@@ -1,4 +1,4 @@
-/* Feeds: what comes out depends on nothing but data, options and seed; it goes on anywhere exactly; nothing is lost. */
+/* Feeds: what comes out depends on nothing but data, options and seed; it continues anywhere exactly; nothing is lost. */
 #include "brim/feed.h"
 
 #include <signal.h>
@@ -168,7 +168,7 @@ static void threads_do_not_matter(const way *w) {
   ok(same && count > EPOCHS, "%s: %d batches, the same with 1, 2, 3, 8 threads and any prefetch", w->name, count);
 }
 
-/* Goes on from every state (every `stride`-th) in a fresh feed, to the end of the run or as far as `most` batches. */
+/* Continues from every state (every `stride`-th) in a fresh feed, to the end of the run or as far as `most` batches. */
 static void resumes_everywhere(const way *w, int most, int stride) {
   brim_feed_options o = options_of(w);
   int count = run(&o, 2, prints, states), bad = -1, places = 0;
@@ -194,14 +194,14 @@ static void resumes_everywhere(const way *w, int most, int stride) {
     }
     close_feed(&f);
   }
-  ok(bad < 0, "%s: goes on from %d of %d places", w->name, places, count + 1);
+  ok(bad < 0, "%s: continues from %d of %d places", w->name, places, count + 1);
   if (bad >= 0)
     printf("# not from batch %d: %.600s\n", bad, states[bad].data);
   for (int i = 0; i <= count; i++)
     brim_text_free(&states[i]);
 }
 
-/* A process of its own: goes on where the last one was killed, and is killed after `most` batches. Ends by itself after the
+/* A process of its own: continues where the last one was killed, and is killed after `most` batches. Ends by itself after the
  * last. */
 static void one_life(const char *folder, int which, int life, int most) {
   snprintf(scratch_path, sizeof scratch_path, "%s", folder); /* which is the parent's to remove */

@@ -59,7 +59,7 @@ static void note_end(brim_feed *feed, outcome *out) {
 /* Opened again before one batch in so many: another of them in the case after, so that all come about. */
 enum { AGAIN_ONE_IN = 4 };
 
-/* Reads two epochs, threads as given; `again`: opens the feed again on the way and goes on from the saved state. */
+/* Reads two epochs, threads as given; `again`: opens the feed again on the way and continues from the saved state. */
 static outcome read_all(const char *path, bool skip, int threads, bool again) {
   static int begins;
   const int turn = again ? ++begins : 0;

@@ -257,7 +257,7 @@ static void standard_input(void) {
   dup2(kept, STDIN_FILENO);
   waitpid(child, NULL, 0);
   ok(got == want, "a pipe gives the batches of the file");
-  ok(again && !from_pipe, "nothing goes on from its state");
+  ok(again && !from_pipe, "nothing continues from its state");
 }
 
 static void doubles(void) {

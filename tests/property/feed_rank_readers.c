@@ -1,4 +1,5 @@
-/* Ranks that each read a slice: equal steps without asking, every row on one rank, the ledgers add up, and each goes on anywhere.
+/* Ranks that each read a slice: equal steps without asking, every row on one rank, the ledgers add up, and each continues
+ * anywhere.
  */
 #include "brim/feed.h"
 

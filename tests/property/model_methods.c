@@ -189,7 +189,7 @@ static void check_words(const job *j) {
   brim_model_free(model);
 }
 
-/* A model that was trained may freeze more and go on: its moments begin at zero. */
+/* A model that was trained may freeze more and continue: its moments begin at zero. */
 static void check_refreeze(const job *j) {
   result r = compute(j, "", false, false, 0), want = compute(j, "layers:1", false, false, 0);
   brim_batch batch = {0};

@@ -145,6 +145,13 @@ class Labels(unittest.TestCase):
             brim.Dataset.from_texts(["a", None], TOKENIZER)
         self.assertEqual(len(brim.Dataset.from_texts(["a", None, "b"], TOKENIZER, min_chars=1)), 2)
 
+    def test_classes_as_decimals(self):
+        """What pandas makes of integers where one is missing."""
+        rows = {"text": list("abcd"), "label": [1.0, None, 0.0, 1.0]}
+        with self.assertWarnsRegex(UserWarning, 'the task is regression; if they are classes, give task="classification"'):
+            brim.train(MODEL, rows, missing_label="skip", max_steps=1)
+        self.assertEqual(brim.train(MODEL, rows, missing_label="skip", max_steps=1, task="classification").model.labels.names, ["0.0", "1.0"])
+
     def test_words(self):
         def tagged(*tags):
             return brim.Dataset.of([{"tokens": ["good"] * len(t), "ner_tags": t} for t in tags], TOKENIZER, task="tokens", labelled=True)

@@ -56,7 +56,7 @@ class Pickle(unittest.TestCase):
         self.assertEqual([p["rows"].tolist() for p in again], [p["rows"].tolist() for p in plan])
 
     def test_batches(self):
-        """The copy goes on where the original stands, and the two do not disturb each other."""
+        """The copy continues where the original stands, and the two do not disturb each other."""
         for options in ({"batch_size": 8}, {"rows_for": few, "padding": "longest"}, {"key": list(range(1, 97)), "batch_size": 8}):
             batches = self.rows.batches(seed=3, **options)
             whole = rows_of(batches)

@@ -66,7 +66,7 @@ class Processes(unittest.TestCase):
         self.assertEqual(out, "stopped 1\n")
 
     def test_ctrl_c_while_encoding(self):
-        """Ctrl-C stops encode_batch long before its end; what was encoded is given back, and the tokenizer goes on."""
+        """Ctrl-C stops encode_batch long before its end; what was encoded is given back, and the tokenizer continues."""
         out = self.stopped("t = brim.Tokenizer(folder + '/model', runtime=brim.Runtime(2))\n"  # each thread has caches
                            "texts = ['a good film ' * 200] * 3_000_000\n"
                            "def stop():\n"
@@ -77,11 +77,11 @@ class Processes(unittest.TestCase):
                            "print(json.dumps([said, held, t.encode_batch(['a good film', 'a']).offsets.tolist()]))\n")
         said, held, offsets = json.loads(out)
         self.assertEqual((said, offsets), (["stopped"] * 8, [0, 5, 8]))
-        if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which keeps memory of its own
+        if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which keeps its own memory
             self.assertLess(max(held), held[0] + (96 << 20))  # tokens that it may keep, blocks and caches
 
     def test_ctrl_c_between_batches(self):
-        """Ctrl-C ends a loop over batches; the next loop goes on after the last batch that came."""
+        """Ctrl-C ends a loop over batches; the next loop continues after the last batch that came."""
         out = self.stopped(
             "rows = brim.Dataset.from_texts(['a good film', 'dull', 'a'] * 20_000, t)\n"
             "def stop(seconds):\n"  # the last batch that came, if any did and they did not end: on a busy machine not every time
@@ -105,7 +105,7 @@ class Processes(unittest.TestCase):
         self.assertEqual((left, lines[1]), (15_000, "True"))
 
     def test_ctrl_c_while_a_stream_reads(self):
-        """Ctrl-C ends the wait for a window, and the stream goes on where it stood; so does one that another call's Ctrl-C disturbs."""
+        """Ctrl-C ends the wait for a window, and the stream continues where it stood; so does one that another call's Ctrl-C disturbs."""
         out = self.stopped(
             "name = folder + '/stop.txt'\n"
             "with open(name, 'w') as f:\n    f.writelines('a good film ' * (80 + i % 7) + '\\n' for i in range(40_000))\n"
@@ -134,7 +134,7 @@ class Processes(unittest.TestCase):
         self.assertEqual(out.splitlines(), ["stopped True True"] * 2 + ["stopped True"] * 2)
 
     def test_interpreters(self):
-        """Another interpreter of the same process has a brim of its own."""
+        """Another interpreter of the same process has its own brim."""
         try:
             import _xxsubinterpreters as interpreters
         except ImportError:
@@ -197,7 +197,7 @@ class Processes(unittest.TestCase):
     def test_memory_comes_back(self):
         """What is made a hundred times takes no more memory than made ten times."""
         if "asan" in os.environ.get("LD_PRELOAD", ""):
-            self.skipTest("the address sanitizer keeps memory of its own")
+            self.skipTest("the address sanitizer keeps its own memory")
         texts = ["a good film, so very good " * 40] * 100
         rows = brim.Dataset.from_texts(texts, TOKENIZER, labels=["a", "b"] * 50)
         lengths = [5] * 60_000

@@ -131,7 +131,7 @@ class Loaders(unittest.TestCase):
             self.assertEqual(got, plain)
 
     def test_streams_that_were_read(self):
-        """A stream of which some was read goes on in the loader, and a finite one begins again, in whichever processes."""
+        """A stream of which some was read continues in the loader, and a finite one begins again, in whichever processes."""
         make = lambda **o: brim.data.stream(TRAIN, TOKENIZER, labels=["0", "1"], batch_size=9, padding="longest", max_length=20, window=40, **o)
         take = lambda batches, count: [b["input_ids"].tolist() for _, b in zip(range(count), batches)]
         ids = lambda stream, count: [b.torch()["input_ids"].tolist() for _, b in zip(range(count), stream)]

@@ -133,7 +133,7 @@ static void weights_of_tokens(void) {
   brim_dataset_free(tokens);
 }
 
-/* A copy has what its batch has, in memory of its own, and is reused for the next. */
+/* A copy has what its batch has, in its own memory, and is reused for the next. */
 static void copies(void) {
   static const int32_t labels[] = {BRIM_NO_LABEL, 0, 1, 1, BRIM_NO_LABEL};
   static const brim_sample sample = {.ids = ids0, .length = 5, .token_labels = labels};

@@ -48,7 +48,7 @@ static void columns(void) {
         "!2 a.csv: there is no column \"text\"; the columns are \"review\", \"label\", \"id\"; say which has the texts: "
         "--text-column "
         "NAME\n");
-  check("twice", "text,label,text\na,1,b\n", "!5 a.csv: two columns are named \"text\": give each a name of its own\n");
+  check("twice", "text,label,text\na,1,b\n", "!5 a.csv: two columns are named \"text\": give each its own name\n");
   check("twice, not wanted", "text,x,x\na,1,b\n", "0 2 9 [a] - -\n");
   check("an empty label is none", "text,label\na,\n", "0 2 11 [a] - -\n");
   check("pairs", "label,text_pair,text\n0,b,a\n", "0 2 21 [a] [b] [0]\n");
@@ -65,7 +65,7 @@ static void columns(void) {
   ok_string(data_read_text("a.csv", "text,labels\na,1\n", &need), "0 2 12 [a] - [1]\n", "or the plural");
   ok_string(data_read_text("a.csv", "labels,text,label\nx,a,1\n", &need), "0 2 18 [a] - [1]\n", "the singular first");
   ok_string(data_read_text("a.tsv", "\"text\"\t\"label\"\na\tb\n", NULL),
-            "!2 a.tsv: there is no column \"text\"; the columns are \"\"text\"\", \"\"label\"\"; the names stand in quotes, "
+            "!2 a.tsv: there is no column \"text\"; the columns are \"\"text\"\", \"\"label\"\"; the names are in quotes, "
             "which are text "
             "here: --quote csv reads them as csv does\n",
             "names in quotes");

@@ -15,7 +15,7 @@ static void formats(void) {
   ok_string(data_read_text("a.ndjson", "{\"text\":\"a\"}\n", NULL), "0 1 0 [a] - -\n", "ndjson is jsonl");
   ok_string(
       data_read_text("a.dat", "x\n", NULL),
-      "!2 a.dat: the name does not tell the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in .csv, .tsv, "
+      "!2 a.dat: the name does not say the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in .csv, .tsv, "
       ".jsonl, .txt or "
       ".conll (then .gz, .zst, .xz or .bz2)\n",
       "an unknown extension");
@@ -55,7 +55,7 @@ static void paths(void) {
             "!2 shards/./a.txt: the same file is given twice (also as shards/a.txt): leave one out\n", "a file twice");
   ok_string(
       read_paths(scratch_file("shards/*"), scratch_file("shards/b.*"), NULL),
-      "!2 shards/README: the name does not tell the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in "
+      "!2 shards/README: the name does not say the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in "
       ".csv, .tsv, "
       ".jsonl, .txt or .conll (then .gz, .zst, .xz or .bz2)\n",
       "a glob takes every file that it matches");

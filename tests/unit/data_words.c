@@ -175,7 +175,7 @@ static void truncated(const brim_tokenizer *tokenizer) {
   ok_string(shown(d, 0), "2:-1:-100 5:0:2 32:0:-100 3:-1:-100", "cut at the right");
   ok(d && brim_dataset_truncated(d) == 2 && brim_dataset_lost(d) == 3, "and counted");
   brim_dataset_free(d);
-  options.encode.truncate_left = true;
+  options.encode.truncation_side = BRIM_SIDE_LEFT;
   d = load(tokenizer, "a.jsonl", rows, options);
   ok_string(shown(d, 0), "2:-1:-100 33:0:2 8:2:1 3:-1:-100", "cut at the left");
   brim_dataset_free(d);

@@ -1,4 +1,4 @@
-/* What ranks agree on: all of them go on, or fail, or are cancelled, together. */
+/* What ranks agree on: all of them continue, or fail, or are cancelled, together. */
 #include "dist/group.h"
 
 #include "tap.h"
@@ -66,7 +66,7 @@ int main(void) {
       alike += (one == BRIM_OK) == (two == BRIM_OK) && (one == BRIM_E_CANCELLED) == (two == BRIM_E_CANCELLED);
     }
   ok_int(kept, count * count, "a rank that failed keeps its status");
-  ok_int(alike, count * count, "two ranks go on, fail or are cancelled together");
+  ok_int(alike, count * count, "two ranks continue, fail or are cancelled together");
   ok_int(agreed(BRIM_OK, BRIM_OK), BRIM_OK, "nothing happened");
   ok_int(agreed(BRIM_OK, BRIM_E_CANCELLED), BRIM_E_CANCELLED, "the other was cancelled");
   ok_int(agreed(BRIM_OK, BRIM_E_MEMORY), BRIM_E_IO, "the other failed");

@@ -257,7 +257,7 @@ static uint64_t read_cancelled(const char *path, int prefetch, int every, int *r
   return status == BRIM_END ? fold * 31 + ledger.hash + ledger.batches : 0;
 }
 
-/* Cancelled, a feed stands where it stood, and goes on there. */
+/* Cancelled, a feed stands where it stood, and continues there. */
 static void cancelled(void) {
   int refused = 0;
   write_gz("calm.txt.gz", 0, 57);

@@ -532,7 +532,12 @@ static void check_readme(void) {
   text = case_read_file(path, &length);
   ok(strstr(text, "masked_fill") && strstr(text, "zeros_like"), "without token types");
   brim_runtime_release(case_runtime, text);
-  c.pooling = BRIM_POOLING_CLS;
+  c.pooling = BRIM_POOLING_CLS, c.types = 2;
+  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "the first token, without token types");
+  text = case_read_file(path, &length);
+  ok(strstr(text, "zeros_like") && strstr(text, "\"its pair\"") && !strstr(text, "hidden"), "which pairs have");
+  brim_runtime_release(case_runtime, text);
+  c.ignores_types = false;
   ok(!brim_readme_save(case_runtime, &c, folder, &err) && access(path, F_OK) != 0, "brim's own goes where it is wrong");
   scratch_write("readme/README.md", "mine\n");
   c.pooling = BRIM_POOLING_MEAN;

@@ -124,7 +124,7 @@ static void check_padded(void) {
   brim_model *model = case_load(case_golden("bert-pair-3"), NULL);
   const brim_slots *s = lay_out(model, 0);
   ok(same_ints(s->ids, ids, 8) && same_ints(s->positions, from_zero, 8) && memcmp(s->types, types, 8) == 0,
-     "BERT: padding has id 0 and type 0; positions go on");
+     "BERT: padding has id 0 and type 0; positions continue");
   ok(same_ints(s->offsets, offsets, 3) && same_ints(s->lengths, lengths, 2) && same_ints(s->first, first, 2) &&
          same_ints(s->sequence, sequence, 8) && model->tape.layout.slots == 8 && model->tape.layout.tokens == 5,
      "slots, keys and first tokens");

@@ -65,7 +65,7 @@ static int count_wrong(brim_runtime *runtime, const brim_tokenizer *t, const bri
 }
 
 static void check_rows(brim_runtime *runtime, const brim_tokenizer *t, brim_batch_encoder *encoder, int threads) {
-  static const brim_encode_options choices[] = {{0}, {.max_length = 20}, {.max_length = 9, .truncate_left = true}};
+  static const brim_encode_options choices[] = {{0}, {.max_length = 20}, {.max_length = 9, .truncation_side = BRIM_SIDE_LEFT}};
   brim_encodings rows = {0};
   brim_error err = {0};
   for (size_t i = 0; i < 6; i++) {

@@ -19,6 +19,8 @@ typedef struct bad_file {
 #define UNI(model) "{\"model\":{\"type\":\"Unigram\"," model "}}"
 #define MODEL      "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"[UNK]\":0,\"a\":1}}"
 #define WITH(part) "{" part "," MODEL "}"
+#define TEMPLATE(single, specials)                                                                                               \
+  "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":" single ",\"pair\":[],\"special_tokens\":" specials "}"
 
 static const bad_file bad_files[] = {
     {"", BRIM_E_FORMAT, ""},
@@ -57,6 +59,12 @@ static const bad_file bad_files[] = {
     {WITH("\"normalizer\":{\"type\":\"NFC\",\"x\":1}"), BRIM_E_UNSUPPORTED, "\"x\""},
     {WITH("\"normalizer\":{\"type\":7}"), BRIM_E_FORMAT, "type"},
     {WITH("\"normalizer\":\"NFC\""), BRIM_E_FORMAT, "normalizer"},
+    {WITH(TEMPLATE("[{\"SpecialToken\":[{\"id\":\"a\",\"type_id\":0}]}]", "{}")), BRIM_E_FORMAT, "an array, not an object"},
+    {WITH(TEMPLATE("[{\"Sequence\":[1]}]", "{}")), BRIM_E_FORMAT, "an array, not an object"},
+    {WITH(TEMPLATE("[{\"Sequence\":\"A\"}]", "{}")), BRIM_E_FORMAT, "a string, not an object"},
+    {WITH(TEMPLATE("[{\"SpecialToken\":{\"id\":\"\",\"type_id\":0}}]", "[1,2]")), BRIM_E_FORMAT, "an array, not an object"},
+    {WITH("\"added_tokens\":[[1,2]]"), BRIM_E_FORMAT, "object"},
+    {WITH("\"normalizer\":{\"type\":\"Replace\",\"pattern\":[1],\"content\":\"\"}"), BRIM_E_FORMAT, "pattern"},
     {WITH("\"normalizer\":{\"type\":\"Sequence\"}"), BRIM_E_FORMAT, "normalizers"},
     {WITH("\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"!!!!\"}"), BRIM_E_FORMAT, "base64"},
     {WITH("\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}"), BRIM_E_FORMAT, "cut"},
@@ -185,7 +193,7 @@ static void check_vocabulary(void) {
   ok_int(brim_tokenizer_pad_id(t), 0, "padding token");
   ok(brim_tokenizer_added(t, false) == 2 && brim_tokenizer_added(t, true) == 3, "special tokens of a text and of a pair");
   uint64_t fingerprint = brim_tokenizer_fingerprint(t);
-  ok(brim_tokenizer_save(t, saved, &err) == BRIM_OK, "saved %s", err.message);
+  ok(brim_tokenizer_save(t, saved, NULL, &err) == BRIM_OK, "saved %s", err.message);
   brim_tokenizer_free(t);
   ok(brim_tokenizer_load(runtime, saved, &t, &err) == BRIM_OK, "what was saved loads %s", err.message);
   ok(brim_tokenizer_fingerprint(t) == fingerprint, "and is the same");
@@ -234,7 +242,7 @@ static void check_options(void) {
   ok(encode(t, "a b a", NULL, &o, ids) == 2 && ids[0] == 2 && ids[1] == 3, "room for the special tokens alone");
   o.max_length = -1;
   ok(brim_encode_options_check(t, &o, false, NULL) == BRIM_E_USAGE, "a negative length");
-  o = (brim_encode_options){.max_length = 4, .truncate_left = true};
+  o = (brim_encode_options){.max_length = 4, .truncation_side = BRIM_SIDE_LEFT};
   ok(encode(t, "a a b b", NULL, &o, ids) == 4 && ids[1] == 4, "from the left");
   o = (brim_encode_options){.max_length = 7, .truncation = BRIM_ONLY_SECOND};
   ok(encode(t, "a a a", "b b b b", &o, ids) == 7 && ids[5] == 4 && ids[6] == 3, "only the second");
@@ -242,6 +250,47 @@ static void check_options(void) {
   ok(encode(t, "a a a", "b b b b", &o, ids) == SIZE_MAX, "nothing would be left");
   ok(encode(t, "a a a a", NULL, &o, ids) == 6, "short enough, so there is nothing to refuse");
   brim_tokenizer_free(t);
+}
+
+/* What would take hours, or all memory, ends with a line; what only looks like it goes through. */
+static int encode_with(const char *part, const char *text, size_t length, brim_error *err) {
+  static char json[16384];
+  brim_tokenizer *t;
+  brim_scratch *scratch;
+  brim_encoding out = {0};
+  snprintf(json, sizeof json, "{%s,%s}", part, MODEL);
+  if (parse(json, strlen(json), &t, err) != BRIM_OK || brim_scratch_new(runtime, t, &scratch, NULL) != BRIM_OK)
+    exit(99);
+  int status = brim_tokenizer_encode(t, scratch, text, length, NULL, 0, NULL, &out, err);
+  brim_encoding_free(&out);
+  brim_scratch_free(scratch);
+  brim_tokenizer_free(t);
+  return status;
+}
+
+static void check_hostile(void) {
+  enum { SPACES = 3000, DOUBLINGS = 28 };
+  static char spaces[SPACES], part[16384];
+  brim_error err = {0};
+  memset(spaces, ' ', sizeof spaces);
+  static const char slow[] = "\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":"
+                             "{\"Regex\":\"\\\\s*\\\\s*\\\\s*\\\\s*\\\\s*x\"}}";
+  ok(encode_with(slow, spaces, SPACES, &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "steps"), "a slow pattern: %s",
+     err.message);
+  ok(encode_with(slow, spaces, 20, &err) == BRIM_OK, "on a short text it ends");
+  for (int kind = 0; kind < 2; kind++) { /* ByteLevel makes two of each character of two bytes, again and again */
+    size_t n = (size_t)snprintf(part, sizeof part, "\"%s\":{\"type\":\"Sequence\",\"%s\":[",
+                                kind ? "pre_tokenizer" : "normalizer", kind ? "pretokenizers" : "normalizers");
+    for (int i = 0; i < DOUBLINGS; i++)
+      n += (size_t)snprintf(part + n, sizeof part - n, "%s%s", i ? "," : "",
+                            kind ? "{\"type\":\"ByteLevel\"}"
+                                 : "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aa\"}");
+    snprintf(part + n, sizeof part - n, "]}");
+    ok(encode_with(part, "aa\u00e9", 4, &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "characters"), "doublings: %s",
+       err.message);
+  }
+  brim_runtime_cancel(runtime);
+  ok(encode_with(slow, spaces, SPACES, &err) == BRIM_E_CANCELLED, "a slow pattern hears that it is to end");
 }
 
 int main(void) {
@@ -253,6 +302,7 @@ int main(void) {
   check_vocabulary();
   check_merges();
   check_options();
+  check_hostile();
   brim_runtime_free(runtime);
   return tap_done();
 }

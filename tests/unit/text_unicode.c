@@ -54,7 +54,11 @@ static void check_pattern(const char *pattern, const char *text, size_t want_fro
   size_t from = 99, to = 99;
   if (brim_pattern_compile(runtime, pattern, strlen(pattern), true, &p, NULL) != BRIM_OK)
     exit(99);
-  bool found = brim_pattern_find(p, runes.at, runes.count, 0, &from, &to);
+  brim_pattern_search search = brim_pattern_start(p, runes.at, runes.count);
+  bool found = false;
+  if (brim_pattern_next(&search, &found, NULL) != BRIM_OK)
+    exit(99);
+  from = search.from, to = search.to;
   ok(found == (want_to > 0) && (!found || (from == want_from && to == want_to)), "%s in \"%s\": %zu-%zu", pattern, text, from,
      to);
   brim_pattern_free(p);

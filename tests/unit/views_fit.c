@@ -17,7 +17,7 @@ static brim_labels labels_of(brim_task task, const char *const *names, int32_t c
   return labels;
 }
 
-/* The rows of case_dataset with classes 0 to classes - 1, under a mapping of its own: class i is named `names`[i]. */
+/* The rows of case_dataset with classes 0 to classes - 1, under another mapping: class i is named `names`[i]. */
 static brim_dataset *rows_of(brim_task task, const char *const *names, int32_t count, const int32_t *class_of) {
   brim_dataset *plain = case_dataset(runtime, ROWS, 20, brim_model_vocab_size(model), 2, 5), *out;
   brim_sample samples[ROWS];
@@ -156,6 +156,29 @@ static const char *fit(const brim_dataset *rows, bool labels) {
   return out;
 }
 
+/* Of a caller who mixes labels up, a line and nothing else. */
+static void judged_by_hand(void) {
+  brim_dataset *own = own_rows();
+  brim_labels two = labels_of(BRIM_TASK_CLASSIFICATION, own_names, 2), values = labels_of(BRIM_TASK_REGRESSION, NULL, 1);
+  brim_outcome outcomes[ROWS];
+  brim_judged out;
+  brim_error err = {0};
+  for (int i = 0; i < ROWS; i++)
+    outcomes[i] = (brim_outcome){.label = i % 2, .predicted = 2 * (i == 7)};
+  const brim_metrics metrics = {.rows = ROWS};
+  brim_verdict verdict = {
+      .name = "dev", .task = two.task, .labels = &two, .dataset = own, .metrics = &metrics, .outcomes = outcomes};
+  ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "a prediction outside of the labels");
+  ok_string(err.message, "dev: what was predicted is not of the 2 labels of the task classification", "is reported");
+  brim_judged_free(&out);
+  verdict.task = values.task, verdict.labels = &values;
+  ok_int(brim_judge(runtime, &verdict, &out, &err), BRIM_E_MISMATCH, "outcomes of a regression");
+  brim_judged_free(&out);
+  brim_labels_free(&two);
+  brim_labels_free(&values);
+  brim_dataset_free(own);
+}
+
 static void refused(void) {
   brim_dataset *unknown = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"neg", "fine"}, 2, (const int32_t[]){0, 1});
   brim_dataset *unused = rows_of(BRIM_TASK_CLASSIFICATION, (const char *const[]){"fine", "pos", "neg"}, 3,
@@ -171,7 +194,7 @@ static void refused(void) {
   ok_string(fit(many, true),
             "!7 dev: the rows are labelled for multi-label (neg, neutral, pos), and the model is of classification (neg, "
             "neutral, pos): "
-            "give it rows of its own",
+            "give it rows with its labels",
             "another task");
   ok_string(
       fit(values, true),
@@ -196,7 +219,7 @@ static void refused(void) {
   ok(brim_train(runtime, model, NULL, own, sets, 1, &options, NULL, &err) == BRIM_E_MISMATCH &&
          !strcmp(err.message,
                  "dev: the rows are single texts, and those of the training data are pairs of texts: give the same to both"),
-     "single texts beside pairs: %s", err.message);
+     "single texts with pairs: %s", err.message);
   brim_dataset *all[] = {unknown, unused, many, values, own, singles};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     brim_dataset_free(all[i]);
@@ -275,6 +298,7 @@ int main(void) {
   evaluated();
   trained();
   refused();
+  judged_by_hand();
   mapped();
   written();
   brim_labels_free(&own);

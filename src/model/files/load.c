@@ -105,6 +105,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
       brim_program_shares(&m->program, (int32_t)m->program.section_count - 1 - options->reinit_layers))
     return brim_error_set(err, BRIM_E_USAGE, "the top %d layers cannot be initialised alone: layers below have the same weights",
                           options->reinit_layers);
+  m->reinit_layers = options->reinit_layers;
   BRIM_TRY(brim_model_reserve_schedules(m, err));
   BRIM_TRY(take_lists(m, err));
   BRIM_TRY(take_values(m, err));
@@ -197,6 +198,10 @@ brim_pooling brim_model_pooling(const brim_model *model) {
 }
 bool brim_model_reads_types(const brim_model *model) {
   return model->config.types > 0 && !model->config.ignores_types;
+}
+int brim_model_config_fields(const brim_model *model, brim_field fields[BRIM_MODEL_CONFIG_FIELDS]) {
+  _Static_assert((int)BRIM_MODEL_CONFIG_FIELDS == (int)BRIM_CONFIG_FIELDS, "the numbers in ask.h and config.h differ");
+  return brim_config_fields(&model->config, fields);
 }
 void brim_model_set_profile(brim_model *model, brim_profile *profile) {
   if (model->context.inner)

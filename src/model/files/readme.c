@@ -1,5 +1,5 @@
-/* readme.c: how transformers computes a model that pools otherwise than it does: README.md beside the model, with lines of
- * Python. */
+/* readme.c: how transformers computes a model that pools otherwise than it does, or ignores types of tokens: README.md beside the
+ * model, with lines of Python. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/config.h"
+#include "task/task.h"
 
 #define MARK "<!-- written by brim -->\n" /* the first line: a README.md without it is somebody else's, and stays */
 
@@ -21,29 +22,54 @@ static bool is_ours(const char *path) {
   return got == strlen(MARK) && memcmp(head, MARK, got) == 0;
 }
 
-static void put_readme(brim_text *out, const brim_config *config) {
+/* transformers' tokenizers give a second text its own type. */
+static bool hides_types(const brim_config *config) {
+  return config->ignores_types && config->types > 1 && !brim_task_has_tokens(config->labels.task);
+}
+
+static void put_reasons(brim_text *out, const brim_config *config) {
   const bool mean = config->pooling == BRIM_POOLING_MEAN;
-  const char *what = mean ? "the mean" : "the largest values";
+  if (brim_config_pools(config))
+    brim_text_printf(out,
+                     "Its head looks at %s of all tokens (`\"brim_pooling\": \"%s\"` in config.json). transformers opens it, but "
+                     "gives the\nhead the first token, and so other numbers.",
+                     mean ? "the mean" : "the largest values", brim_pooling_name(config->pooling));
+  if (hides_types(config))
+    brim_text_printf(
+        out,
+        "%sEvery token has type 0, also those of a second text (`\"brim_type_ids\": false` in config.json). transformers "
+        "opens it,\nbut its tokenizer gives a second text type 1, and pairs so other numbers.",
+        brim_config_pools(config) ? "\n\n" : "");
+  brim_text_string(out, " These lines compute what brim computes:\n\n");
+}
+
+static void put_pooled(brim_text *out, const brim_config *config) {
+  brim_text_string(out, "    hidden = model.base_model(**batch).last_hidden_state\n"
+                        "    real = batch[\"attention_mask\"].unsqueeze(-1)\n");
+  brim_text_string(out, config->pooling == BRIM_POOLING_MEAN
+                            ? "    pooled = (hidden * real).sum(1) / real.sum(1)\n"
+                            : "    pooled = hidden.masked_fill(real == 0, -torch.inf).max(1).values\n");
+  brim_text_printf(out, "    logits = %s\n", config->family->pooled_logits);
+}
+
+static void put_readme(brim_text *out, const brim_config *config) {
+  brim_text_string(out, MARK "# This model in transformers\n\n");
+  put_reasons(out, config);
   brim_text_printf(out,
-                   MARK
-                   "# This model in transformers\n\nIts head looks at %s of all tokens (`\"brim_pooling\": \"%s\"` in "
-                   "config.json). transformers opens it, but gives the\nhead the first token, and so other numbers. These lines "
-                   "compute what brim computes:\n\n```python\n",
-                   what, brim_pooling_name(config->pooling));
-  brim_text_printf(out,
-                   "import torch\nfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n\n"
+                   "```python\nimport torch\nfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n\n"
                    "tokenizer = AutoTokenizer.from_pretrained(\".\")  # this folder\n"
                    "model = AutoModelForSequenceClassification.from_pretrained(\".\").eval()\n"
-                   "batch = tokenizer([\"a text\", \"another, longer text\"], padding=True, truncation=True, max_length=%d, "
+                   "batch = tokenizer([\"a text\", \"another, longer text\"], %spadding=True, truncation=True, max_length=%d, "
                    "return_tensors=\"pt\")\n",
-                   (int)brim_config_max_length(config));
+                   hides_types(config) ? "[\"its pair\", \"a second text\"], " : "", (int)brim_config_max_length(config));
   if (config->ignores_types)
     brim_text_string(out, "batch[\"token_type_ids\"] = torch.zeros_like(batch[\"input_ids\"])\n");
-  brim_text_string(out, "with torch.no_grad():\n    hidden = model.base_model(**batch).last_hidden_state\n"
-                        "    real = batch[\"attention_mask\"].unsqueeze(-1)\n");
-  brim_text_string(out, mean ? "    pooled = (hidden * real).sum(1) / real.sum(1)\n"
-                             : "    pooled = hidden.masked_fill(real == 0, -torch.inf).max(1).values\n");
-  brim_text_printf(out, "    logits = %s\nprint(logits)\n```\n", config->family->pooled_logits);
+  brim_text_string(out, "with torch.no_grad():\n");
+  if (brim_config_pools(config))
+    put_pooled(out, config);
+  else
+    brim_text_string(out, "    logits = model(**batch).logits\n");
+  brim_text_string(out, "print(logits)\n```\n");
 }
 
 static int write_readme(brim_runtime *runtime, const brim_config *config, const char *path, brim_error *err) {
@@ -58,7 +84,7 @@ static int write_readme(brim_runtime *runtime, const brim_config *config, const 
 }
 
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
-  const bool wanted = brim_config_pools(config);
+  const bool wanted = brim_config_pools(config) || hides_types(config);
   char *path = brim_path_join(runtime, folder, "README.md");
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   const bool there = path && brim_path_exists(path), ours = there && is_ours(path);

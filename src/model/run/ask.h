@@ -5,6 +5,9 @@
 
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);
+/* What its config.json says, as named values: brim_config_fields. */
+enum { BRIM_MODEL_CONFIG_FIELDS = 39 };
+int brim_model_config_fields(const brim_model *model, brim_field fields[BRIM_MODEL_CONFIG_FIELDS]);
 /* From now on the time of every operation is counted in the profile; NULL: no longer. No result changes. */
 void brim_model_set_profile(brim_model *model, brim_profile *profile);
 /* What a run of this precision records in its checkpoints, and has to find again: brim_model_kernels, and for 16-bit products

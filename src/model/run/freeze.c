@@ -54,6 +54,11 @@ int brim_model_freeze(brim_model *model, const char *what, brim_error *err) {
     frozen = 1 + layers;
   if (frozen > 1 + layers)
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be frozen: the model has %d", frozen - 1, layers);
+  if (frozen - 1 > layers - model->reinit_layers)
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "%d of %d layers cannot be frozen: the top %d are new (reinit_layers), and would stay random; freeze fewer", frozen - 1,
+        layers, model->reinit_layers);
   if (brim_program_shares(&model->program, frozen))
     return brim_error_set(err, BRIM_E_USAGE,
                           "%d layers cannot be frozen alone: layers above have the same weights; take embeddings or encoder",

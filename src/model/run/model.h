@@ -72,6 +72,7 @@ struct brim_model {
   real *values;
   double *answers;                     /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
   int32_t frozen;                      /* sections from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
+  int32_t reinit_layers;               /* layers from the top whose weights were not read */
   char frozen_name[24];                /* the same in words */
   int64_t trained;                     /* offset of the first trained value */
   real *gradients, *moment1, *moment2; /* of values[trained ..]; NULL before prepare(training) */

@@ -224,7 +224,7 @@ static void multiply_stretches(const gradient *s, int64_t o, int64_t height, con
     }
     one.c = sum_goes_to(&sums, of);
     one.c_row = TILE_COLUMNS;
-    one.spare = of->stays || of->adds > 0; /* spill, the next tile's sums follow at once */
+    one.spare = of->stays || of->adds > 0; /* when spilled, the next tile's sums follow at once */
     s->kernel.run(height, &one);
   }
 }

@@ -2,7 +2,7 @@
  *
  * The rows are walked in stretches, which no slice shares; some of them are packed at once, a chunk. Within it a tile of the
  * result goes from stretch to stretch: sums that the chunk needs again stay in the first cache, and those that a later chunk
- * needs are put spill as they come. Without slices a chunk is one stretch, which is added to the result. */
+ * needs are spilled as they come. Without slices a chunk is one stretch, which is added to the result. */
 #ifndef BRIM_OPS_CPU_SLICES_H
 #define BRIM_OPS_CPU_SLICES_H
 #include "ops/cpu/cpu.h"
@@ -14,8 +14,8 @@ typedef struct stretch {
   bool accumulates;       /* it is added to the sum of the stretch before */
   int32_t waiting, joins; /* sums that wait before it; how often the last two are added after it */
   int32_t adds;           /* how many of those that wait are added to its own sum */
-  int32_t fresh;          /* the last so many of these are of this chunk */
-  int32_t index;          /* where its sum waits: after so many others */
+  int32_t fresh;          /* of `adds`, how many this chunk computed: they are still in the first cache */
+  int32_t index;          /* of its sum, among those that wait */
   bool stays;             /* a later stretch of this chunk adds it to its own */
 } stretch;
 
@@ -35,7 +35,7 @@ typedef struct chunk_walk {
   int32_t waiting;
 } chunk_walk;
 
-/* Where sums wait: one that this chunk needs again stays in the first cache, others go spill. */
+/* Where sums wait: one that this chunk needs again stays in the first cache, others are spilled. */
 BRIM_INLINE void index_sums(chunk *c) {
   int32_t lowest = BRIM_SLICE_DEPTH;
   for (int32_t k = c->count - 1; k >= 0; k--) {
@@ -53,7 +53,7 @@ BRIM_INLINE void index_sums(chunk *c) {
   }
 }
 
-/* False: there is none left. Sums that wait at its end are put spill and read again, so a chunk is as long as it can be for each
+/* False: there is none left. Sums that wait at its end are spilled and read again, so a chunk is as long as it can be for each
  * of them. */
 BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   const brim_row_slices *s = w->of;
@@ -142,7 +142,7 @@ BRIM_INLINE int64_t most_waiting(const brim_row_slices *s) {
   return most;
 }
 
-/* Values put spill for a product's result and its column sums: at most brim_reduce_tree_depth of each. */
+/* Values spilled for a product's result and its column sums: at most brim_reduce_tree_depth of each. */
 BRIM_INLINE int64_t spill_size(const brim_ops_limits *limits, int64_t chunk_rows) {
   if (limits->slices < 1)
     return 0;

@@ -104,9 +104,9 @@ typedef struct split_stretch {
   const split_rest *rest;
   const char *fetch; /* as in split_tile */
   int64_t fetch_lines;
-  split_rows *later; /* `later_count` sets of rows that are needed afterwards; `later_each` of each are asked for a step, for too
-                      * many at once keep sides waiting */
-  int64_t later_count, later_each;
+  split_rows *prefetch; /* `prefetch_count` sets of rows that come next; `prefetch_per_step` rows of each are fetched a step,
+                         * since too many at once keep sides waiting */
+  int64_t prefetch_count, prefetch_per_step;
 } split_stretch;
 
 typedef struct split_kernel {

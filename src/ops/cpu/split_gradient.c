@@ -29,7 +29,7 @@ typedef struct gradient {
   int64_t most_own;
   chunk chunk;
   packed_stretch stretches[BRIM_MOST_SLICES];
-  int64_t later_each; /* rows that are asked for, a step */
+  int64_t prefetch_per_step; /* rows a step */
   char *shared, *own;
   float *sums, *columns; /* of dw and db, that wait for others */
 } gradient;
@@ -148,7 +148,7 @@ static void plan_chunk(gradient *g) {
     p->whole = p->half_k ? (p->steps - 1) * SPLIT_K : s->depth;
   }
   const packed_stretch *last = &g->stretches[c->count - 1];
-  g->later_each = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
+  g->prefetch_per_step = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
 }
 
 static split_rows rows_at(const gradient *g, const float *values, const pair *at, int64_t stride) {
@@ -156,8 +156,8 @@ static split_rows rows_at(const gradient *g, const float *values, const pair *at
   return (split_rows){first, first + least(SPLIT_SIDE, g->l->out - at->o) * stride, stride};
 }
 
-/* What a tile is added to, where its sums are put spill, and where those of the next one are. */
-static int64_t needed_later(const gradient *g, const pair *at, const pair *next, split_rows sets[2 * BRIM_SLICE_DEPTH]) {
+/* What a tile is added to, where its sums are spilled, and where those of the next one are. */
+static int64_t rows_to_prefetch(const gradient *g, const pair *at, const pair *next, split_rows sets[2 * BRIM_SLICE_DEPTH]) {
   const chunk *c = &g->chunk;
   const int64_t row = g->panels * SPLIT_SIDE, apart = g->l->out * row;
   int64_t n = 0;
@@ -199,13 +199,13 @@ static split_rest rest_of(const gradient *g, const task_sums *w, const stretch *
 
 /* Stretch by stretch: what is added to one's sum is added while the next one is multiplied. */
 static void multiply(const gradient *g, task_sums *w, const pair *at, const pair *next, int64_t fetch_lines) {
-  split_rows later[2 * BRIM_SLICE_DEPTH];
+  split_rows prefetch[2 * BRIM_SLICE_DEPTH];
   split_stretch s = {.rest = &w->rest,
                      .fetch = at->fetch,
                      .fetch_lines = fetch_lines,
-                     .later = later,
-                     .later_count = needed_later(g, at, next, later),
-                     .later_each = g->later_each};
+                     .prefetch = prefetch,
+                     .prefetch_count = rows_to_prefetch(g, at, next, prefetch),
+                     .prefetch_per_step = g->prefetch_per_step};
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *one = &g->chunk.list[k];
     const packed_stretch *p = &g->stretches[k];

@@ -161,12 +161,12 @@ BRIM_INLINE void half_step(tiles *t, const split_rest *rest, const char *a, cons
   multiply(t, false);
 }
 
-/* Asks for what is needed later. */
-BRIM_INLINE void fetch_later(split_stretch *s) {
+/* Fetches what is needed next. */
+BRIM_INLINE void prefetch_rows(split_stretch *s) {
   for (int64_t i = 0; s->fetch && i < s->fetch_lines; i++, s->fetch += LINE)
     __builtin_prefetch(s->fetch, 0, 2);
-  for (split_rows *rows = s->later, *end = rows + s->later_count; rows < end; rows++)
-    for (int64_t i = 0; i < s->later_each && rows->at != rows->end; i++, rows->at += rows->stride) {
+  for (split_rows *rows = s->prefetch, *end = rows + s->prefetch_count; rows < end; rows++)
+    for (int64_t i = 0; i < s->prefetch_per_step && rows->at != rows->end; i++, rows->at += rows->stride) {
       __builtin_prefetch(rows->at, 1);
       __builtin_prefetch(rows->at + SIDE, 1);
     }
@@ -185,7 +185,7 @@ static void stretch(split_stretch *s) {
   for (int i = 0; s->waits && i < SPLIT_SIZE; i += SIDE)
     __builtin_prefetch(s->c + i, 1);
   for (int64_t left = s->steps; left > 0; left--, rest = NULL) {
-    fetch_later(s);
+    prefetch_rows(s);
     if (left == 1 && s->half_k)
       half_step(&t, rest, a, b);
     else

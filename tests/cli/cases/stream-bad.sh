@@ -25,7 +25,7 @@ $BRIM plan line.txt.gz $options --max-record 100000 --skip-damaged; echo "exit $
 # The reader goes away.
 yes 'good film' | head -n 50000 >many.txt
 $BRIM plan many.txt $options --jsonl | head -n 1 | cut -c 1-30
-# A shard that is gone when the run goes on.
+# A shard that is gone when the run continues.
 options="--train shards --output run --shuffle-window 20 --batch-size 8 --save-every 5"
 $train $options >/dev/null; rm run/model.safetensors shards/shard-000003.csv.gz
 $train $options --resume; echo "exit $?"

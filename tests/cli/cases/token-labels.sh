@@ -113,7 +113,7 @@ for format in jsonl conll; do
   "$BRIM" tokenize -q -t $MODEL --task tokens train.$format | python3 -c 'import json, sys; print(sum(len(json.loads(line)["ids"]) for line in sys.stdin))'
 done
 "$BRIM" tokenize -q -t $MODEL train.conll
-echo "--- texts, and a model that labels tokens goes on without --task"
+echo "--- texts, and a model that labels tokens continues without --task"
 echo "the film was great" | "$BRIM" predict -q -m run - | sed 's/,"scores.*//'
 printf 'text\n"a bad plot"\n""\n' > t.csv && "$BRIM" predict -q -m run t.csv | sed 's/,"scores.*//'
 "$BRIM" train -m run --train train.jsonl --max-steps 1 -o more 2>&1 | grep -a 'task:'

@@ -1,4 +1,4 @@
-# A run in folds and one that is not: neither is gone on with as the other, and what replaces one leaves nothing of it.
+# A run in folds and one that is not: neither is continued with as the other, and what replaces one leaves nothing of it.
 train="$BRIM train --model $MODEL --train $DATA/train.csv --max-steps 2 --quiet"
 try() { "$@" >/dev/null; echo "exit $?"; }
 try $train --folds 2 --output folds
@@ -9,7 +9,7 @@ diff -r folds before && echo 'as it was'
 try $train --output folds
 try $train --output folds --overwrite --class-weights good=2
 diff -r folds before && echo 'still as it was'
-# A process that was killed while it went on left an empty log.
+# A process that was killed while it continued left an empty log.
 cp -r folds killed && : >killed/log.jsonl
 try $train --output killed
 try $train --folds 3 --output killed

@@ -1,5 +1,5 @@
 # A finished run becomes longer: with rates that do not depend on the length, its weights are those of a run that was begun so long; with
-# others both rates are said. Shorter, and without the option it was begun with, it is refused. Other instructions go on when asked for.
+# others both rates are said. Shorter, and without the option it was begun with, it is refused. Other instructions continue when asked for.
 train() {
   $BRIM train --model $MODEL --train $DATA/train.csv --eval $DATA/test.csv --batch-size 16 "$@"
 }

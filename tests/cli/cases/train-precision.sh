@@ -1,4 +1,4 @@
-# bf16 takes less memory for nearly the same loss, and the same bits with checkpoints; a run goes on with the precision it began with.
+# bf16 takes less memory for nearly the same loss, and the same bits with checkpoints; a run continues with the precision it began with.
 python3 - $MODEL deep <<'END'
 import json, shutil, sys
 shutil.copytree(sys.argv[1], "deep")

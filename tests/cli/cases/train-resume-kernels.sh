@@ -1,4 +1,4 @@
-# A run that was begun with other instructions goes on with those, bit for bit; instructions that are asked for and differ are refused.
+# A run that was begun with other instructions continues with those, bit for bit; instructions that are asked for and differ are refused.
 options="--model $MODEL --train $DATA/train.csv --batch-size 4 --save-every 1 --keep-checkpoints 0 --quiet"
 $BRIM train $options --cpu plain --output whole >/dev/null
 $BRIM train $options --cpu plain --output cut >/dev/null

@@ -1,4 +1,4 @@
-# A stream: the same weights with other threads and prefetch; a run that is cut short goes on exactly; what does not fit is refused.
+# A stream: the same weights with other threads and prefetch; a run that is cut short resumes exactly; what does not fit is refused.
 $BRIM shard $DATA/train.csv --records 9 -o shards --quiet
 options="--model $MODEL --train shards --eval $DATA/test.csv --stream --shuffle-window 20 --max-steps 14 --batch-size 8 --quiet"
 $BRIM train $options --output a --threads 1 --prefetch 0 --save-every 5 --keep-checkpoints 0 >/dev/null

@@ -1,0 +1,371 @@
+/* class.c: which classes there are, and the parts of a tokenizer.json that each of them stands for. */
+#include "text/class.h"
+#include "base/status.h"
+#include "text/fields.h"
+#include <string.h>
+
+const char *const brim_role_names[BRIM_ROLES] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                 "pad_token", "cls_token", "mask_token"};
+
+/* ---- the classes ------------------------------------------------------------------------------------------- */
+
+#define BERT_ROLES    {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
+#define ROBERTA_ROLES {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
+#define DEBERTA_ROLES {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
+#define BERT(class_name, has_types)                                                                                              \
+  {.name = class_name,                                                                                                           \
+   .family = BRIM_WORDPIECE,                                                                                                     \
+   .texts = BRIM_TEXTS_BERT,                                                                                                     \
+   .ends = BRIM_ENDS_BERT,                                                                                                       \
+   .first = BRIM_ROLE_CLS,                                                                                                       \
+   .last = BRIM_ROLE_SEP,                                                                                                        \
+   .roles = BERT_ROLES,                                                                                                          \
+   .lower = true,                                                                                                                \
+   .types = has_types}
+#define ROBERTA(class_name)                                                                                                      \
+  {.name = class_name,                                                                                                           \
+   .family = BRIM_BPE,                                                                                                           \
+   .texts = BRIM_TEXTS_BYTES,                                                                                                    \
+   .ends = BRIM_ENDS_ROBERTA,                                                                                                    \
+   .first = BRIM_ROLE_CLS,                                                                                                       \
+   .last = BRIM_ROLE_SEP,                                                                                                        \
+   .roles = ROBERTA_ROLES}
+
+static const brim_tokenizer_class classes[] = {
+    BERT("BertTokenizer", true),
+    BERT("DistilBertTokenizer", false),
+    BERT("ElectraTokenizer", true),
+    BERT("ConvBertTokenizer", true),
+    BERT("MobileBertTokenizer", true),
+    BERT("SqueezeBertTokenizer", true),
+    BERT("LayoutLMTokenizer", true),
+    ROBERTA("RobertaTokenizer"),
+    ROBERTA("LongformerTokenizer"),
+    ROBERTA("BartTokenizer"),
+    {.name = "MPNetTokenizer",
+     .family = BRIM_WORDPIECE,
+     .texts = BRIM_TEXTS_BERT,
+     .ends = BRIM_ENDS_ROBERTA,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"},
+     .lower = true,
+     .mask_left_strip = true},
+    {.name = "DebertaTokenizer",
+     .family = BRIM_BPE,
+     .texts = BRIM_TEXTS_BYTES,
+     .ends = BRIM_ENDS_DOUBLE,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = DEBERTA_ROLES,
+     .types = true},
+    {.name = "XLMRobertaTokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_PIECES,
+     .ends = BRIM_ENDS_DOUBLE,
+     .first = BRIM_ROLE_BOS,
+     .last = BRIM_ROLE_EOS,
+     .roles = ROBERTA_ROLES,
+     .prefix_space = true},
+    {.name = "CamembertTokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_PIECES,
+     .ends = BRIM_ENDS_DOUBLE,
+     .first = BRIM_ROLE_BOS,
+     .last = BRIM_ROLE_EOS,
+     .roles = ROBERTA_ROLES,
+     .prefix_space = true,
+     .mask_left_strip = true,
+     .unused = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}},
+    {.name = "AlbertTokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_ALBERT,
+     .ends = BRIM_ENDS_BERT,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"},
+     .lower = true,
+     .prefix_space = true},
+    {.name = "DebertaV2Tokenizer",
+     .family = BRIM_UNIGRAM,
+     .texts = BRIM_TEXTS_DEBERTA,
+     .ends = BRIM_ENDS_BERT,
+     .first = BRIM_ROLE_CLS,
+     .last = BRIM_ROLE_SEP,
+     .roles = DEBERTA_ROLES,
+     .prefix_space = true,
+     .types = true},
+};
+
+static const char *const of_models[][2] = {{"bert", "BertTokenizer"},           {"ernie", "BertTokenizer"},
+                                           {"distilbert", "BertTokenizer"},     {"electra", "BertTokenizer"},
+                                           {"nomic_bert", "BertTokenizer"},     {"convbert", "BertTokenizer"},
+                                           {"squeezebert", "BertTokenizer"},    {"layoutlm", "BertTokenizer"},
+                                           {"megatron-bert", "BertTokenizer"},  {"mobilebert", "MobileBertTokenizer"},
+                                           {"roberta", "RobertaTokenizer"},     {"longformer", "RobertaTokenizer"},
+                                           {"bart", "RobertaTokenizer"},        {"mpnet", "MPNetTokenizer"},
+                                           {"deberta", "DebertaTokenizer"},     {"xlm-roberta", "XLMRobertaTokenizer"},
+                                           {"gte", "XLMRobertaTokenizer"},      {"jina_embeddings_v3", "XLMRobertaTokenizer"},
+                                           {"camembert", "CamembertTokenizer"}, {"albert", "AlbertTokenizer"},
+                                           {"deberta-v2", "DebertaV2Tokenizer"}};
+
+const brim_tokenizer_class *brim_class_named(const char *name, size_t length) {
+  if (length > 4 && memcmp(name + length - 4, "Fast", 4) == 0)
+    length -= 4;
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+    if (brim_fields_is(name, length, classes[i].name))
+      return &classes[i];
+  return NULL;
+}
+
+const brim_tokenizer_class *brim_class_of_model(const char *model_type, size_t length) {
+  for (size_t i = 0; i < sizeof of_models / sizeof *of_models; i++)
+    if (brim_fields_is(model_type, length, of_models[i][0]))
+      return brim_class_named(of_models[i][1], strlen(of_models[i][1]));
+  return NULL;
+}
+
+bool brim_class_is_none(const char *model_type, size_t length) {
+  return brim_fields_is(model_type, length, "modernbert") || brim_fields_is(model_type, length, "xlm-roberta-xl");
+}
+
+/* ---- settings ----------------------------------------------------------------------------------------------- */
+
+int brim_class_settings_read(const brim_tokenizer_class *class, const brim_json_document *config, brim_class_settings *out,
+                             brim_error *err) {
+  *out = (brim_class_settings){.lower = class->lower,
+                               .chinese = true,
+                               .prefix_space = class->prefix_space,
+                               .trim_offsets = true,
+                               .accents = -1,
+                               .unk_id = -1};
+  if (!config)
+    return BRIM_OK;
+  const brim_json_value *root = brim_json_root(config), *accents = brim_json_get(root, "strip_accents");
+  const struct {
+    const char *key;
+    bool *value;
+  } flags[] = {{"do_lower_case", &out->lower},           {"tokenize_chinese_chars", &out->chinese},
+               {"add_prefix_space", &out->prefix_space}, {"trim_offsets", &out->trim_offsets},
+               {"keep_accents", &out->keep_accents},     {"split_by_punct", &out->split_punctuation}};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    BRIM_TRY(brim_json_read_bool(config, root, flags[i].key, flags[i].value, err));
+  bool strip = false;
+  BRIM_TRY(brim_json_read_bool(config, root, "strip_accents", &strip, err));
+  if (accents && accents->kind == BRIM_JSON_BOOL)
+    out->accents = strip;
+  return brim_json_read_int(config, root, "unk_id", 0, INT32_MAX - 1, &out->unk_id, err);
+}
+
+/* ---- writing: normalizers ----------------------------------------------------------------------------------- */
+
+static void open_typed(brim_json_writer *json, const char *name, const char *type) {
+  brim_json_open_object(json, name);
+  brim_json_put_string(json, "type", type);
+}
+
+static void put_typed(brim_json_writer *json, const char *type) {
+  open_typed(json, NULL, type);
+  brim_json_close_object(json);
+}
+
+static void put_replace(brim_json_writer *json, const char *kind, const char *pattern, const char *content) {
+  open_typed(json, NULL, "Replace");
+  brim_json_open_object(json, "pattern");
+  brim_json_put_string(json, kind, pattern);
+  brim_json_close_object(json);
+  brim_json_put_string(json, "content", content);
+  brim_json_close_object(json);
+}
+
+static void put_charsmap(brim_json_writer *json, const char *name, const brim_json_value *charsmap) {
+  open_typed(json, name, "Precompiled");
+  brim_json_put_bytes(json, "precompiled_charsmap", charsmap->as.text, charsmap->length);
+  brim_json_close_object(json);
+}
+
+static void put_bert_normalizer(brim_json_writer *json, const brim_class_settings *s) {
+  open_typed(json, "normalizer", "BertNormalizer");
+  brim_json_put_bool(json, "clean_text", true);
+  brim_json_put_bool(json, "handle_chinese_chars", s->chinese);
+  if (s->accents < 0)
+    brim_json_put_string(json, "strip_accents", NULL);
+  else
+    brim_json_put_bool(json, "strip_accents", s->accents > 0);
+  brim_json_put_bool(json, "lowercase", s->lower);
+  brim_json_close_object(json);
+}
+
+static void put_albert_normalizer(brim_json_writer *json, const brim_class_settings *s, const brim_json_value *charsmap) {
+  open_typed(json, "normalizer", "Sequence");
+  brim_json_open_array(json, "normalizers");
+  put_replace(json, "String", "``", "\"");
+  put_replace(json, "String", "''", "\"");
+  if (!s->keep_accents) {
+    put_typed(json, "NFKD");
+    put_typed(json, "StripAccents");
+  }
+  if (s->lower)
+    put_typed(json, "Lowercase");
+  if (charsmap)
+    put_charsmap(json, NULL, charsmap);
+  brim_json_close_array(json);
+  brim_json_close_object(json);
+}
+
+static void put_deberta_normalizer(brim_json_writer *json, const brim_class_settings *s) {
+  open_typed(json, "normalizer", "Sequence");
+  brim_json_open_array(json, "normalizers");
+  if (s->lower)
+    put_typed(json, "Lowercase");
+  put_replace(json, "Regex", "\\s{2,}|[\\n\\r\\t]", " ");
+  put_typed(json, "NFC");
+  open_typed(json, NULL, "Strip");
+  brim_json_put_bool(json, "strip_left", false);
+  brim_json_put_bool(json, "strip_right", true);
+  brim_json_close_object(json);
+  brim_json_close_array(json);
+  brim_json_close_object(json);
+}
+
+/* ---- writing: pre-tokenizers and decoders ------------------------------------------------------------------- */
+
+/* A stage that looks at words as bytes. */
+static void put_byte_level(brim_json_writer *json, const char *name, bool prefix_space) {
+  open_typed(json, name, "ByteLevel");
+  brim_json_put_bool(json, "add_prefix_space", prefix_space);
+  brim_json_put_bool(json, "trim_offsets", true);
+  brim_json_put_bool(json, "use_regex", true);
+  brim_json_close_object(json);
+}
+
+static void put_metaspace(brim_json_writer *json, const char *name, const char *scheme) {
+  open_typed(json, name, "Metaspace");
+  brim_json_put_string(json, "replacement", "\u2581");
+  brim_json_put_string(json, "prepend_scheme", scheme);
+  brim_json_put_bool(json, "split", true);
+  brim_json_close_object(json);
+}
+
+static void put_piece_words(brim_json_writer *json, const brim_tokenizer_class *class, const brim_class_settings *s) {
+  const bool deberta = class->texts == BRIM_TEXTS_DEBERTA;
+  const char *scheme = s->prefix_space ? "always" : deberta ? "first" : "never";
+  open_typed(json, "pre_tokenizer", "Sequence");
+  brim_json_open_array(json, "pretokenizers");
+  if (!deberta)
+    put_typed(json, "WhitespaceSplit");
+  if (deberta && s->split_punctuation) {
+    open_typed(json, NULL, "Punctuation");
+    brim_json_put_string(json, "behavior", "Isolated");
+    brim_json_close_object(json);
+  }
+  put_metaspace(json, NULL, scheme);
+  brim_json_close_array(json);
+  brim_json_close_object(json);
+  put_metaspace(json, "decoder", scheme);
+}
+
+void brim_class_write(brim_json_writer *json, const brim_tokenizer_class *class, const brim_class_settings *s,
+                      const brim_json_value *charsmap) {
+  switch (class->texts) {
+  case BRIM_TEXTS_BERT:
+    put_bert_normalizer(json, s);
+    open_typed(json, "pre_tokenizer", "BertPreTokenizer");
+    brim_json_close_object(json);
+    open_typed(json, "decoder", "WordPiece");
+    brim_json_put_string(json, "prefix", "##");
+    brim_json_put_bool(json, "cleanup", true);
+    brim_json_close_object(json);
+    return;
+  case BRIM_TEXTS_BYTES:
+    brim_json_put_string(json, "normalizer", NULL);
+    put_byte_level(json, "pre_tokenizer", s->prefix_space);
+    put_byte_level(json, "decoder", true);
+    return;
+  case BRIM_TEXTS_PIECES:
+    if (charsmap)
+      put_charsmap(json, "normalizer", charsmap);
+    else
+      brim_json_put_string(json, "normalizer", NULL);
+    break;
+  case BRIM_TEXTS_ALBERT:
+    put_albert_normalizer(json, s, charsmap);
+    break;
+  case BRIM_TEXTS_DEBERTA:
+    put_deberta_normalizer(json, s);
+    break;
+  }
+  put_piece_words(json, class, s);
+}
+
+/* ---- writing: post-processors ------------------------------------------------------------------------------- */
+
+/* {"SpecialToken":{"id":"[CLS]","type_id":0}}, {"Sequence":{"id":"A","type_id":0}} */
+static void put_piece(brim_json_writer *json, const char *kind, const char *id, size_t length, int type_id) {
+  brim_json_open_object(json, NULL);
+  brim_json_open_object(json, kind);
+  brim_json_put_bytes(json, "id", id, length);
+  brim_json_put_integer(json, "type_id", type_id);
+  brim_json_close_object(json);
+  brim_json_close_object(json);
+}
+
+static void put_special_entry(brim_json_writer *json, brim_marker t) {
+  brim_json_put_name(json, t.text, t.length);
+  brim_json_open_object(json, NULL);
+  brim_json_put_bytes(json, "id", t.text, t.length);
+  brim_json_open_array(json, "ids");
+  brim_json_put_integer(json, NULL, t.id);
+  brim_json_close_array(json);
+  brim_json_open_array(json, "tokens");
+  brim_json_put_bytes(json, NULL, t.text, t.length);
+  brim_json_close_array(json);
+  brim_json_close_object(json);
+}
+
+static void put_template(brim_json_writer *json, bool twice, int second_type, brim_marker first, brim_marker last) {
+  open_typed(json, "post_processor", "TemplateProcessing");
+  for (int pair = 0; pair < 2; pair++) {
+    brim_json_open_array(json, pair ? "pair" : "single");
+    put_piece(json, "SpecialToken", first.text, first.length, 0);
+    put_piece(json, "Sequence", "A", 1, 0);
+    put_piece(json, "SpecialToken", last.text, last.length, 0);
+    if (pair && twice)
+      put_piece(json, "SpecialToken", last.text, last.length, 0);
+    if (pair) {
+      put_piece(json, "Sequence", "B", 1, second_type);
+      put_piece(json, "SpecialToken", last.text, last.length, second_type);
+    }
+    brim_json_close_array(json);
+  }
+  brim_json_open_object(json, "special_tokens");
+  put_special_entry(json, first);
+  if (first.length != last.length || memcmp(first.text, last.text, first.length) != 0)
+    put_special_entry(json, last);
+  brim_json_close_object(json);
+  brim_json_close_object(json);
+}
+
+static void put_roberta_ends(brim_json_writer *json, const brim_tokenizer_class *class, const brim_class_settings *s,
+                             brim_marker first, brim_marker last) {
+  const bool bytes = class->texts == BRIM_TEXTS_BYTES;
+  open_typed(json, "post_processor", "RobertaProcessing");
+  for (int end = 1; end >= 0; end--) {
+    const brim_marker t = end ? last : first;
+    brim_json_open_array(json, end ? "sep" : "cls");
+    brim_json_put_bytes(json, NULL, t.text, t.length);
+    brim_json_put_integer(json, NULL, t.id);
+    brim_json_close_array(json);
+  }
+  brim_json_put_bool(json, "trim_offsets", bytes ? s->trim_offsets : true);
+  brim_json_put_bool(json, "add_prefix_space", bytes && s->prefix_space);
+  brim_json_close_object(json);
+}
+
+void brim_class_write_ends(brim_json_writer *json, const brim_tokenizer_class *class, const brim_class_settings *settings,
+                           brim_marker first, brim_marker last) {
+  if (class->ends == BRIM_ENDS_ROBERTA)
+    put_roberta_ends(json, class, settings, first, last);
+  else
+    put_template(json, class->ends == BRIM_ENDS_DOUBLE, class->ends == BRIM_ENDS_BERT, first, last);
+}

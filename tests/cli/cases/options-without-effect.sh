@@ -1,0 +1,52 @@
+# No option is without effect and without a word, none is given twice, and nothing is no value. What is fine here fails later: there is no
+# model.
+model="-m none"
+train() {
+  $BRIM train --train none.csv -o run $model "$@" 2>err
+  echo "$? $*"
+  grep -v "none: there is no such file\|none.csv: cannot open" err | sed 's/^/  /'
+}
+train --best-metric f1
+train --min-delta 0.1
+train --min-delta 0.1 --patience 2 --eval x
+train --eval-every 3
+train --eval-every 3 --folds 3
+train --eval-batch-size 4
+train --eval-batching random
+train --eval-batching sorted
+train --eval-padding longest
+train --swa-every 2
+train --swa-every 2 --swa-start 0.5
+train --pad-to-multiple-of 8
+train --pad-to-multiple-of 8 --padding longest
+train --pad-to-multiple-of 8 --eval-padding longest --eval x
+train --read-ahead 10
+train --read-ahead 10 --batching packed
+train --oversize alone
+train --tail fill
+train --tail drop
+train --tail fill --max-tokens 100
+train --loss-scale 8
+train --epochs 3 --max-steps 2
+train --epochs 1 --max-steps 2
+train --lr 1e-3 --learning-rate 1e-4
+train --lr 1e-3 --lr 1e-4
+train -b 4 --per-device-train-batch-size 8
+train -b 4 --batch-size 8
+echo '{"lr": 1, "learning_rate": 2}' >config.json && train --config config.json
+echo '{"lr": 1, "lr": 2}' >config.json && train --config config.json
+echo '{"freeze": ""}' >config.json && train --config config.json
+echo '{"lr": 1}' >config.json && train --config config.json --learning-rate 2
+train --freeze ''
+train --class-weights=
+train --where ''
+train --seed 18446744073709551615
+train --seed 18446744073709551616
+train --seed -1
+train --seed 1e3
+model="-m $MODEL"
+for size in 1GB 1gb "1 GB" 2gib 4096 0x1GB 1XB -1GB " GB"; do train --memory-limit "$size"; done
+model="-m none"
+train --batch 4
+train --accum 4
+train --buf 4

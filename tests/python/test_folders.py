@@ -1,0 +1,77 @@
+"""Folders of tokenizers, edited in forty ways: the ids that transformers gave, also of what is saved. Words of byte-level tokenizers."""
+import pathlib
+import tempfile
+import unittest
+
+import case
+import tokenizer_folders as folders
+
+import brim
+
+REFUSED = {  # and what a refusal must name
+    "an id of its own": ("added_tokens.json", "tokenizer.json"),
+    "nothing beside": ("tokenizer.json", "config.json"),
+    "older files alone": ("vocab.", "tokenizer_config.json"),
+}
+
+
+def names_files(name, why):
+    return any(name.endswith(edit) and all(file in why for file in files) for edit, files in REFUSED.items())
+
+
+class Folders(unittest.TestCase):
+    def test_ids(self):
+        """the ids of transformers, or a line that names two files; what is saved is the same tokenizer"""
+        expected, equal, refused = folders.expected(), 0, 0
+        with tempfile.TemporaryDirectory() as place:
+            for number, (name, files) in enumerate(folders.cases()):
+                found = folders.of_brim(folders.write(pathlib.Path(place, str(number)), files))
+                if "refused" in found:
+                    self.assertTrue(names_files(name, found["refused"]), f"{name}: {found['refused']}")
+                    refused += 1
+                    continue
+                if "refused" not in expected[name]:
+                    self.assertEqual(folders.compare(name, found, expected[name]), [], name)
+                    equal += 1
+                tokenizer, saved = found.pop("tokenizer"), pathlib.Path(place, f"saved-{number}")
+                if number % 5:  # test_torch_folders.py looks at all that is saved
+                    continue
+                tokenizer.save(saved)
+                again = folders.of_brim(saved)
+                self.assertEqual(again.pop("tokenizer").fingerprint, tokenizer.fingerprint, name)
+                self.assertEqual(again, found, f"{name}, saved")
+        print(f"# {equal} folders equal, {refused} refused")
+        self.assertGreater(equal, 450)
+        self.assertLess(refused, 20)
+
+    def test_file(self):
+        """a tokenizer.json that is named itself is taken as it stands, and saved so that nothing else can be meant"""
+        with tempfile.TemporaryDirectory() as place:
+            name, files = next(folders.cases())
+            files["tokenizer_config.json"].update(do_lower_case=True)
+            folder = folders.write(pathlib.Path(place, "given"), files)
+            file, whole = brim.Tokenizer(folder / "tokenizer.json"), brim.Tokenizer(folder)
+            self.assertNotEqual(list(file.encode("HELLO").ids), list(whole.encode("HELLO").ids))
+            for tokenizer in (file, whole):
+                tokenizer.save(pathlib.Path(place, "saved"))
+                again = brim.Tokenizer(pathlib.Path(place, "saved"))
+                self.assertEqual(list(again.encode("HELLO").ids), list(tokenizer.encode("HELLO").ids))
+
+
+class Words(unittest.TestCase):
+    def test_spaces(self):
+        """words of a byte-level tokenizer begin with their space, and what a run of them saves puts it there too"""
+        path = folders.TOKENIZERS / "byte-bpe" / "tokenizer.json"
+        text = brim.Tokenizer(path)
+        with tempfile.TemporaryDirectory() as place:
+            text._core.save(f"{place}/saved", True)
+            saved = brim.Tokenizer(f"{place}/saved")
+        words = ["The", "film", "lives", "<mask>", "well"]
+        rows = [brim.Dataset.of([words], tokenizer, task="tokens", labelled=False).row(0)["ids"].tolist() for tokenizer in (text, saved)]
+        self.assertEqual(rows[0], list(text.encode(" The film lives<mask> well").ids))
+        self.assertEqual(rows[1], rows[0])
+        self.assertEqual(list(saved.encode("The film").ids), list(text.encode(" The film").ids))
+
+
+if __name__ == "__main__":
+    case.main()

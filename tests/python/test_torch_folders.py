@@ -1,0 +1,71 @@
+"""Folders of tokenizers beside transformers: the folder as it is edited, and what brim saves of it. Skipped without transformers."""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import case
+
+try:
+    import transformers
+except ImportError:
+    print("1..0 # SKIP transformers is not installed")
+    sys.exit(0)
+import tokenizer_folders as folders
+
+import brim
+
+transformers.logging.set_verbosity_error()
+STEP = 1 if os.environ.get("BRIM_TEST_FOLDERS") == "all" else 4  # a prime to the number of edits: each of them comes, and each base
+
+
+class Folders(unittest.TestCase):
+    def test_ids(self):
+        """AutoTokenizer gives the same ids for the folder, and for what brim saves of it"""
+        equal = saved = 0
+        with tempfile.TemporaryDirectory() as place:
+            for number, (name, files) in enumerate(folders.cases()):
+                if number % STEP:
+                    continue
+                folder = folders.write(pathlib.Path(place, str(number)), files)
+                ours, theirs = folders.of_brim(folder), folders.of_transformers(folder)
+                if "refused" in ours or "refused" in theirs:
+                    continue
+                self.assertEqual(folders.compare(name, ours, theirs), [], name)
+                equal += 1
+                ours["tokenizer"].save(pathlib.Path(place, f"saved-{number}"))
+                again = folders.of_transformers(pathlib.Path(place, f"saved-{number}"))
+                self.assertNotIn("refused", again, name)
+                self.assertEqual([key for key in again if again[key] != ours[key]], [], f"{name}, saved")
+                saved += 1
+        print(f"# transformers {transformers.__version__}: {equal} folders equal, and {saved} of what was saved")
+        self.assertGreater(equal, 450 // STEP)
+
+    def test_file(self):
+        """a tokenizer.json that is named itself is saved so that AutoTokenizer takes it as it stands, whatever the model is"""
+        for tokenizer in sorted(folders.TOKENIZERS.iterdir()):
+            for kind in ("bert", "roberta", "xlm-roberta", "deberta-v2", "mpnet", "modernbert"):
+                with tempfile.TemporaryDirectory() as place:
+                    ours = brim.Tokenizer(tokenizer / "tokenizer.json")
+                    ours.save(place)
+                    pathlib.Path(place, "config.json").write_text(f'{{"model_type": "{kind}"}}', encoding="utf-8")
+                    theirs = transformers.AutoTokenizer.from_pretrained(place)
+                    for text in folders.TEXTS:
+                        self.assertEqual(theirs(text)["input_ids"], list(ours.encode(text).ids), (tokenizer.name, kind, text))
+                    theirs(["a", "longer text"], padding=True)
+
+    def test_words(self):
+        """words in AutoTokenizer of what a run of words saves"""
+        words = ["The", "film", "lives", "(", "<mask>", "well", "café's"]
+        for tokenizer in sorted(folders.TOKENIZERS.iterdir()):
+            with tempfile.TemporaryDirectory() as place:
+                ours = brim.Tokenizer(tokenizer / "tokenizer.json")
+                ours._core.save(place, True)
+                theirs = transformers.AutoTokenizer.from_pretrained(place)(words, is_split_into_words=True)
+                row = brim.Dataset.of([words], ours, task="tokens", labelled=False).row(0)
+                self.assertEqual((theirs["input_ids"], theirs.word_ids()), (row["ids"].tolist(), row["word_ids"]), tokenizer.name)
+
+
+if __name__ == "__main__":
+    case.main()
