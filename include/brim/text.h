@@ -34,8 +34,8 @@ BRIM_API int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair
 /* 64-bit hash of everything that decides ids: part of cache keys and saved state. */
 BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
 /* 64-bit hash by which tokenizers that give the same ids are equal, whatever their files look like: of all tokens with their ids,
- * and of what becomes of some texts; `words`: of lists of words, which may be encoded otherwise. Never 0. Computed once; any thread
- * may ask. */
+ * and of what becomes of some texts; `words`: of lists of words, which may be encoded otherwise. Never 0. Computed once; any
+ * thread may ask. */
 BRIM_API int brim_tokenizer_content(const brim_tokenizer *tokenizer, bool words, uint64_t *out, brim_error *err) BRIM_CHECK;
 /* Tokens that its models take at most, as tokenizer_config.json says (model_max_length); 0: it does not say. */
 BRIM_API int32_t brim_tokenizer_max_length(const brim_tokenizer *tokenizer);

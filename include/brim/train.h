@@ -74,7 +74,7 @@ typedef struct brim_own_metric {
   char name[48];
   double value;
 } brim_own_metric;
-/* Fills metrics[0 .. *count), at most BRIM_MOST_OWN_METRICS; one that is named as one of brim's stands in its place. For every
+/* Fills metrics[0 .. *count), at most BRIM_MOST_OWN_METRICS; one that is named as one of brim's takes its place. For every
  * task evaluation->logits are there: [rows, outputs], or of labelled tokens in their order. A status ends the run. */
 typedef int (*brim_own_metrics_fn)(void *context, const brim_evaluation *evaluation, brim_own_metric *metrics, int *count,
                                    brim_error *err);

@@ -1,4 +1,4 @@
-"""What a training tells others, and asks them: metrics of one's own, callbacks, reports."""
+"""What a training reports to others, and asks them: metrics of one's own, callbacks, reports."""
 from __future__ import annotations
 
 import csv
@@ -106,7 +106,7 @@ _FUNCTIONS = {"wandb": "wandb_run.py", "mlflow": "mlflow_run.py"}
 
 
 def reports(report_to: Any, output: Any) -> tuple[set[str], list[Callback]]:
-    """Which reports are written, and functions that are told of events. None: what a run's folder always has."""
+    """Which reports are written, and functions that are called with events. None: what a run's folder always has."""
     given = [report_to] if isinstance(report_to, str) or callable(report_to) or report_to is None else list(report_to)
     names, functions = set(), []
     for one in given:

@@ -31,12 +31,6 @@ def _refuse_of_text_files(path: str, **given) -> None:
         raise UsageError(f"{path}: {named[0]} is for text files (csv, tsv, jsonl, txt); filter the table, and give that")
 
 
-def _side(truncation_side: str) -> bool:
-    if truncation_side not in ("right", "left"):
-        raise UsageError(f"truncation_side={truncation_side!r}: right or left")
-    return truncation_side == "left"
-
-
 def _skips(missing_label: str) -> bool:
     if missing_label not in ("error", "skip"):
         raise UsageError(f"missing_label={missing_label!r}: error or skip")
@@ -78,7 +72,7 @@ class Dataset:
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
                    where: dict[str, str] | None = None, skip_damaged: bool = False, quote: str | None = None, max_record: int | None = None,
-                   truncation_side: str = "right", missing_label: str = "error", delimiter: str | None = None,
+                   truncation_side: str | None = None, missing_label: str = "error", delimiter: str | None = None,
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
@@ -104,7 +98,7 @@ class Dataset:
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
-                   "truncate_left": _side(truncation_side)}
+                   "truncation_side": truncation_side}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 

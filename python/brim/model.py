@@ -187,11 +187,15 @@ class Model:
 
     def encode(self, texts: Sequence[str | bytes], *, pairs: Sequence[str | bytes] | None = None, max_length: int | None = None) -> Dataset:
         """Texts as a dataset for this model."""
-        return Dataset.from_texts(texts, self.tokenizer, pairs=pairs, max_length=max_length or self.max_length, runtime=self._runtime)
+        return Dataset.from_texts(texts, self.tokenizer, pairs=pairs, max_length=max_length or self._longest(), runtime=self._runtime)
+
+    def _longest(self) -> int:
+        """Tokens that a row is cut to: those that fit, or fewer where the tokenizer says so, as a run's does."""
+        return min(self.max_length, self.tokenizer.max_length or self.max_length)
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         refuse_encoded(data, max_length=max_length, **columns)
-        how = {"max_length": max_length or self.max_length, "runtime": self._runtime}
+        how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
         if self.task == "tokens" and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
                 data = [data]

@@ -58,14 +58,14 @@ def of_model(facts: dict[str, Any]) -> None:
 
 
 def of_event(kind: str, fields: dict[str, Any]) -> None:
-    """Steps and memory, evaluations, a run that goes on."""
+    """Steps and memory, evaluations, a run that resumes."""
     if kind == "start":
         log.info("steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", f"{fields['total_steps']:,}",
                  fields["memory_planned"] / 1e6, fields["memory_training"] / 1e6, f"{fields['slots_at_once']:,}")
     elif kind == "eval":
         log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
     elif kind == "resume":
-        log.info("the run goes on from step %d", fields["step"])
+        log.info("the run resumes at step %d", fields["step"])
         if fields["former_steps"] is not None:
             log.info("the run becomes longer: %d steps in place of %d; the learning rate of step %d is %.4g by the longer run's schedule, in place of %.4g",
                      fields["total_steps"], fields["former_steps"], fields["step"] + 1, fields["lr"], fields["former_lr"])

@@ -225,7 +225,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = {"max_length": model.max_length, "made_for": None, "task": model.task if model.task == "tokens" else "auto"} if isinstance(model, Model) else _core.describe(runtime, model)
     fits = said["max_length"]
-    limit = max_length or fits
+    limit = max_length or min(fits, tokenizer.max_length or fits)
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
     asked = task
@@ -289,7 +289,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         dataset, held = dataset._hold_out(share, fold_seed)
         _notes.log.info("%s of %s rows are held out for evaluation", f"{len(held):,}", f"{len(dataset) + len(held):,}")
         named, evals = [("eval", train_rows)], [("eval", held)]
-    if max_length is None and any(d.longest > fits for d in [*([] if dataset is None else [dataset]), *(d for _, d in evals)]):
+    longest = max((d.longest for d in [*([] if dataset is None else [dataset]), *(d for _, d in evals)]), default=0)
+    if max_length is None and longest > limit:  # rows that came encoded
+        limit = fits
+    if max_length is None and longest > fits:
         limit = None  # rows that were encoded for another model: refused, not cut
     sources = {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
     with told:
@@ -464,7 +467,7 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
 
 
 class Told:
-    """Who is told of a run: a line on the terminal, the log, callbacks, reports."""
+    """Who hears of a run: a line on the terminal, the log, callbacks, reports."""
 
     def __init__(self, more: dict[str, Any], on_event, output, swa_start):
         self.reports, functions = _callbacks.reports(more["report_to"], output)

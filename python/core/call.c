@@ -108,7 +108,7 @@ static bool wait_for(call *c, brim_runtime *runtime) {
   return raised;
 }
 
-/* In memory of its own: the list of calls points to it. NULL with an exception. */
+/* In separate memory: the list of calls points to it. NULL with an exception. */
 static call *open_call(core_state *state, brim_runtime *runtime, core_work work, void *context) {
   call *c = PyMem_Calloc(1, sizeof *c);
   if (!c) {

@@ -209,7 +209,8 @@ void brim_processor_free(brim_processor *processor) {
 static bool same_template(const brim_template *a, const brim_template *b) {
   bool same = a->count == b->count && a->bare_types[0] == b->bare_types[0] && a->bare_types[1] == b->bare_types[1];
   for (size_t i = 0; same && i < a->count; i++)
-    same = a->pieces[i].kind == b->pieces[i].kind && a->pieces[i].type_id == b->pieces[i].type_id && a->pieces[i].id == b->pieces[i].id;
+    same = a->pieces[i].kind == b->pieces[i].kind && a->pieces[i].type_id == b->pieces[i].type_id &&
+           a->pieces[i].id == b->pieces[i].id;
   return same;
 }
 

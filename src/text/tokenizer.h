@@ -74,7 +74,7 @@ struct brim_tokenizer {
   brim_trie known; /* fast_bytes.c: raw bytes of the tokens that their own merges make */
   int32_t pad_id;
   uint64_t fingerprint;
-  _Atomic uint64_t content; /* brim_tokenizer_content; 0: not computed yet */
+  _Atomic uint64_t content;                        /* brim_tokenizer_content; 0: not computed yet */
   brim_tokenizer_file files[BRIM_TOKENIZER_FILES]; /* the first is tokenizer.json, as it was resolved */
   int file_count;
   brim_beside beside;

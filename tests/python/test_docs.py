@@ -55,7 +55,7 @@ class Page(unittest.TestCase):
 
     @staticmethod
     def as_written(block):
-        """The first whole example on the model that it names, where that is here; else on a stand-in, which learns at another rate."""
+        """The first whole example on the model that it names, where that is here; else on a small one, which learns at another rate."""
         real = next(iter(sorted((ROOT / "quickstart" / "packages").glob("*/model/model.safetensors"))), None)
         if real:
             return block.replace('"MiniLM"', repr(str(real.parent)))

@@ -1,4 +1,4 @@
-"""What a run does beside its steps: the model that it ends with, own metrics, requests, notes, the line of progress, streams, its end."""
+"""What a run does besides its steps: the model that it ends with, own metrics, requests, notes, the line of progress, streams, its end."""
 import contextlib
 import copy
 import io
@@ -83,7 +83,7 @@ class Best(unittest.TestCase):
 
 
 class Told(unittest.TestCase):
-    """Who is told what, and asks for what."""
+    """Who hears what, and asks for what."""
 
     def test_own_metrics(self):
         seen = []

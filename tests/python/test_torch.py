@@ -589,6 +589,32 @@ class Pooling(unittest.TestCase):
                     self.assertGreater(float((torch.tensor(plain) - want).abs().max()), 1e-4)
 
 
+class Types(Pooling):
+    """README.md of a model that ignores types of tokens: its lines give brim's logits of pairs."""
+
+    def test_readme(self):
+        sizes = {"vocab_size": len(brim.Tokenizer(HERE / "model")), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+                 "intermediate_size": 64, "max_position_embeddings": 66, "pad_token_id": 0, "num_labels": 3}
+        pairs = [("a text", "its pair"), ("another, longer text", "a second text")]
+        for family in ("bert", "electra", "albert", "nomic_bert"):
+            folder = HERE / f"types-{family}"
+            more = {} if family == "bert" or family == "nomic_bert" else {"embedding_size": 16}
+            transformers.AutoModelForSequenceClassification.from_config(transformers.AutoConfig.for_model(family, **{**sizes, **more})).save_pretrained(folder)
+            for name in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"):
+                if (HERE / "model" / name).exists():
+                    shutil.copy(HERE / "model" / name, folder)
+            config = json.loads((folder / "config.json").read_text())
+            plain = torch.tensor(brim.Model(folder).logits(pairs).tolist())
+            (folder / "config.json").write_text(json.dumps({**config, "brim_type_ids": False}))
+            for pooling, saved in ((None, "first"), ("mean", "mean")):
+                with self.subTest(family, pooling=pooling):
+                    model = brim.Model(folder, pooling=pooling)
+                    model.save(folder / saved)
+                    want = torch.tensor(model.logits(pairs).tolist())
+                    self.assertLess(float((self.logits_of(folder / saved) - want).abs().max()), 1e-5)
+                    self.assertGreater(float((plain - want).abs().max()), 1e-5)
+
+
 class Trainers(unittest.TestCase):
     def test_transformers_trainer(self):
         """The recipe of docs/users/python.md: brim's batches under transformers.Trainer."""

@@ -198,8 +198,8 @@ static void refused(void) {
             "another task");
   ok_string(
       fit(values, true),
-      "!7 dev: the rows are labelled for regression, and the model is of classification (neg, neutral, pos): give it rows of its "
-      "own",
+      "!7 dev: the rows are labelled for regression, and the model is of classification (neg, neutral, pos): give it rows with "
+      "its labels",
       "values");
   brim_dataset_set_tokenizer(unused, 17);
   ok_string(fit(unused, false), "fits", "a tokenizer, where the model's is not known");

@@ -2,7 +2,9 @@
  * and configuration_utils.py of Hugging Face transformers 5.23. */
 #include "model/config.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -335,12 +337,49 @@ static int copy_labels(const reading *r, const brim_labels *labels, brim_error *
 
 /* ---- entry ------------------------------------------------------------------------------------------------ */
 
+/* The checkpoint of transformers' Trainer with the most steps; 0: there is none. */
+static long find_checkpoint(const char *folder) {
+  static const char prefix[] = "checkpoint-";
+  long most = 0;
+  DIR *entries = opendir(folder);
+  for (const struct dirent *e; entries && (e = readdir(entries));) {
+    const long steps = strncmp(e->d_name, prefix, sizeof prefix - 1) == 0 ? strtol(e->d_name + sizeof prefix - 1, NULL, 10) : 0;
+    if (steps > most)
+      most = steps;
+  }
+  if (entries)
+    closedir(entries);
+  return most;
+}
+
+/* A folder without config.json may be something else that trainings leave. */
+static int refuse_other(brim_runtime *runtime, const char *folder, brim_error *err) {
+  char *adapter = brim_path_join(runtime, folder, "adapter_config.json");
+  if (!adapter)
+    return BRIM_NOMEM(err);
+  const bool peft = brim_path_exists(adapter);
+  brim_release(runtime, adapter);
+  if (peft)
+    return brim_error_at(
+        err, BRIM_E_IO, folder, 0, -1,
+        "the folder has no config.json: it holds an adapter of PEFT; merge_and_unload() and save_pretrained() make a "
+        "model of it");
+  const long steps = find_checkpoint(folder);
+  return steps ? brim_error_at(
+                     err, BRIM_E_IO, folder, 0, -1,
+                     "the folder has no config.json: it holds checkpoints; name one of them, such as %.200s/checkpoint-%ld",
+                     folder, steps)
+               : BRIM_OK;
+}
+
 static int load_document(brim_runtime *runtime, const char *folder, brim_config *out, brim_error *err) {
   *out = (brim_config){0};
   char *path = brim_path_join(runtime, folder, "config.json");
   if (!path)
     return BRIM_NOMEM(err);
-  int status = brim_json_load(runtime, path, CONFIG_LIMIT, &out->document, err);
+  int status = brim_path_is_folder(folder) && !brim_path_exists(path) ? refuse_other(runtime, folder, err) : BRIM_OK;
+  if (!status)
+    status = brim_json_load(runtime, path, CONFIG_LIMIT, &out->document, err);
   brim_release(runtime, path);
   return status;
 }

@@ -100,6 +100,28 @@ static int open_shards(brim_store *s, const char *folder, const char *index_path
   return status;
 }
 
+/* What the folder has in their place, and what to do with it. */
+static int find_other(const brim_store *s, const char *folder, const char **hint, brim_error *err) {
+  static const struct {
+    const char *name, *hint;
+  } others[] = {
+      {"adapter_model.safetensors", "; it holds an adapter of PEFT: merge_and_unload() and save_pretrained() make a model of it"},
+      {"adapter_model.bin", "; it holds an adapter of PEFT: merge_and_unload() and save_pretrained() make a model of it"},
+      {"tf_model.h5", "; tf_model.h5 is of TensorFlow: from_pretrained(FOLDER, from_tf=True) of transformers 4 reads it"},
+      {"flax_model.msgpack",
+       "; flax_model.msgpack is of Flax: from_pretrained(FOLDER, from_flax=True) of transformers 4 reads it"}};
+  *hint = "";
+  for (size_t i = 0; i < sizeof others / sizeof *others && !**hint; i++) {
+    char *path = brim_path_join(s->runtime, folder, others[i].name);
+    if (!path)
+      return BRIM_NOMEM(err);
+    if (brim_path_exists(path))
+      *hint = others[i].hint;
+    brim_release(s->runtime, path);
+  }
+  return BRIM_OK;
+}
+
 /* Weights under the names that Hugging Face gives them, in the order in which it looks for them. */
 static int open_folder(brim_store *s, const char *folder, brim_error *err) {
   static const struct {
@@ -119,9 +141,11 @@ static int open_folder(brim_store *s, const char *folder, brim_error *err) {
     if (there)
       return status;
   }
+  const char *other;
+  BRIM_TRY(find_other(s, folder, &other, err));
   return brim_error_at(
       err, BRIM_E_IO, folder, 0, -1,
-      "there is neither model.safetensors nor pytorch_model.bin, nor an index of one (.index.json), in this folder");
+      "there is neither model.safetensors nor pytorch_model.bin, nor an index of one (.index.json), in this folder%s", other);
 }
 
 int brim_store_open_folder(brim_runtime *runtime, const char *folder, brim_store **out, brim_error *err) {
