@@ -12,6 +12,7 @@ class Request:
     does, so that no function stops a run by what it happens to return."""
 
     __slots__ = ("flags",)
+    flags: int
 
     def __init__(self, flags: int):
         self.flags = flags
@@ -66,6 +67,8 @@ class FileError(Error, OSError):
 
 class NotFoundError(FileError, FileNotFoundError):
     """There is no such file or folder."""
+
+    errno: int | None
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None, byte: int | None = None):
         super().__init__(message, file, line, byte)

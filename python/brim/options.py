@@ -52,6 +52,10 @@ _IDLE = {"do_train", "do_eval", "do_predict", "logging_dir", "remove_unused_colu
 _ELSEWHERE = {
     "threads": "brim.set_threads(n), or BRIM_THREADS, is for all that follows; results do not depend on it",
     "data_collator": "brim makes its batches itself, without padding; brim.torch.Collator is for other training loops",
+    "verbose": 'progress=False shows nothing while it trains; logging.getLogger("brim") has the notes',
+    "shuffle": 'rows are in a new random order in each epoch; batching="sequential" keeps theirs',
+    "dropout": "that of the model's config.json is used",
+    "num_labels": "the labels of the rows say how many there are; labels=[...] names them",
     "optimizers": "optimizer names one of brim's own; lr, weight_decay, momentum, beta1, beta2, eps and schedule are its numbers",
     "compute_loss_func": "the loss follows from the task; class_weights and label_smoothing change it",
     "model_init": "each run begins with the folder's weights, and with a head drawn by seed",
@@ -157,7 +161,7 @@ def _better(out: dict[str, Any]) -> None:
 
 def _unknown(name: str) -> TypeError:
     known = sorted(PLAN | TRAIN | SOURCE | STREAM | HERE | CALL | set(_SAME) | {"bf16"})
-    near = difflib.get_close_matches(name, known, 1, 0.6) or [k for k in known if name in k or k in name][:1]
+    near = difflib.get_close_matches(name, known, 1, 0.75) or [k for k in known if k.startswith(name) or name in k.split("_")][:1]
     return TypeError(f'there is no option "{name}"' + (f"; did you mean {near[0]}?" if near else ": help(brim.train) lists them"))
 
 

@@ -17,6 +17,9 @@ class Prediction:
     """
 
     __slots__ = ("label", "id", "score", "_labels", "_scores")
+    label: Any
+    id: Any
+    score: float
 
     def __init__(self, label: Any, id: Any, score: float, labels: Sequence[Any], scores: Sequence[float]):  # noqa: A002
         self.label, self.id, self.score, self._labels, self._scores = label, id, score, labels, scores
@@ -28,15 +31,13 @@ class Prediction:
     def __repr__(self) -> str:
         return f"Prediction(label={self.label!r}" + ("" if math.isnan(self.score) else f", score={self.score:.4f}") + ")"
 
-    def _parts(self):
+    def _parts(self) -> tuple[Any, ...]:
         return self.label, self.id, self.score, list(self._labels), list(self._scores)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prediction) and (self.label, self.id, self.scores) == (other.label, other.id, other.scores)
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Prediction, self._parts()
 
 
