@@ -107,13 +107,17 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
+    optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",
     warmup_steps: int | float | None = 0,
     warmup_ratio: float | None = 0,
     weight_decay: float | None = 0,
+    decay_towards: Literal["zero", "pretrained"] | None = "zero",
+    mixout: float | None = 0,
     clip: float | None = 1,
     layer_lr_decay: float | None = 1,
+    momentum: float | None = 0.9,
     beta1: float | None = 0.9,
     beta2: float | None = 0.999,
     eps: float | None = 1e-8,
@@ -177,6 +181,7 @@ def train(
     metric_for_best_model: str | None = None,
     num_epochs: float | None = None,
     num_train_epochs: float | None = None,
+    optim: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = None,
     output_dir: str | os.PathLike[str] | None = None,
     overwrite_output_dir: bool | None = None,
     per_device_eval_batch_size: int | None = None,
@@ -210,7 +215,6 @@ def train(
     logging_first_step: Any = None,
     logging_strategy: Any = None,
     no_cuda: Any = None,
-    optim: Any = None,
     push_to_hub: Any = None,
     remove_unused_columns: Any = None,
     run_name: Any = None,
@@ -297,17 +301,23 @@ def train(
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
+    optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
+        bert_adam is AdamW without bias correction. Default: adamw.
     lr: float. Peak learning rate. Default: 5e-5.
     schedule: Literal["linear", "cosine", "constant"]. How the learning rate falls after the warm-up: linear and cosine to 0 at the end,
         constant not at all. Default: linear.
     warmup_steps: int | float. Steps of linear warm-up from 0, before schedule. Default: 0.
     warmup_ratio: float. The same as a share of all steps. Default: 0.
-    weight_decay: float. Decoupled weight decay; biases and layer norms have none. Default: 0.
+    weight_decay: float. Weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none. Default: 0.
+    decay_towards: Literal["zero", "pretrained"]. What weight_decay draws the weights to: zero, or the weights that training starts from.
+        New weights go to zero. Default: zero.
+    mixout: float. In each step take a share P of each matrix's weights as they were at the start: dropout of what was learnt. Default: 0.
     clip: float. Largest norm of the gradient; larger ones are scaled down. 0: no limit. Default: 1.
     layer_lr_decay: float. The learning rate of each layer is that of the layer above times X; the head has lr. Default: 1.
+    momentum: float. Momentum of optimizers that have no beta1. Default: 0.9.
     beta1: float. AdamW's first decay rate. Default: 0.9.
     beta2: float. AdamW's second decay rate. Default: 0.999.
-    eps: float. AdamW's epsilon, outside the root. Default: 1e-8.
+    eps: float. Epsilon of AdamW and others, outside the root. Default: 1e-8.
     log_every: int. Write a line to log.jsonl. Default: 1.
     eval_every: int. Evaluate on eval. Default: at the end of each epoch.
     save_every: int. Write a checkpoint. Default: at the end of each epoch.
@@ -346,11 +356,11 @@ def train(
     save_when, truncation, truncation_side, validation_split, weights, adam_beta1, adam_beta2, adam_epsilon, buffer_size, data_seed,
     dataloader_drop_last, early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, eval_strategy, evaluation_strategy,
     gradient_checkpointing, label_smoothing_factor, learning_rate, logging_steps, lr_scheduler_type, max_grad_norm, max_seq_length,
-    metric_for_best_model, num_epochs, num_train_epochs, output_dir, overwrite_output_dir, per_device_eval_batch_size,
+    metric_for_best_model, num_epochs, num_train_epochs, optim, output_dir, overwrite_output_dir, per_device_eval_batch_size,
     per_device_train_batch_size, resume_from_checkpoint, save_steps, save_strategy, save_total_limit, train_batch_size, load_best_model_at_end,
     greater_is_better, disable_tqdm, args, train_dataset, processing_class, gradient_accumulation_steps, bf16, bf16_full_eval,
     dataloader_num_workers, dataloader_persistent_workers, dataloader_pin_memory, dataloader_prefetch_factor, do_eval, do_predict, do_train,
-    fp16, fp16_full_eval, group_by_length, log_level, logging_dir, logging_first_step, logging_strategy, no_cuda, optim, push_to_hub,
+    fp16, fp16_full_eval, group_by_length, log_level, logging_dir, logging_first_step, logging_strategy, no_cuda, push_to_hub,
     remove_unused_columns, run_name, save_only_model, save_safetensors, use_cpu.
     """
     ...
@@ -412,13 +422,17 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
+    optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",
     warmup_steps: int | float | None = 0,
     warmup_ratio: float | None = 0,
     weight_decay: float | None = 0,
+    decay_towards: Literal["zero", "pretrained"] | None = "zero",
+    mixout: float | None = 0,
     clip: float | None = 1,
     layer_lr_decay: float | None = 1,
+    momentum: float | None = 0.9,
     beta1: float | None = 0.9,
     beta2: float | None = 0.999,
     eps: float | None = 1e-8,
@@ -482,6 +496,7 @@ def train(
     metric_for_best_model: str | None = None,
     num_epochs: float | None = None,
     num_train_epochs: float | None = None,
+    optim: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = None,
     output_dir: str | os.PathLike[str] | None = None,
     overwrite_output_dir: bool | None = None,
     per_device_eval_batch_size: int | None = None,
@@ -515,7 +530,6 @@ def train(
     logging_first_step: Any = None,
     logging_strategy: Any = None,
     no_cuda: Any = None,
-    optim: Any = None,
     push_to_hub: Any = None,
     remove_unused_columns: Any = None,
     run_name: Any = None,

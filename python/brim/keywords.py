@@ -117,7 +117,7 @@ class FileOptions(TypedDict, total=False):
     """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
     max_record: int | None
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
-    truncation_side: str
+    truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
@@ -208,17 +208,23 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
+    optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
+        bert_adam is AdamW without bias correction. Default: adamw.
     lr: float. Peak learning rate. Default: 5e-5.
     schedule: Literal["linear", "cosine", "constant"]. How the learning rate falls after the warm-up: linear and cosine to 0 at the end,
         constant not at all. Default: linear.
     warmup_steps: int | float. Steps of linear warm-up from 0, before schedule. Default: 0.
     warmup_ratio: float. The same as a share of all steps. Default: 0.
-    weight_decay: float. Decoupled weight decay; biases and layer norms have none. Default: 0.
+    weight_decay: float. Weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none. Default: 0.
+    decay_towards: Literal["zero", "pretrained"]. What weight_decay draws the weights to: zero, or the weights that training starts from.
+        New weights go to zero. Default: zero.
+    mixout: float. In each step take a share P of each matrix's weights as they were at the start: dropout of what was learnt. Default: 0.
     clip: float. Largest norm of the gradient; larger ones are scaled down. 0: no limit. Default: 1.
     layer_lr_decay: float. The learning rate of each layer is that of the layer above times X; the head has lr. Default: 1.
+    momentum: float. Momentum of optimizers that have no beta1. Default: 0.9.
     beta1: float. AdamW's first decay rate. Default: 0.9.
     beta2: float. AdamW's second decay rate. Default: 0.999.
-    eps: float. AdamW's epsilon, outside the root. Default: 1e-8.
+    eps: float. Epsilon of AdamW and others, outside the root. Default: 1e-8.
     log_every: int. Write a line to log.jsonl. Default: 1.
     eval_every: int. Evaluate on eval. Default: at the end of each epoch.
     save_every: int. Write a checkpoint. Default: at the end of each epoch.
@@ -257,11 +263,11 @@ class TrainOptions(TypedDict, total=False):
     save_when, truncation, truncation_side, validation_split, weights, adam_beta1, adam_beta2, adam_epsilon, buffer_size, data_seed,
     dataloader_drop_last, early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, eval_strategy, evaluation_strategy,
     gradient_checkpointing, label_smoothing_factor, learning_rate, logging_steps, lr_scheduler_type, max_grad_norm, max_seq_length,
-    metric_for_best_model, num_epochs, num_train_epochs, output_dir, overwrite_output_dir, per_device_eval_batch_size,
+    metric_for_best_model, num_epochs, num_train_epochs, optim, output_dir, overwrite_output_dir, per_device_eval_batch_size,
     per_device_train_batch_size, resume_from_checkpoint, save_steps, save_strategy, save_total_limit, train_batch_size, load_best_model_at_end,
     greater_is_better, disable_tqdm, args, train_dataset, processing_class, gradient_accumulation_steps, bf16, bf16_full_eval,
     dataloader_num_workers, dataloader_persistent_workers, dataloader_pin_memory, dataloader_prefetch_factor, do_eval, do_predict, do_train,
-    fp16, fp16_full_eval, group_by_length, log_level, logging_dir, logging_first_step, logging_strategy, no_cuda, optim, push_to_hub,
+    fp16, fp16_full_eval, group_by_length, log_level, logging_dir, logging_first_step, logging_strategy, no_cuda, push_to_hub,
     remove_unused_columns, run_name, save_only_model, save_safetensors, use_cpu.
     """
 
@@ -328,6 +334,8 @@ class TrainOptions(TypedDict, total=False):
     1 each."""
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
+    optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None
+    """How a gradient changes the weights; each needs another learning rate. bert_adam is AdamW without bias correction. Default: adamw."""
     lr: float | None
     """Peak learning rate. Default: 5e-5."""
     schedule: Literal["linear", "cosine", "constant"] | None
@@ -337,17 +345,23 @@ class TrainOptions(TypedDict, total=False):
     warmup_ratio: float | None
     """The same as a share of all steps. Default: 0."""
     weight_decay: float | None
-    """Decoupled weight decay; biases and layer norms have none. Default: 0."""
+    """Weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none. Default: 0."""
+    decay_towards: Literal["zero", "pretrained"] | None
+    """What weight_decay draws the weights to: zero, or the weights that training starts from. New weights go to zero. Default: zero."""
+    mixout: float | None
+    """In each step take a share P of each matrix's weights as they were at the start: dropout of what was learnt. Default: 0."""
     clip: float | None
     """Largest norm of the gradient; larger ones are scaled down. 0: no limit. Default: 1."""
     layer_lr_decay: float | None
     """The learning rate of each layer is that of the layer above times X; the head has lr. Default: 1."""
+    momentum: float | None
+    """Momentum of optimizers that have no beta1. Default: 0.9."""
     beta1: float | None
     """AdamW's first decay rate. Default: 0.9."""
     beta2: float | None
     """AdamW's second decay rate. Default: 0.999."""
     eps: float | None
-    """AdamW's epsilon, outside the root. Default: 1e-8."""
+    """Epsilon of AdamW and others, outside the root. Default: 1e-8."""
     log_every: int | None
     """Write a line to log.jsonl. Default: 1."""
     eval_every: int | None
@@ -471,6 +485,8 @@ class TrainOptions(TypedDict, total=False):
     """`epochs` by the name of TrainingArguments."""
     num_train_epochs: float | None
     """`epochs` by the name of TrainingArguments."""
+    optim: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None
+    """`optimizer` by the name of TrainingArguments."""
     output_dir: str | os.PathLike[str] | None
     """`output` by the name of TrainingArguments."""
     overwrite_output_dir: bool | None
@@ -536,8 +552,6 @@ class TrainOptions(TypedDict, total=False):
     logging_strategy: Any
     """As in TrainingArguments, as far as brim does it."""
     no_cuda: Any
-    """As in TrainingArguments, as far as brim does it."""
-    optim: Any
     """As in TrainingArguments, as far as brim does it."""
     push_to_hub: Any
     """As in TrainingArguments, as far as brim does it."""
