@@ -117,7 +117,7 @@ class FileOptions(TypedDict, total=False):
     """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
     max_record: int | None
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
-    truncation_side: str
+    truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
