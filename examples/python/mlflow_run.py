@@ -1,11 +1,12 @@
 """MLflow: a run's losses and evaluations, its options and its model. mlflow_run.py MODEL TRAIN EVAL OUTPUT; pip install mlflow"""
 import sys
+from typing import Any
 
 import brim
 import mlflow
 
 
-def report(kind, fields):
+def report(kind: str, fields: dict[str, Any]) -> None:
     if kind == "start":
         mlflow.log_params({name: value for name, value in fields["options"].items() if value is not None})
     elif kind in ("step", "eval"):

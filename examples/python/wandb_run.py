@@ -1,5 +1,6 @@
 """Weights & Biases: a run's losses and evaluations, and its options. wandb_run.py MODEL TRAIN EVAL; pip install wandb"""
 import sys
+from typing import Any
 
 import brim
 import wandb
@@ -7,7 +8,7 @@ import wandb
 run = wandb.init(project="brim")
 
 
-def report(kind, fields):
+def report(kind: str, fields: dict[str, Any]) -> None:
     if kind == "start":
         run.config.update(fields["options"])
     elif kind in ("step", "eval"):

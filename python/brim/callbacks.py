@@ -5,7 +5,7 @@ import csv
 import importlib
 import json
 import os
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from .errors import Request
 
@@ -21,6 +21,11 @@ class Predictions:
     ``logits, labels = predictions`` works, and so do the names of transformers, predictions and label_ids.
     """
 
+    name: str
+    step: int
+    logits: Any
+    labels: Any
+
     def __init__(self, name: str, step: int, logits: Any, labels: Any):
         try:
             asarray = importlib.import_module("numpy").asarray
@@ -28,10 +33,17 @@ class Predictions:
             asarray = lambda array: array
         self.name, self.step, self.logits, self.labels = name, step, asarray(logits), asarray(labels)
 
-    predictions = property(lambda self: self.logits)
-    label_ids = property(lambda self: self.labels)
+    @property
+    def predictions(self) -> Any:
+        """The logits."""
+        return self.logits
 
-    def __iter__(self):
+    @property
+    def label_ids(self) -> Any:
+        """The labels."""
+        return self.labels
+
+    def __iter__(self) -> Iterator[Any]:
         return iter((self.logits, self.labels))
 
     def __getitem__(self, index: int) -> Any:

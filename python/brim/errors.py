@@ -11,7 +11,7 @@ class Request:
     ``brim.EVALUATE`` and ``brim.SAVE`` (or ``brim.EVALUATE | brim.SAVE``) evaluate and write a checkpoint after the step. Nothing else
     does, so that no function stops a run by what it happens to return."""
 
-    __slots__ = ("flags",)
+    flags: int
 
     def __init__(self, flags: int):
         self.flags = flags
@@ -33,7 +33,9 @@ class Request:
 
 
 _FLAGS = {"STOP": 1, "EVALUATE": 2, "SAVE": 4}  # as python/core/call.c reads them
-STOP, EVALUATE, SAVE = (Request(flag) for flag in _FLAGS.values())
+STOP: Request = Request(1)
+EVALUATE: Request = Request(2)
+SAVE: Request = Request(4)
 
 
 class Error(Exception):

@@ -17,6 +17,9 @@ class Prediction:
     """
 
     __slots__ = ("label", "id", "score", "_labels", "_scores")
+    label: Any
+    id: Any
+    score: float
 
     def __init__(self, label: Any, id: Any, score: float, labels: Sequence[Any], scores: Sequence[float]):  # noqa: A002
         self.label, self.id, self.score, self._labels, self._scores = label, id, score, labels, scores
@@ -34,9 +37,10 @@ class Prediction:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prediction) and (self.label, self.id, self.scores) == (other.label, other.id, other.scores)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash((str(self.label), self.score))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Prediction, self._parts()
 
 
