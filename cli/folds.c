@@ -1,6 +1,8 @@
 /* folds.c: rows divided into folds. */
 #include "folds.h"
 
+#include <string.h>
+
 #include "shared.h"
 
 bool cli_folds_wanted(const cli_values *values) {
@@ -9,8 +11,13 @@ bool cli_folds_wanted(const cli_values *values) {
 
 int cli_folds_check(cli_call *cli) {
   const cli_values *v = cli->values;
-  bool seeded = cli_given(&cli->arguments, "fold-seed");
-  if (!cli_folds_wanted(v) && (v->stratify || seeded))
+  double share;
+  bool seeded = cli_given(&cli->arguments, "fold-seed"), held_out = false;
+  for (int i = 0; i < v->eval.count; i++) {
+    const char *equals = strchr(v->eval.items[i], '=');
+    held_out = held_out || cli_is_share(equals ? equals + 1 : v->eval.items[i], &share);
+  }
+  if (!cli_folds_wanted(v) && (v->stratify || (seeded && !held_out)))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "%s needs --folds K", v->stratify ? "--stratify" : "--fold-seed");
   if (v->fold_column && (v->stratify || seeded))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-column gives each row its fold: leave out %s",

@@ -1,6 +1,7 @@
 #include "job.h"
 
 #include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,6 +34,30 @@ const char *cli_cut_name(const char *unnamed, const char *item, int index, int c
   else
     snprintf(name, size, "%s%d", unnamed, index + 1);
   return item;
+}
+
+/* --eval 10%: these rows are not trained on. */
+static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **out) {
+  enum { SEED = 42 };
+  const cli_values *v = cli->values;
+  char count[32], rows[32];
+  brim_dataset *kept;
+  if (v->stream || cli_folds_wanted(v) || job->held_out)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--eval %g%%: %s", 100 * share,
+                          job->held_out         ? "a share of the rows is held out once"
+                          : cli_folds_wanted(v) ? "--folds holds out every row once"
+                                                : "--stream does not know its rows: name a file");
+  const uint64_t seed = cli_given(&cli->arguments, "fold-seed") ? (uint64_t)v->fold_seed : SEED;
+  int status = brim_hold_out(cli->runtime, job->train, share, seed, &kept, out, &cli->error);
+  if (status)
+    return status;
+  brim_count_text((int64_t)brim_dataset_rows(*out), count, sizeof count);
+  brim_count_text((int64_t)brim_dataset_rows(job->train), rows, sizeof rows);
+  cli_note(cli, "%s of %s rows are held out for evaluation", count, rows);
+  brim_dataset_free(job->train);
+  job->train = kept;
+  job->held_out = true;
+  return BRIM_OK;
 }
 
 /* --task, or what the class of the model says. */
@@ -149,9 +174,10 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
     status = note_task(cli, labels_of(job));
   for (int i = 0; !status && i < v->eval.count; i++) {
     brim_dataset *dataset = NULL;
+    double share;
     const char *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
     request.paths = &path, request.path_count = 1, request.labels = labels_of(job);
-    status = cli_load_dataset(cli, &request, &dataset);
+    status = cli_is_share(path, &share) ? hold_out(cli, job, share, &dataset) : cli_load_dataset(cli, &request, &dataset);
     if (!status)
       job->evals[job->eval_count++] = (brim_named_dataset){.name = job->eval_names[i], .dataset = dataset};
   }

@@ -127,6 +127,7 @@ typedef struct cli_values {
   const char *class_weights, *eval_batching, *eval_padding;
   double loss_scale, epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta,
       swa_start, momentum, mixout;
+  const char *keep;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every, loss_scale_steps;
   const char *memory_limit;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* ---- words and sizes -------------------------------------------------------------------------------------- */
 
@@ -93,6 +94,12 @@ static bool parse_size(const char *text, void *field) {
       return *bytes > 0;
     }
   return false;
+}
+
+bool cli_is_share(const char *path, double *share) {
+  char *end;
+  *share = strtod(path, &end) / 100;
+  return end != path && strcmp(end, "%") == 0 && access(path, F_OK) != 0;
 }
 
 /* ---- every command ---------------------------------------------------------------------------------------- */
@@ -266,7 +273,7 @@ const cli_option cli_stream_options[] = {
 const cli_option cli_fold_options[] = {
     HEADING("Folds"),
     INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "cut the rows into K parts and hold out each of them once"),
-    SEED("fold-seed", fold_seed, .fallback = "42", .help = "decides which rows are in which fold"),
+    SEED("fold-seed", fold_seed, .fallback = "42", .help = "decides which rows are in which fold, or held out by --eval 10%"),
     FLAG("stratify", stratify, .help = "make every fold like the whole: classes in proportion, values in bins"),
     TEXT("fold-column", fold_column, "NAME", .shown = "none",
          .help = "column with the fold, from 0, that holds out the row, instead of a random choice"),
@@ -281,7 +288,8 @@ const cli_option cli_job_input_options[] = {
                  "a model in its cache, such as bert-base-uncased or owner/model@revision"),
     LIST("train", train, "DATA", .path = CLI_READS_DATA, .required = true,
          .help = "rows to train on; may be given several times"),
-    LIST("eval", eval, "[NAME=]DATA", .path = CLI_READS_DATA, .help = "rows to evaluate on; may be given several times"),
+    LIST("eval", eval, "[NAME=]DATA", .path = CLI_READS_DATA,
+         .help = "rows to evaluate on; may be given several times. 10%: this share of --train, which is then not trained on"),
     {0},
 };
 

@@ -43,6 +43,9 @@
 #define CLI_MANY      1e18 /* no upper bound */
 #define CLI_BATCHINGS "sequential|random|uniform|sorted|bucketed|packed"
 
+/* Whether `path` is a share of the training rows, such as 10%, and no file of that name. */
+bool cli_is_share(const char *path, double *share);
+
 /* Words of the library as values of options. */
 bool cli_parse_batching(const char *text, void *field);
 bool cli_parse_padding(const char *text, void *field);

@@ -12,6 +12,10 @@
 #include "train_folds.h"
 #include "views.h"
 
+static bool parse_keep(const char *text, void *field) {
+  return brim_final_parse(text, field);
+}
+
 static const cli_option options[] = {
     HEADING("Model and data"),
     ROWS(cli_job_input_options),
@@ -61,6 +65,9 @@ static const cli_option options[] = {
     TEXT("best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
          .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
          .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
+    CHOICE("keep", keep, "best|last", .to = {TRAIN(final)}, .parse = parse_keep,
+           .shown = "best, with --patience or --best-metric, else last",
+           .help = "the model at the end: that of the best evaluation, or that of the last step"),
     INTEGER("patience", patience, "N", 0, CLI_MANY, .to = {TRAIN(patience)}, .aliases = "early-stopping-patience",
             .fallback = "0", .help = "stop after N evaluations in a row without an improvement; 0: never"),
     REAL("min-delta", min_delta, "X", 0, 1e9, .needs = "patience", .to = {TRAIN(min_delta)},
@@ -236,6 +243,21 @@ static double rate(const brim_train_result *r) {
   return r->seconds > 0 ? (double)r->tokens / r->seconds : 0;
 }
 
+/* Which step's model it is, where that is not plain. */
+static void put_which(brim_text *out, const brim_train_result *r, const char *run) {
+  const bool earlier = r->best_step > 0 && r->model_step != r->steps,
+             elsewhere = r->best_step > 0 && r->model_step != r->best_step;
+  if (r->averaged > 0)
+    brim_text_printf(out, "the model is in %s: the average of %llu steps\n", run, (unsigned long long)r->averaged);
+  else if (earlier)
+    brim_text_printf(out, "the model is in %s: the best, of step %llu of %llu\n", run, (unsigned long long)r->model_step,
+                     (unsigned long long)r->steps);
+  else if (elsewhere)
+    brim_text_printf(out, "the model of the best evaluation is in %s/checkpoints/best, that of the last step in %s\n", run, run);
+  else
+    brim_text_printf(out, "the model is in %s\n", run);
+}
+
 static void put_result(brim_text *out, const brim_train_result *r, const char *run) {
   char counts[4][32], duration[32];
   const double values[] = {(double)r->steps, (double)r->rows, (double)r->tokens, rate(r)};
@@ -244,15 +266,11 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   brim_duration_text(r->seconds, duration, sizeof duration);
   brim_text_printf(out, "%s step%s, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], r->steps == 1 ? "" : "s",
                    counts[1], counts[2], duration, counts[3], r->loss);
-  const bool kept = isfinite(r->best_metric) && r->best_step > 0 && r->best_step != r->steps;
   if (isfinite(r->best_metric))
     brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n",
                      r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric,
                      (unsigned long long)r->best_step);
-  if (kept)
-    brim_text_printf(out, "the model of the best evaluation is in %s/checkpoints/best, that of the last step in %s\n", run, run);
-  else
-    brim_text_printf(out, "the model is in %s\n", run);
+  put_which(out, r, run);
 }
 
 static void put_result_json(brim_text *out, const brim_train_result *r, const char *run, const struct cli_last_evals *evals) {
@@ -274,6 +292,7 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
   }
   brim_json_put_bool(&json, "stopped_early", r->stopped_early);
   brim_json_put_count(&json, "best_step", r->best_step);
+  brim_json_put_count(&json, "model_step", r->model_step);
   brim_json_put_bool(&json, "resumed", r->resumed);
   brim_json_put_string(&json, "output", run);
   brim_json_close_object(&json);

@@ -27,11 +27,14 @@ void cli_views_evaluated(void *context, const brim_evaluation *evaluation) {
 static int files_of(const cli_call *cli, const char *set, const char **path, const char *const **paths) {
   const cli_values *v = cli->values;
   char name[64];
+  double share;
   *paths = path;
   for (int i = 0; i < v->eval.count; i++) {
     *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, name, sizeof name);
-    if (strcmp(name, set) == 0)
+    if (strcmp(name, set) == 0 && !cli_is_share(*path, &share))
       return 1;
+    if (strcmp(name, set) == 0)
+      return *paths = v->train.items, v->train.count;
   }
   *paths = v->train.items;
   return cli_folds_wanted(v) && strcmp(set, "valid") == 0 ? v->train.count : 0;

@@ -339,6 +339,9 @@ BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn row
  * when it was read is not counted again. A row number outside is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, const uint64_t *rows, uint64_t count,
                                  brim_dataset **out, brim_error *err) BRIM_CHECK;
+/* Gives the classes other names, in the order of their ids, as many as there are: rows and their numbers stay as they are. */
+BRIM_API int brim_dataset_name_classes(brim_dataset *dataset, const char *const *names, int32_t count,
+                                       brim_error *err) BRIM_CHECK;
 /* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Labels of tokens are "labels", as many
  * as ids, -100 for none. Errors have the byte. There is no mapping: labels are class ids or values as the model takes them. */
 BRIM_API int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) BRIM_CHECK;

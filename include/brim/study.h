@@ -110,6 +110,10 @@ BRIM_API int brim_folds_given(brim_runtime *runtime, const int32_t *fold, uint64
 BRIM_API int brim_folds_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
                              const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out,
                              brim_error *err) BRIM_CHECK;
+/* Holds a share of the rows out, above 0 and below 1, rounded to whole rows, of which each part has one at least; both parts in
+ * the data set's order, copies. Which rows they are is a pure function of (rows, share, seed). */
+BRIM_API int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double share, uint64_t seed, brim_dataset **kept,
+                           brim_dataset **held, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_folds_free(brim_folds *folds); /* what it holds, not the struct */
 
 /* Tokens of a fold's held-out part that its training part never shows: what frozen embeddings could not learn, and what a trained

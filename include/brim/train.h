@@ -19,6 +19,23 @@ BRIM_API const char *brim_schedule_name(brim_schedule schedule); /* "linear", "c
 /* False for any other name. */
 BRIM_API bool brim_schedule_parse(const char *name, brim_schedule *out);
 
+/* The weights that a run ends with. */
+typedef enum brim_final {
+  BRIM_FINAL_AUTO = 0, /* BEST where there is an evaluation set, and patience or best_metric was given; else LAST */
+  BRIM_FINAL_LAST,     /* those of the last step, or with swa_start their average */
+  BRIM_FINAL_BEST      /* those of the best evaluation; not with swa_start */
+} brim_final;
+BRIM_API const char *brim_final_name(brim_final final); /* "auto", "last", "best"; "unknown" */
+/* False for any other name. */
+BRIM_API bool brim_final_parse(const char *name, brim_final *out);
+
+/* When a run evaluates, or writes a checkpoint. Its last step does, unless it never does. */
+typedef enum brim_rhythm {
+  BRIM_EACH_EPOCH = 0, /* at the end of each epoch, and every so many steps where that is given */
+  BRIM_EVERY_STEPS,    /* every so many steps alone */
+  BRIM_NEVER
+} brim_rhythm;
+
 typedef struct brim_eval_options {
   brim_batching batching;
   brim_padding padding;
@@ -50,6 +67,21 @@ typedef struct brim_evaluation {
   const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by; NULL: the set's own */
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
+
+/* A metric of the caller's. */
+enum { BRIM_MOST_OWN_METRICS = 16 };
+typedef struct brim_own_metric {
+  char name[48];
+  double value;
+} brim_own_metric;
+/* Fills metrics[0 .. *count), at most BRIM_MOST_OWN_METRICS; one that is named as one of brim's takes its place. For every
+ * task evaluation->logits are there: [rows, outputs], or of labelled tokens in their order. A status ends the run. */
+typedef int (*brim_own_metrics_fn)(void *context, const brim_evaluation *evaluation, brim_own_metric *metrics, int *count,
+                                   brim_error *err);
+
+/* What a brim_event_fn of training may return besides: after this step the run evaluates, or writes a checkpoint, or (added
+ * together) both. */
+enum { BRIM_DO_EVALUATE = 0x100, BRIM_DO_SAVE = 0x200 };
 
 typedef struct brim_train_options {
   /* step */
@@ -84,10 +116,14 @@ typedef struct brim_train_options {
                                 regression */
   double label_smoothing;    /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
-  uint64_t log_every, eval_every, save_every; /* epoch ends and the last step evaluate and save in any case */
-  int32_t keep_checkpoints;                   /* newest kept besides the best; 0: all */
+  uint64_t log_every, eval_every, save_every;
+  brim_rhythm eval_when, save_when; /* the best evaluation so far is saved too. NEVER: no checkpoint but that of an interruption,
+                                       after whose resume the best evaluation begins again */
+  int32_t keep_checkpoints;         /* newest kept besides the best; 0: all */
   const char *best_metric; /* NULL: accuracy or rmse; or loss, f1, matthews, f1_micro, f1_macro, pearson, spearman. Of the first
-                              evaluation set, or of another: "mismatched/accuracy" */
+                              evaluation set, or of another: "mismatched/accuracy". Or one of own_metrics */
+  bool best_is_small;      /* of a best_metric of own_metrics: less is better */
+  brim_final final;        /* without output, or with save_when NEVER, BEST takes the memory of the weights once more */
   uint64_t patience;       /* the run ends after so many evaluations in a row in which best_metric did not become better, by
                               more than min_delta, than at the last one that counted; 0: never */
   double min_delta;
@@ -115,11 +151,12 @@ typedef struct brim_train_options {
   const char *output;       /* RUN folder; NULL: nothing is written */
   const char *options_json; /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
   brim_event_fn event;      /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
-                               checkpoint written; any other status ends it there and then */
+                               checkpoint written; BRIM_DO_ ask for what they say; any other status ends it there and then */
   void *event_context;
-  brim_evaluated_fn evaluated; /* after each "eval" event, from the same thread, with event_context; NULL: nobody looks */
-  brim_group group;            /* zero: single */
-  brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
+  brim_evaluated_fn evaluated;     /* after each "eval" event, from the same thread, with event_context; NULL: nobody looks */
+  brim_own_metrics_fn own_metrics; /* before each "eval" event, which has them, likewise; NULL: there are none */
+  brim_group group;                /* zero: single */
+  brim_profile *profile;           /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
 
 /* Defaults of training: batch 16 at random, ragged, 1 epoch, AdamW with lr 5e-5, clip 1, no decay, no warm-up, seed 42.
@@ -138,8 +175,9 @@ typedef struct brim_train_result {
   double loss; /* mean over the samples of the last epoch */
   double seconds;
   double best_metric;
-  uint64_t best_step; /* NaN and 0 without evaluation */
-  uint64_t averaged;  /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */
+  uint64_t best_step;  /* NaN and 0 without evaluation */
+  uint64_t model_step; /* whose weights the model has: the last, or the best */
+  uint64_t averaged; /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */
   bool resumed, interrupted, stopped_early;
 } brim_train_result;
 
@@ -155,7 +193,10 @@ BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *r
  *   output/log.jsonl                one event a line: start, step, eval, epoch, checkpoint, end
  *   output/checkpoints/step-N/      weights, config, tokenizer files (a model in itself), optimizer.safetensors, state.json
  *   output/checkpoints/best         link to the best of them, once there was an evaluation
- *   output/                         at the end the final model (the last weights), with the tokenizer's files (NULL: none)
+ *   output/                         at the end the model (the last weights, or the best: `final`), with the tokenizer's files
+ *                                   (NULL: none)
+ *
+ * A run that ends with weights of an earlier step evaluates them once more, without a line in the log.
  *
  * Checkpoints are complete or absent. `resume` continues from the newest one: the remaining steps, the weights and the log (but
  * for its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the

@@ -250,6 +250,8 @@ typedef void (*brim_views_failed_fn)(void *context, const char *what, const brim
  * `failed` may be NULL. */
 BRIM_API int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_fn failed, void *context,
                             brim_views **out, brim_error *err) BRIM_CHECK;
+/* No files for TensorBoard: to be called before the first event. */
+BRIM_API int brim_views_without_tensorboard(brim_views *views, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_views_event(void *views, const brim_event *event);                /* a brim_event_fn; always BRIM_OK */
 BRIM_API void brim_views_evaluated(void *views, const brim_evaluation *evaluation); /* a brim_evaluated_fn */
 /* The last evaluation of each set so far, to put texts into; borrowed until the next event. Who takes one over leaves a zeroed

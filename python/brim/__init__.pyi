@@ -15,6 +15,7 @@ from typing import Any, Literal, overload
 from . import data as data
 from . import errors as errors
 from . import hub as hub
+from .callbacks import Predictions as Predictions
 from .data import Batch as Batch
 from .data import Batches as Batches
 from .data import Dataset as Dataset
@@ -23,12 +24,14 @@ from .data import Plan as Plan
 from .data import Stream as Stream
 from .data import restore_order as restore_order
 from .device import to as to
+from .errors import EVALUATE as EVALUATE
 from .errors import Error as Error
+from .errors import SAVE as SAVE
 from .errors import STOP as STOP
 from .judged import Evaluation as Evaluation
 from .model import Model as Model
-from .model import Prediction as Prediction
 from .model import TokenPrediction as TokenPrediction
+from .prediction import Prediction as Prediction
 from .runtime import Runtime as Runtime
 from .runtime import set_threads as set_threads
 from .study import Analysis as Analysis
@@ -54,7 +57,7 @@ def train(
     eval: Any = None,
     output: str | os.PathLike[str] | None = None,
     task: str = 'auto',
-    labels: Labels | list[str] | None = None,
+    labels: Labels | Sequence[Any] | dict[Any, str] | None = None,
     max_length: int | None = None,
     seed: int = 42,
     text_column: str | None = None,
@@ -81,6 +84,8 @@ def train(
     resume: bool | None = False,
     resume_anyway: bool | None = False,
     overwrite: bool | None = False,
+    fold_column: str | None = None,
+    test: Any = None,
     batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"] | None = "random",
     padding: Literal["none", "longest", "max_length"] | None = "none",
     batch_size: int | None = 16,
@@ -96,12 +101,16 @@ def train(
     drop_last: bool | None = False,
     freeze: str | int | None = None,
     checkpoint_activations: bool | None = False,
+    stream: bool | None = False,
+    shuffle_window: int | None = 100000,
+    repeat: bool | None = False,
+    prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",
-    warmup_steps: int | None = 0,
+    warmup_steps: int | float | None = 0,
     warmup_ratio: float | None = 0,
     weight_decay: float | None = 0,
     decay_towards: Literal["zero", "pretrained"] | None = "zero",
@@ -119,6 +128,7 @@ def train(
     swa_start: float | None = 0,
     swa_every: int | None = None,
     best_metric: str | None = None,
+    keep: Literal["best", "last"] | None = None,
     patience: int | None = 0,
     min_delta: float | None = 0,
     eval_batch_size: int | None = None,
@@ -128,16 +138,39 @@ def train(
     precision: Literal["fp32", "bf16", "fp16"] | None = "fp32",
     loss_scale: float | None = None,
     loss_scale_steps: int | None = None,
+    format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None = None,
+    quote: Literal["csv", "none"] | None = None,
+    min_chars: int | None = 0,
+    where: Mapping[str, str] | None = None,
+    max_record: int | None = None,
+    skip_damaged: bool | None = False,
+    cache: str | os.PathLike[str] | None = None,
+    profile: bool | str | os.PathLike[str] | None = None,
+    cpu: Literal["auto", "plain", "avx2", "avx512", "amx"] | None = "auto",
+    best_is_small: bool | None = None,
+    callbacks: Any = None,
+    compute_metrics: Callable[[Predictions], dict[str, Any]] | None = None,
     eval_max_tokens: int | None = None,
+    eval_when: Literal["epoch", "steps", "no"] | None = None,
+    progress: bool | None = None,
+    report_to: Any = None,
+    save_when: Literal["epoch", "steps", "no", "best"] | None = None,
+    truncation: Literal["longest_first", "only_first", "only_second"] | None = None,
+    truncation_side: Literal["right", "left"] | None = None,
+    validation_split: float | None = None,
+    weights: Sequence[float] | None = None,
     adam_beta1: float | None = None,
     adam_beta2: float | None = None,
     adam_epsilon: float | None = None,
+    buffer_size: int | None = None,
     data_seed: int | None = None,
     dataloader_drop_last: bool | None = None,
     early_stopping_patience: int | None = None,
     early_stopping_threshold: float | None = None,
     eval_dataset: Any = None,
     eval_steps: int | None = None,
+    eval_strategy: Literal["epoch", "steps", "no"] | None = None,
+    evaluation_strategy: Literal["epoch", "steps", "no"] | None = None,
     gradient_checkpointing: bool | None = None,
     label_smoothing_factor: float | None = None,
     learning_rate: float | None = None,
@@ -155,8 +188,12 @@ def train(
     per_device_train_batch_size: int | None = None,
     resume_from_checkpoint: bool | None = None,
     save_steps: int | None = None,
+    save_strategy: Literal["epoch", "steps", "no", "best"] | None = None,
     save_total_limit: int | None = None,
     train_batch_size: int | None = None,
+    load_best_model_at_end: bool | None = None,
+    greater_is_better: bool | None = None,
+    disable_tqdm: bool | None = None,
     args: Any = None,
     train_dataset: Any = None,
     processing_class: Any = None,
@@ -167,17 +204,12 @@ def train(
     dataloader_persistent_workers: Any = None,
     dataloader_pin_memory: Any = None,
     dataloader_prefetch_factor: Any = None,
-    disable_tqdm: Any = None,
     do_eval: Any = None,
     do_predict: Any = None,
     do_train: Any = None,
-    eval_strategy: Any = None,
-    evaluation_strategy: Any = None,
     fp16: Any = None,
     fp16_full_eval: Any = None,
-    greater_is_better: Any = None,
     group_by_length: Any = None,
-    load_best_model_at_end: Any = None,
     log_level: Any = None,
     logging_dir: Any = None,
     logging_first_step: Any = None,
@@ -185,33 +217,45 @@ def train(
     no_cuda: Any = None,
     push_to_hub: Any = None,
     remove_unused_columns: Any = None,
-    report_to: Any = None,
     run_name: Any = None,
     save_only_model: Any = None,
     save_safetensors: Any = None,
-    save_strategy: Any = None,
     use_cpu: Any = None,
 ) -> Result:
     """Fine-tunes a model.
 
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
     datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
-    DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given. eval: the same, or {name: that}.
-    labels: the classes in the order of their ids; None: those of the model or of the rows. missing_label="skip" leaves out rows without a
+    DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given; a ``brim.data.stream``. eval: the
+    same, or {name: that}, or "10%": this share of the rows, drawn by fold_seed, which is then not trained on (so does validation_split=0.1).
+    labels: the classes in the order of their ids, or what they are called, {0: "neg", 1: "pos"}; None: those of the model or of the rows.
+    missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
-    with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
+    with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
+    what they say; any other result means nothing.
 
-    Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps, warmup_ratio, weight_decay, beta1, beta2,
-    eps, clip, layer_lr_decay, freeze ("embeddings", "2", "encoder"), checkpoint_activations, precision ("bf16"), class_weights
+    The model at the end: that of the best evaluation where there is one and patience or best_metric is given, or with keep="best"
+    (load_best_model_at_end=True), also without output; else, or with keep="last", that of the last step. ``Result.model_step`` says which.
+
+    Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps (below 1: a share), warmup_ratio, weight_decay, beta1, beta2,
+    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder"), checkpoint_activations, precision ("bf16"), class_weights
     ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
-    save_every, keep_checkpoints, best_metric, memory_limit ("2GB"), swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
+    save_every, eval_strategy ("epoch", "steps", "no"), save_strategy (also "best"), keep_checkpoints, best_metric, memory_limit ("2GB"),
+    swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
     (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on. The names of transformers' TrainingArguments
     (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too, and so is an object of it as args.
+    compute_metrics: a function of ``brim.Predictions`` that returns {name: number}; best_metric may name one of them (greater_is_better
+    says which way). callbacks: functions as on_event. report_to: "tensorboard", "csv", "none", or functions likewise. progress: True
+    shows a line, False none, None: in notebooks and terminals. profile: a file for a trace, or True: trace.json in output.
+    Of files: format, quote, where ({column: value}), min_chars, skip_damaged, max_record, cache (a folder), truncation, truncation_side.
+    stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
+    repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold, predictions.jsonl and folds.json.
+    the whole), or the fold of each row, also by fold_column; test: rows without labels that all folds predict together. The model then keeps its weights;
+    output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
@@ -224,6 +268,8 @@ def train(
     resume_anyway: bool. Continue on a CPU with other instructions (AVX2 instead of AVX-512, say); rounding differs, so the result is not
         bit-identical.
     overwrite: bool. Replace what is in output.
+    fold_column: str. Column with the fold, from 0, that holds out the row, instead of a random choice. Default: none.
+    test: Any. Rows that all folds predict together; no labels needed.
     batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"]. Which rows go together. Default: random.
     padding: Literal["none", "longest", "max_length"]. What is computed: only tokens, up to the batch's longest row, or up to max_length.
         Default: none.
@@ -247,6 +293,11 @@ def train(
         is frozen needs no backward pass and no optimizer memory. Default: nothing.
     checkpoint_activations: bool. Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time,
         the same result.
+    stream: bool. Read the data again in every epoch instead of keeping it in memory: files come in a new order each epoch, rows are
+        shuffled and planned a window at a time.
+    shuffle_window: int. With stream: rows that are shuffled and planned together. Default: 100000.
+    repeat: bool. With stream: a source that runs out begins again, so the shares always hold; training is one endless epoch.
+    prefetch: int. With stream: number of windows prepared ahead. Default: 1.
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
@@ -255,7 +306,7 @@ def train(
     lr: float. Peak learning rate. Default: 5e-5.
     schedule: Literal["linear", "cosine", "constant"]. How the learning rate falls after the warm-up: linear and cosine to 0 at the end,
         constant not at all. Default: linear.
-    warmup_steps: int. Steps of linear warm-up from 0, before schedule. Default: 0.
+    warmup_steps: int | float. Steps of linear warm-up from 0, before schedule. Default: 0.
     warmup_ratio: float. The same as a share of all steps. Default: 0.
     weight_decay: float. Weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none. Default: 0.
     decay_towards: Literal["zero", "pretrained"]. What weight_decay draws the weights to: zero, or the weights that training starts from.
@@ -274,6 +325,8 @@ def train(
     swa_start: float. Average the weights from this share of the steps on (0.75, say) into the final model; 0: do not average. Default: 0.
     swa_every: int. Steps between two weights that are averaged. Default: about twenty times.
     best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse.
+    keep: Literal["best", "last"]. The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience
+        or best_metric, else last.
     patience: int. Stop after N evaluations in a row without an improvement; 0: never. Default: 0.
     min_delta: float. An evaluation counts as an improvement only if it is better by more than X. Default: 0.
     eval_batch_size: int. Rows computed at once; changes no result. Default: what training's memory holds.
@@ -288,16 +341,27 @@ def train(
     loss_scale: float. fp16: initial loss scale, a power of two; a gradient that is not finite halves it and changes no weight. Default:
         65536.
     loss_scale_steps: int. fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000.
+    format: Literal["csv", "tsv", "jsonl", "txt", "conll"]. Format of the data. Default: by the file's name; standard input is txt.
+    quote: Literal["csv", "none"]. Whether "..." encloses fields. Default: csv: csv, tsv: none.
+    min_chars: int. Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0.
+    where: Mapping[str, str]. Read only rows whose column has this value; if given several times, all must hold.
+    max_record: int. Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB.
+    skip_damaged: bool. Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping.
+    cache: str | os.PathLike[str]. Folder that keeps encoded rows for the next time; rows of files that have changed are encoded again.
+    profile: bool | str | os.PathLike[str]. Report where the time goes: a table on standard error, and a trace for chrome://tracing or
+        ui.perfetto.dev in FILE; on a GPU also what the card did. Default: trace.json in output.
+    cpu: Literal["auto", "plain", "avx2", "avx512", "amx"]. Instructions to use. Default: auto.
 
-    Also known, as other programs call them: eval_max_tokens, adam_beta1, adam_beta2, adam_epsilon, data_seed, dataloader_drop_last,
-    early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, gradient_checkpointing, label_smoothing_factor, learning_rate,
-    logging_steps, lr_scheduler_type, max_grad_norm, max_seq_length, metric_for_best_model, num_epochs, num_train_epochs, optim, output_dir,
-    overwrite_output_dir, per_device_eval_batch_size, per_device_train_batch_size, resume_from_checkpoint, save_steps, save_total_limit,
-    train_batch_size, args, train_dataset, processing_class, gradient_accumulation_steps, bf16, bf16_full_eval, dataloader_num_workers,
-    dataloader_persistent_workers, dataloader_pin_memory, dataloader_prefetch_factor, disable_tqdm, do_eval, do_predict, do_train,
-    eval_strategy, evaluation_strategy, fp16, fp16_full_eval, greater_is_better, group_by_length, load_best_model_at_end, log_level,
-    logging_dir, logging_first_step, logging_strategy, no_cuda, push_to_hub, remove_unused_columns, report_to, run_name, save_only_model,
-    save_safetensors, save_strategy, use_cpu.
+    Also known, as other programs call them: best_is_small, callbacks, compute_metrics, eval_max_tokens, eval_when, progress, report_to,
+    save_when, truncation, truncation_side, validation_split, weights, adam_beta1, adam_beta2, adam_epsilon, buffer_size, data_seed,
+    dataloader_drop_last, early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, eval_strategy, evaluation_strategy,
+    gradient_checkpointing, label_smoothing_factor, learning_rate, logging_steps, lr_scheduler_type, max_grad_norm, max_seq_length,
+    metric_for_best_model, num_epochs, num_train_epochs, optim, output_dir, overwrite_output_dir, per_device_eval_batch_size,
+    per_device_train_batch_size, resume_from_checkpoint, save_steps, save_strategy, save_total_limit, train_batch_size, load_best_model_at_end,
+    greater_is_better, disable_tqdm, args, train_dataset, processing_class, gradient_accumulation_steps, bf16, bf16_full_eval,
+    dataloader_num_workers, dataloader_persistent_workers, dataloader_pin_memory, dataloader_prefetch_factor, do_eval, do_predict, do_train,
+    fp16, fp16_full_eval, group_by_length, log_level, logging_dir, logging_first_step, logging_strategy, no_cuda, push_to_hub,
+    remove_unused_columns, run_name, save_only_model, save_safetensors, use_cpu.
     """
     ...
 @overload
@@ -308,7 +372,7 @@ def train(
     eval: Any = None,
     output: str | os.PathLike[str] | None = None,
     task: str = 'auto',
-    labels: Labels | list[str] | None = None,
+    labels: Labels | Sequence[Any] | dict[Any, str] | None = None,
     max_length: int | None = None,
     seed: int = 42,
     text_column: str | None = None,
@@ -335,6 +399,8 @@ def train(
     resume: bool | None = False,
     resume_anyway: bool | None = False,
     overwrite: bool | None = False,
+    fold_column: str | None = None,
+    test: Any = None,
     batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"] | None = "random",
     padding: Literal["none", "longest", "max_length"] | None = "none",
     batch_size: int | None = 16,
@@ -350,12 +416,16 @@ def train(
     drop_last: bool | None = False,
     freeze: str | int | None = None,
     checkpoint_activations: bool | None = False,
+    stream: bool | None = False,
+    shuffle_window: int | None = 100000,
+    repeat: bool | None = False,
+    prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",
-    warmup_steps: int | None = 0,
+    warmup_steps: int | float | None = 0,
     warmup_ratio: float | None = 0,
     weight_decay: float | None = 0,
     decay_towards: Literal["zero", "pretrained"] | None = "zero",
@@ -373,6 +443,7 @@ def train(
     swa_start: float | None = 0,
     swa_every: int | None = None,
     best_metric: str | None = None,
+    keep: Literal["best", "last"] | None = None,
     patience: int | None = 0,
     min_delta: float | None = 0,
     eval_batch_size: int | None = None,
@@ -382,16 +453,39 @@ def train(
     precision: Literal["fp32", "bf16", "fp16"] | None = "fp32",
     loss_scale: float | None = None,
     loss_scale_steps: int | None = None,
+    format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None = None,
+    quote: Literal["csv", "none"] | None = None,
+    min_chars: int | None = 0,
+    where: Mapping[str, str] | None = None,
+    max_record: int | None = None,
+    skip_damaged: bool | None = False,
+    cache: str | os.PathLike[str] | None = None,
+    profile: bool | str | os.PathLike[str] | None = None,
+    cpu: Literal["auto", "plain", "avx2", "avx512", "amx"] | None = "auto",
+    best_is_small: bool | None = None,
+    callbacks: Any = None,
+    compute_metrics: Callable[[Predictions], dict[str, Any]] | None = None,
     eval_max_tokens: int | None = None,
+    eval_when: Literal["epoch", "steps", "no"] | None = None,
+    progress: bool | None = None,
+    report_to: Any = None,
+    save_when: Literal["epoch", "steps", "no", "best"] | None = None,
+    truncation: Literal["longest_first", "only_first", "only_second"] | None = None,
+    truncation_side: Literal["right", "left"] | None = None,
+    validation_split: float | None = None,
+    weights: Sequence[float] | None = None,
     adam_beta1: float | None = None,
     adam_beta2: float | None = None,
     adam_epsilon: float | None = None,
+    buffer_size: int | None = None,
     data_seed: int | None = None,
     dataloader_drop_last: bool | None = None,
     early_stopping_patience: int | None = None,
     early_stopping_threshold: float | None = None,
     eval_dataset: Any = None,
     eval_steps: int | None = None,
+    eval_strategy: Literal["epoch", "steps", "no"] | None = None,
+    evaluation_strategy: Literal["epoch", "steps", "no"] | None = None,
     gradient_checkpointing: bool | None = None,
     label_smoothing_factor: float | None = None,
     learning_rate: float | None = None,
@@ -409,8 +503,12 @@ def train(
     per_device_train_batch_size: int | None = None,
     resume_from_checkpoint: bool | None = None,
     save_steps: int | None = None,
+    save_strategy: Literal["epoch", "steps", "no", "best"] | None = None,
     save_total_limit: int | None = None,
     train_batch_size: int | None = None,
+    load_best_model_at_end: bool | None = None,
+    greater_is_better: bool | None = None,
+    disable_tqdm: bool | None = None,
     args: Any = None,
     train_dataset: Any = None,
     processing_class: Any = None,
@@ -421,17 +519,12 @@ def train(
     dataloader_persistent_workers: Any = None,
     dataloader_pin_memory: Any = None,
     dataloader_prefetch_factor: Any = None,
-    disable_tqdm: Any = None,
     do_eval: Any = None,
     do_predict: Any = None,
     do_train: Any = None,
-    eval_strategy: Any = None,
-    evaluation_strategy: Any = None,
     fp16: Any = None,
     fp16_full_eval: Any = None,
-    greater_is_better: Any = None,
     group_by_length: Any = None,
-    load_best_model_at_end: Any = None,
     log_level: Any = None,
     logging_dir: Any = None,
     logging_first_step: Any = None,
@@ -439,10 +532,8 @@ def train(
     no_cuda: Any = None,
     push_to_hub: Any = None,
     remove_unused_columns: Any = None,
-    report_to: Any = None,
     run_name: Any = None,
     save_only_model: Any = None,
     save_safetensors: Any = None,
-    save_strategy: Any = None,
     use_cpu: Any = None,
 ) -> FoldsResult: ...

@@ -5,13 +5,14 @@ import array
 import operator
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
 from . import _core, rows as _rows, runtime as _runtime
 from .batches import Batches
-from .errors import UsageError
+from .errors import MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
-from .labels import Labels, _label_texts, _labels
+from .labels import Labels, _label_texts, _labels, natural, originals
 from .layout import Layout
 from .tokenizer import Tokenizer, _tokenizer
 
@@ -21,6 +22,13 @@ Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 def _where(where) -> list[tuple[str, str]]:
     return [(str(column), str(value)) for column, value in (where or {}).items()]
+
+
+def _refuse_of_text_files(path: str, **given) -> None:
+    """What is for text files alone, of a file of tables."""
+    named = [name for name, value in given.items() if value not in (None, False)]
+    if named:
+        raise UsageError(f"{path}: {named[0]} is for text files (csv, tsv, jsonl, txt); filter the table, and give that")
 
 
 def _skips(missing_label: str) -> bool:
@@ -53,6 +61,7 @@ class Dataset:
         if self._facts["unlabelled_words"]:
             warnings.warn(f'{self._facts["unlabelled_words"]:,} words have no label: it is null', RuntimeWarning, stacklevel=4)
         self._layout = tokenizer.layout if tokenizer else Layout()
+        self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
         labels = core.labels()
         self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
 
@@ -62,7 +71,8 @@ class Dataset:
     def from_files(cls, files: Files, tokenizer: Tokenizer, *, max_length: int | None = None, labels: Labels | Sequence[str] | None = None,
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
-                   where: dict[str, str] | None = None, skip_damaged: bool = False, missing_label: str = "error", delimiter: str | None = None,
+                   where: dict[str, str] | None = None, skip_damaged: bool = False, quote: str | None = None, max_record: int | None = None,
+                   truncation_side: str | None = None, missing_label: str = "error", delimiter: str | None = None,
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
@@ -70,7 +80,7 @@ class Dataset:
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
         without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
-        lists). cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
+        lists). quote: "csv" or "none"; max_record: bytes. cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
         names it) instead of failing; missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
         """
         runtime = runtime or _runtime.default()
@@ -78,8 +88,7 @@ class Dataset:
         labels = _labels(labels, runtime)
         paths = _rows.paths_of(files)
         if _rows.table_files(paths):
-            if skip_damaged or where or delimiter or cache is not None:
-                raise UsageError(f"{paths[0]}: skip_damaged, where, delimiter and cache are of text files; filter the table, and give that")
+            _refuse_of_text_files(paths[0], skip_damaged=skip_damaged, where=where, delimiter=delimiter, cache=cache, quote=quote, max_record=max_record)
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime)
@@ -88,9 +97,10 @@ class Dataset:
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
-                   "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
+                   "truncation_side": truncation_side}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
-        return cls(core, tokenizer, runtime)
+        return cls(core, tokenizer, runtime)._with_values_of(labels)
 
     @classmethod
     def from_csv(cls, files: Files, tokenizer: Tokenizer, **options: Unpack[FileOptions]) -> "Dataset":
@@ -114,7 +124,10 @@ class Dataset:
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
+        values = None
         if labels is not None:
+            labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+            values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
         known = _labels(mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
@@ -122,7 +135,7 @@ class Dataset:
         core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
-        return cls(core, tokenizer, runtime)
+        return cls(core, tokenizer, runtime)._with_values_of(known, values)
 
     @classmethod
     def from_iterable(cls, rows: Iterable[Any], tokenizer: Tokenizer, **options: Unpack[TextOptions]) -> "Dataset":
@@ -153,9 +166,10 @@ class Dataset:
         known = _labels(mapping or found.names, runtime)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
+        kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
-        return cls(core, tokenizer, runtime)
+        return cls(core, tokenizer, runtime)._with_values_of(known, kind)
 
     @classmethod
     def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
@@ -173,6 +187,17 @@ class Dataset:
         if isinstance(data, Dataset):
             return data
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+        if isinstance(labels, Mapping):
+            labels = Labels(labels, task=task if task in ("tokens", "multi_label") else None, runtime=runtime)
+        if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names
+            how = {"labelled": labelled, "task": task, **columns, **options}
+            again = not hasattr(data, "__next__")
+            try:
+                return cls.of(data, tokenizer, labels=labels._coded(), **how)._named(labels)
+            except MismatchError:
+                if not again:
+                    raise
+            return cls.of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
         if task == "tokens" or isinstance(labels, Labels) and labels.task == "tokens":
             return cls._of_words(data, tokenizer, labelled, labels, columns, **{**options, "runtime": runtime})
         if _rows.is_files(data):
@@ -207,7 +232,29 @@ class Dataset:
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
         core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, options)
-        return cls(core, tokenizer, runtime)
+        return cls(core, tokenizer, runtime)._with_values_of(known)
+
+    def _with_values_of(self, labels: Labels | None, kind: str | dict[str, Any] | None = None) -> "Dataset":
+        """What predictions say for the names of classes: the values of a mapping, or what the rows had."""
+        self._kind = dict(zip(labels.names, labels.values)) if labels is not None and labels.names else kind
+        return self
+
+    def _named(self, labels: Labels) -> "Dataset":
+        """The same rows, whose classes have other names."""
+        self._core.name_classes(labels.names)
+        self._mapping = labels
+        return self
+
+    def _hold_out(self, share: float, seed: int) -> "tuple[Dataset, Dataset]":
+        """The rows in two parts: all others, and a share of them that seed draws."""
+        rest, held = _core.hold_out(self._core, share, seed)
+        return self._part(rest), self._part(held)
+
+    def _part(self, core: Any) -> "Dataset":
+        """Some of these rows."""
+        part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
+        part._kind, part._mapping = self._kind, self._mapping
+        return part
 
     def _words(self, row: int):
         """The row's words, the number of each token's word (-1: special), and the tokens' labels or None; None: it is no row of words."""
@@ -286,7 +333,7 @@ class Dataset:
         numbers = [self._place(row) for row in rows]
         if not numbers:
             raise UsageError("no row is left: a Dataset has one at least")
-        return Dataset(self._core.subset(numbers), self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
+        return self._part(self._core.subset(numbers))
 
     def filter(self, keep: Callable[[dict[str, Any]], Any]) -> Dataset:
         """The rows of which ``keep(row)`` is true; a row is what ``rows[i]`` gives."""
@@ -355,6 +402,8 @@ class Dataset:
         """int32 [rows]; shares the dataset's memory."""
         return self._core.lengths()
 
+    _mapping: Labels | None = None  # whose names are not what rows have
+
     @property
     def layout(self) -> Layout:
         """How models of the tokenizer number positions."""
@@ -364,10 +413,19 @@ class Dataset:
     def labels(self) -> Labels | None:
         """The mapping of labels; None if there is none."""
         found = self._core.labels()
-        if found is None:
-            return None
+        if found is None or self._mapping is not None:
+            return self._mapping
         task, names, outputs = found
-        return Labels(None if task == "regression" else names, task=task, outputs=outputs, runtime=self._runtime)
+        if task == "regression":
+            return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
+        return Labels(names, task=task, values=self._values_of(names), runtime=self._runtime)
+
+    def _values_of(self, names: list[str]) -> list[Any]:
+        if isinstance(self._kind, dict):
+            return [self._kind.get(name, value) for name, value in zip(names, natural(names))]
+        if self._kind == "float":
+            return [float(name) for name in names]
+        return names if self._kind == "str" else natural(names)
 
     @property
     def excluded(self) -> list[tuple[str, int, int, str]]:
@@ -413,4 +471,4 @@ def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, 
                                  labels._core if labels else None, *words)
     if tokenizer is not None:
         core.encoded_by(tokenizer._core)
-    return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)
+    return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)._with_values_of(labels)

@@ -6,18 +6,35 @@ import re
 from typing import Any
 
 
-class _Stop:
-    """What a function that is told of events returns to stop the work: ``brim.STOP``. Nothing else does, so that no function stops a
-    run by what it happens to return."""
+class Request:
+    """What a function that is told of events returns to ask for something: ``brim.STOP`` ends the work, as Ctrl-C does; of training
+    ``brim.EVALUATE`` and ``brim.SAVE`` (or ``brim.EVALUATE | brim.SAVE``) evaluate and write a checkpoint after the step. Nothing else
+    does, so that no function stops a run by what it happens to return."""
+
+    __slots__ = ("flags",)
+    flags: int
+
+    def __init__(self, flags: int):
+        self.flags = flags
+
+    def __or__(self, other: "Request") -> "Request":
+        return Request(self.flags | other.flags) if isinstance(other, Request) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and self.flags == other.flags
+
+    def __hash__(self) -> int:
+        return hash(self.flags)
 
     def __repr__(self) -> str:
-        return "brim.STOP"
+        return " | ".join(f"brim.{name}" for name, flag in _FLAGS.items() if self.flags & flag)
 
-    def __reduce__(self) -> str:
-        return "STOP"
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Request, (self.flags,)
 
 
-STOP = _Stop()
+_FLAGS = {"STOP": 1, "EVALUATE": 2, "SAVE": 4}  # as python/core/call.c reads them
+STOP, EVALUATE, SAVE = (Request(flag) for flag in _FLAGS.values())
 
 
 class Error(Exception):
@@ -50,6 +67,8 @@ class FileError(Error, OSError):
 
 class NotFoundError(FileError, FileNotFoundError):
     """There is no such file or folder."""
+
+    errno: int | None
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None, byte: int | None = None):
         super().__init__(message, file, line, byte)

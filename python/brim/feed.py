@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any, Iterator, Sequence, Unpack
 
-from . import _core, rows as _rows, runtime as _runtime
+from . import _core, options as _options, rows as _rows, runtime as _runtime
 from .batches import Batch
 from .dataset import Files
 from .errors import UsageError
 from .keywords import PlanOptions
-from .labels import Labels, _labels
+from .labels import Labels, _labels, natural
 from .tokenizer import Tokenizer
 
 
@@ -33,7 +34,7 @@ class Stream:
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, runtime: Any = None, **plan: Unpack[PlanOptions]):
+                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
         if task == "tokens" and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
@@ -46,6 +47,7 @@ class Stream:
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": task == "tokens",
                          "seed": 42, **plan}
+        self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
         self._weights = None if weights is None else [float(w) for w in weights]
         if not any(self._options.get(k) for k in ("batch_size", "max_tokens")):
             self._options["batch_size"] = 16
@@ -59,7 +61,7 @@ class Stream:
         return f"Stream({named}, epochs={self.epochs}, window={self._options['window']})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {**self._options, "epochs": self.epochs, "weights": self._weights}
+        options = {**self._options, "epochs": self.epochs, "weights": self._weights, "where": dict(self._where)}
         return _reopen, (self._files, self.tokenizer, self.labels, options, self._saved())
 
     def _saved(self) -> str | None:
@@ -69,7 +71,7 @@ class Stream:
 
     def _open(self):
         self._feed = _core.feed(self._runtime, self.tokenizer._core, self._files, self._weights,
-                                self.labels._core if self.labels else None, dict(self._options))
+                                self.labels._core if self.labels else None, dict(self._options), self._where)
         self._pid = os.getpid()
         self._fresh, self._over = True, False  # fresh: the next pass begins at the present place
         self._first = None if self.epochs is None else self._feed.save()
@@ -140,6 +142,74 @@ class Stream:
         if self._feed is not None:
             self._feed.close()
             self._feed = None
+
+
+class Streamed:
+    """A stream as brim.train reads it: files, or a Stream that was made before."""
+
+    def __init__(self, train, labels, task: str, how: dict[str, Any], tokenizer: Tokenizer, limit: int, seed: int, options: dict[str, Any], runtime):
+        if isinstance(train, Stream):
+            self._take(train, how, options)
+            return
+        if not _rows.is_files(train) or _rows.table_files(_rows.paths_of(train)):
+            raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
+        how = {name: value for name, value in how.items() if value is not None}
+        files, window = _rows.paths_of(train), how.pop("shuffle_window", 100_000)
+        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right":
+            raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
+        truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
+        where = how.pop("where", None)
+        source = _options.for_files(how)
+        self.labels, rows = self._scan(files, where, source, task, _labels(labels, runtime), runtime, counted=not options.get("max_steps"))
+        batches = {name: options.pop(name) for name in [*options] if name in _options.PLAN}
+        if not batches.get("batch_size") and not batches.get("max_tokens"):
+            batches["batch_size"] = 16
+        if not options.get("max_steps"):
+            options["max_steps"] = self._steps(rows, batches, float(options.pop("epochs", 1)), mix.get("repeat"))
+        options.pop("epochs", None)
+        source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
+        self._stream = Stream(files, tokenizer, labels=self.labels, task="tokens" if self.labels.task == "tokens" else None, need_label=True, max_length=limit,
+                              window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
+                              **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
+                              **mix, **batches, **source)
+
+    def _take(self, stream: Stream, how: dict[str, Any], options: dict[str, Any]) -> None:
+        given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]
+        if given:
+            raise UsageError(f"{given[0]}: the stream has its own: give it to brim.data.stream")
+        if stream.labels is None or not stream._options["need_label"]:
+            raise UsageError("training needs labels: brim.data.stream(.., labels=[..])")
+        if stream.epochs is not None or not options.get("max_steps"):
+            raise UsageError("a stream has no end: give max_steps, and make it without epochs")
+        self._stream, self.labels = stream, stream.labels
+
+    @staticmethod
+    def _scan(files, where, source, task, labels, runtime, counted: bool) -> tuple[Labels, int]:
+        """The classes and the number of rows, by a pass in which nothing is encoded."""
+        if labels is not None and not counted:
+            return labels, 0
+        conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
+        found, names, outputs, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": task == "tokens"}, task)
+        if labels is not None:
+            return labels, rows
+        return Labels(None if found == "regression" else names, task=found, outputs=outputs,
+                      values=None if found == "regression" else natural(names), runtime=runtime), rows
+
+    @staticmethod
+    def _steps(rows: int, batches, epochs: float, repeat) -> int:
+        size = batches.get("batch_size")
+        if repeat or not size:
+            raise UsageError("stream: give max_steps in place of epochs: " +
+                             ("an epoch of repeat has no end" if repeat else "how many rows max_tokens holds is known only when they are encoded"))
+        dropped = batches.get("drop_last") or batches.get("tail") == "drop"
+        steps = math.ceil(epochs * (rows // size if dropped else -(-rows // size)) - 1e-9)
+        if steps <= 0:
+            raise UsageError(f"{epochs:g} epochs of {rows} rows are no step of {size} rows: raise epochs")
+        return steps
+
+    @property
+    def _core(self):
+        return self._stream._ready()
 
 
 def _reopen(files, tokenizer, labels, options, state):

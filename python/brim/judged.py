@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+import pathlib
+import tempfile
 import warnings
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, rows as _rows
+from . import _core, rows as _rows, runtime as _runtime
 from .study import _Paged
 
 
@@ -54,7 +56,10 @@ class Evaluation(dict[str, Any], _Paged):
         self._judged, self.rows, self._found = judged, rows, None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self),)
+        with tempfile.TemporaryDirectory() as folder:
+            _core.keep(_runtime.default(), folder, [self._judged])
+            kept = pathlib.Path(folder, "evaluation.jsonl").read_bytes()
+        return _remake, (dict(self), kept, self.rows)
 
     def _facts(self) -> dict[str, Any]:
         if self._found is None:
@@ -93,6 +98,13 @@ class Evaluation(dict[str, Any], _Paged):
 
     def _page(self):
         return "Evaluation", [("judged", self._judged, "", True)]
+
+
+def _remake(metrics: dict[str, Any], kept: bytes, rows: dict[str, Any] | None) -> Evaluation:
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "evaluation.jsonl").write_bytes(kept)
+        [judged] = _core.kept(_runtime.default(), folder)
+    return Evaluation(metrics, judged, rows)
 
 
 # ---- their texts -----------------------------------------------------------------------------------------------------

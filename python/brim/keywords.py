@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
+    from .callbacks import Predictions
     from .labels import Labels
 
 
@@ -112,6 +113,12 @@ class FileOptions(TypedDict, total=False):
     """Read only rows whose column has this value; if given several times, all must hold."""
     skip_damaged: bool
     """Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping."""
+    quote: str | None
+    """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
+    max_record: int | None
+    """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
+    truncation_side: str | None
+    """Which end is cut. Default: the tokenizer's, else right."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     delimiter: str | None
@@ -168,6 +175,8 @@ class TrainOptions(TypedDict, total=False):
     resume_anyway: bool. Continue on a CPU with other instructions (AVX2 instead of AVX-512, say); rounding differs, so the result is not
         bit-identical.
     overwrite: bool. Replace what is in output.
+    fold_column: str. Column with the fold, from 0, that holds out the row, instead of a random choice. Default: none.
+    test: Any. Rows that all folds predict together; no labels needed.
     batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"]. Which rows go together. Default: random.
     padding: Literal["none", "longest", "max_length"]. What is computed: only tokens, up to the batch's longest row, or up to max_length.
         Default: none.
@@ -191,6 +200,11 @@ class TrainOptions(TypedDict, total=False):
         is frozen needs no backward pass and no optimizer memory. Default: nothing.
     checkpoint_activations: bool. Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time,
         the same result.
+    stream: bool. Read the data again in every epoch instead of keeping it in memory: files come in a new order each epoch, rows are
+        shuffled and planned a window at a time.
+    shuffle_window: int. With stream: rows that are shuffled and planned together. Default: 100000.
+    repeat: bool. With stream: a source that runs out begins again, so the shares always hold; training is one endless epoch.
+    prefetch: int. With stream: number of windows prepared ahead. Default: 1.
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
@@ -199,7 +213,7 @@ class TrainOptions(TypedDict, total=False):
     lr: float. Peak learning rate. Default: 5e-5.
     schedule: Literal["linear", "cosine", "constant"]. How the learning rate falls after the warm-up: linear and cosine to 0 at the end,
         constant not at all. Default: linear.
-    warmup_steps: int. Steps of linear warm-up from 0, before schedule. Default: 0.
+    warmup_steps: int | float. Steps of linear warm-up from 0, before schedule. Default: 0.
     warmup_ratio: float. The same as a share of all steps. Default: 0.
     weight_decay: float. Weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none. Default: 0.
     decay_towards: Literal["zero", "pretrained"]. What weight_decay draws the weights to: zero, or the weights that training starts from.
@@ -218,6 +232,8 @@ class TrainOptions(TypedDict, total=False):
     swa_start: float. Average the weights from this share of the steps on (0.75, say) into the final model; 0: do not average. Default: 0.
     swa_every: int. Steps between two weights that are averaged. Default: about twenty times.
     best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse.
+    keep: Literal["best", "last"]. The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience
+        or best_metric, else last.
     patience: int. Stop after N evaluations in a row without an improvement; 0: never. Default: 0.
     min_delta: float. An evaluation counts as an improvement only if it is better by more than X. Default: 0.
     eval_batch_size: int. Rows computed at once; changes no result. Default: what training's memory holds.
@@ -232,16 +248,27 @@ class TrainOptions(TypedDict, total=False):
     loss_scale: float. fp16: initial loss scale, a power of two; a gradient that is not finite halves it and changes no weight. Default:
         65536.
     loss_scale_steps: int. fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000.
+    format: Literal["csv", "tsv", "jsonl", "txt", "conll"]. Format of the data. Default: by the file's name; standard input is txt.
+    quote: Literal["csv", "none"]. Whether "..." encloses fields. Default: csv: csv, tsv: none.
+    min_chars: int. Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0.
+    where: Mapping[str, str]. Read only rows whose column has this value; if given several times, all must hold.
+    max_record: int. Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB.
+    skip_damaged: bool. Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping.
+    cache: str | os.PathLike[str]. Folder that keeps encoded rows for the next time; rows of files that have changed are encoded again.
+    profile: bool | str | os.PathLike[str]. Report where the time goes: a table on standard error, and a trace for chrome://tracing or
+        ui.perfetto.dev in FILE; on a GPU also what the card did. Default: trace.json in output.
+    cpu: Literal["auto", "plain", "avx2", "avx512", "amx"]. Instructions to use. Default: auto.
 
-    Also known, as other programs call them: eval_max_tokens, adam_beta1, adam_beta2, adam_epsilon, data_seed, dataloader_drop_last,
-    early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, gradient_checkpointing, label_smoothing_factor, learning_rate,
-    logging_steps, lr_scheduler_type, max_grad_norm, max_seq_length, metric_for_best_model, num_epochs, num_train_epochs, optim, output_dir,
-    overwrite_output_dir, per_device_eval_batch_size, per_device_train_batch_size, resume_from_checkpoint, save_steps, save_total_limit,
-    train_batch_size, args, train_dataset, processing_class, gradient_accumulation_steps, bf16, bf16_full_eval, dataloader_num_workers,
-    dataloader_persistent_workers, dataloader_pin_memory, dataloader_prefetch_factor, disable_tqdm, do_eval, do_predict, do_train,
-    eval_strategy, evaluation_strategy, fp16, fp16_full_eval, greater_is_better, group_by_length, load_best_model_at_end, log_level,
-    logging_dir, logging_first_step, logging_strategy, no_cuda, push_to_hub, remove_unused_columns, report_to, run_name, save_only_model,
-    save_safetensors, save_strategy, use_cpu.
+    Also known, as other programs call them: best_is_small, callbacks, compute_metrics, eval_max_tokens, eval_when, progress, report_to,
+    save_when, truncation, truncation_side, validation_split, weights, adam_beta1, adam_beta2, adam_epsilon, buffer_size, data_seed,
+    dataloader_drop_last, early_stopping_patience, early_stopping_threshold, eval_dataset, eval_steps, eval_strategy, evaluation_strategy,
+    gradient_checkpointing, label_smoothing_factor, learning_rate, logging_steps, lr_scheduler_type, max_grad_norm, max_seq_length,
+    metric_for_best_model, num_epochs, num_train_epochs, optim, output_dir, overwrite_output_dir, per_device_eval_batch_size,
+    per_device_train_batch_size, resume_from_checkpoint, save_steps, save_strategy, save_total_limit, train_batch_size, load_best_model_at_end,
+    greater_is_better, disable_tqdm, args, train_dataset, processing_class, gradient_accumulation_steps, bf16, bf16_full_eval,
+    dataloader_num_workers, dataloader_persistent_workers, dataloader_pin_memory, dataloader_prefetch_factor, do_eval, do_predict, do_train,
+    fp16, fp16_full_eval, group_by_length, log_level, logging_dir, logging_first_step, logging_strategy, no_cuda, push_to_hub,
+    remove_unused_columns, run_name, save_only_model, save_safetensors, use_cpu.
     """
 
     epochs: float | None
@@ -254,6 +281,10 @@ class TrainOptions(TypedDict, total=False):
     """Continue on a CPU with other instructions (AVX2 instead of AVX-512, say); rounding differs, so the result is not bit-identical."""
     overwrite: bool | None
     """Replace what is in output."""
+    fold_column: str | None
+    """Column with the fold, from 0, that holds out the row, instead of a random choice. Default: none."""
+    test: Any
+    """Rows that all folds predict together; no labels needed."""
     batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"] | None
     """Which rows go together. Default: random."""
     padding: Literal["none", "longest", "max_length"] | None
@@ -289,6 +320,15 @@ class TrainOptions(TypedDict, total=False):
     backward pass and no optimizer memory. Default: nothing."""
     checkpoint_activations: bool | None
     """Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time, the same result."""
+    stream: bool | None
+    """Read the data again in every epoch instead of keeping it in memory: files come in a new order each epoch, rows are shuffled and planned a
+    window at a time."""
+    shuffle_window: int | None
+    """With stream: rows that are shuffled and planned together. Default: 100000."""
+    repeat: bool | None
+    """With stream: a source that runs out begins again, so the shares always hold; training is one endless epoch."""
+    prefetch: int | None
+    """With stream: number of windows prepared ahead. Default: 1."""
     class_weights: str | Mapping[Any, float] | Sequence[float] | None
     """balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the step's rows. Multi-label: weights of the positive terms. Default:
     1 each."""
@@ -300,7 +340,7 @@ class TrainOptions(TypedDict, total=False):
     """Peak learning rate. Default: 5e-5."""
     schedule: Literal["linear", "cosine", "constant"] | None
     """How the learning rate falls after the warm-up: linear and cosine to 0 at the end, constant not at all. Default: linear."""
-    warmup_steps: int | None
+    warmup_steps: int | float | None
     """Steps of linear warm-up from 0, before schedule. Default: 0."""
     warmup_ratio: float | None
     """The same as a share of all steps. Default: 0."""
@@ -336,6 +376,8 @@ class TrainOptions(TypedDict, total=False):
     """Steps between two weights that are averaged. Default: about twenty times."""
     best_metric: str | None
     """Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse."""
+    keep: Literal["best", "last"] | None
+    """The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience or best_metric, else last."""
     patience: int | None
     """Stop after N evaluations in a row without an improvement; 0: never. Default: 0."""
     min_delta: float | None
@@ -356,14 +398,57 @@ class TrainOptions(TypedDict, total=False):
     """fp16: initial loss scale, a power of two; a gradient that is not finite halves it and changes no weight. Default: 65536."""
     loss_scale_steps: int | None
     """fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000."""
+    format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None
+    """Format of the data. Default: by the file's name; standard input is txt."""
+    quote: Literal["csv", "none"] | None
+    """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
+    min_chars: int | None
+    """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
+    where: Mapping[str, str] | None
+    """Read only rows whose column has this value; if given several times, all must hold."""
+    max_record: int | None
+    """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
+    skip_damaged: bool | None
+    """Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping."""
+    cache: str | os.PathLike[str] | None
+    """Folder that keeps encoded rows for the next time; rows of files that have changed are encoded again."""
+    profile: bool | str | os.PathLike[str] | None
+    """Report where the time goes: a table on standard error, and a trace for chrome://tracing or ui.perfetto.dev in FILE; on a GPU also what the
+    card did. Default: trace.json in output."""
+    cpu: Literal["auto", "plain", "avx2", "avx512", "amx"] | None
+    """Instructions to use. Default: auto."""
+    best_is_small: bool | None
+    """Of a best_metric of compute_metrics: less is better."""
+    callbacks: Any
+    """Functions that are called with each event's kind and fields, and may return brim.STOP, brim.EVALUATE, brim.SAVE."""
+    compute_metrics: Callable[[Predictions], dict[str, Any]] | None
+    """Metrics of one's own, of which best_metric may name one."""
     eval_max_tokens: int | None
     """Most tokens (with padding: slots) that an evaluation computes at once."""
+    eval_when: Literal["epoch", "steps", "no"] | None
+    """When to evaluate: at the end of each epoch and every eval_every steps, every eval_every steps alone, never."""
+    progress: bool | None
+    """A line that says how far the run is: True, False, or None: in notebooks and terminals."""
+    report_to: Any
+    """"tensorboard", "csv", "none", or functions as callbacks."""
+    save_when: Literal["epoch", "steps", "no", "best"] | None
+    """When to write checkpoints, likewise; best: those that are the best so far."""
+    truncation: Literal["longest_first", "only_first", "only_second"] | None
+    """Which text of a pair is cut."""
+    truncation_side: Literal["right", "left"] | None
+    """Which end is cut."""
+    validation_split: float | None
+    """This share of the rows is evaluated on, and not trained on; fold_seed draws them."""
+    weights: Sequence[float] | None
+    """With stream: every file is a source, and this is its share of the rows."""
     adam_beta1: float | None
     """`beta1` by the name of TrainingArguments."""
     adam_beta2: float | None
     """`beta2` by the name of TrainingArguments."""
     adam_epsilon: float | None
     """`eps` by the name of TrainingArguments."""
+    buffer_size: int | None
+    """`shuffle_window` by the name of TrainingArguments."""
     data_seed: int | None
     """`seed` by the name of TrainingArguments."""
     dataloader_drop_last: bool | None
@@ -376,6 +461,10 @@ class TrainOptions(TypedDict, total=False):
     """`eval` by the name of TrainingArguments."""
     eval_steps: int | None
     """`eval_every` by the name of TrainingArguments."""
+    eval_strategy: Literal["epoch", "steps", "no"] | None
+    """`eval_when` by the name of TrainingArguments."""
+    evaluation_strategy: Literal["epoch", "steps", "no"] | None
+    """`eval_when` by the name of TrainingArguments."""
     gradient_checkpointing: bool | None
     """`checkpoint_activations` by the name of TrainingArguments."""
     label_smoothing_factor: float | None
@@ -410,10 +499,18 @@ class TrainOptions(TypedDict, total=False):
     """`resume` by the name of TrainingArguments."""
     save_steps: int | None
     """`save_every` by the name of TrainingArguments."""
+    save_strategy: Literal["epoch", "steps", "no", "best"] | None
+    """`save_when` by the name of TrainingArguments."""
     save_total_limit: int | None
     """`keep_checkpoints` by the name of TrainingArguments."""
     train_batch_size: int | None
     """`batch_size` by the name of TrainingArguments."""
+    load_best_model_at_end: bool | None
+    """Keep="best" by the name of TrainingArguments."""
+    greater_is_better: bool | None
+    """Not best_is_small, by the name of TrainingArguments."""
+    disable_tqdm: bool | None
+    """Progress=False by the name of TrainingArguments."""
     args: Any
     """A TrainingArguments of transformers; keywords come before it."""
     train_dataset: Any
@@ -434,27 +531,17 @@ class TrainOptions(TypedDict, total=False):
     """As in TrainingArguments, as far as brim does it."""
     dataloader_prefetch_factor: Any
     """As in TrainingArguments, as far as brim does it."""
-    disable_tqdm: Any
-    """As in TrainingArguments, as far as brim does it."""
     do_eval: Any
     """As in TrainingArguments, as far as brim does it."""
     do_predict: Any
     """As in TrainingArguments, as far as brim does it."""
     do_train: Any
     """As in TrainingArguments, as far as brim does it."""
-    eval_strategy: Any
-    """As in TrainingArguments, as far as brim does it."""
-    evaluation_strategy: Any
-    """As in TrainingArguments, as far as brim does it."""
     fp16: Any
     """As in TrainingArguments, as far as brim does it."""
     fp16_full_eval: Any
     """As in TrainingArguments, as far as brim does it."""
-    greater_is_better: Any
-    """As in TrainingArguments, as far as brim does it."""
     group_by_length: Any
-    """As in TrainingArguments, as far as brim does it."""
-    load_best_model_at_end: Any
     """As in TrainingArguments, as far as brim does it."""
     log_level: Any
     """As in TrainingArguments, as far as brim does it."""
@@ -470,15 +557,11 @@ class TrainOptions(TypedDict, total=False):
     """As in TrainingArguments, as far as brim does it."""
     remove_unused_columns: Any
     """As in TrainingArguments, as far as brim does it."""
-    report_to: Any
-    """As in TrainingArguments, as far as brim does it."""
     run_name: Any
     """As in TrainingArguments, as far as brim does it."""
     save_only_model: Any
     """As in TrainingArguments, as far as brim does it."""
     save_safetensors: Any
-    """As in TrainingArguments, as far as brim does it."""
-    save_strategy: Any
     """As in TrainingArguments, as far as brim does it."""
     use_cpu: Any
     """As in TrainingArguments, as far as brim does it."""

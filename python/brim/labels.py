@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import numbers
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
 
 from . import _core, runtime as _runtime
@@ -73,32 +75,82 @@ def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any, str]:
     return [_label_text(label) for label in labels], mapping, task
 
 
+#: Integers as Python and the program write them.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+
+
+def natural(names: Sequence[str]) -> list[Any]:
+    """Names of classes as the values that a table of them would hold: integers where all are written so, booleans where they are false and
+    true, else the names."""
+    if names and all(_INTEGER.fullmatch(name) for name in names):
+        return [int(name) for name in names]
+    return [name == "true" for name in names] if names and set(names) <= {"false", "true"} else list(names)
+
+
+def originals(labels: Iterable[Any]) -> dict[str, Any]:
+    """Of labels as they were given: the value of each name."""
+    found: dict[str, Any] = {}
+    for label in labels:
+        if label is not None and not isinstance(label, (str, bytes)):
+            label = label.tolist() if hasattr(label, "tolist") else label
+        for one in label if isinstance(label, (list, tuple, set, frozenset)) else (label,):
+            if one is not None and one == one and not isinstance(one, bytes):
+                found.setdefault(_one_label(one)[0], one)
+    return found
+
+
 class Labels:
     """What the numbers of a head mean.
 
-    names: the classes in the order of their ids; None: regression. task: "classification" (one class a row), "multi_label" (any number
-    of them) or "regression"; None: by the names. outputs: values a row in regression.
+    names: the classes in the order of their ids, as str, int or bool; or what they are to be called, {0: "neg", 1: "pos"}: rows then have
+    the keys, and predictions the names; None: regression. task: "classification" (one class a row), "multi_label" (any number
+    of them), "tokens" (one a word) or "regression"; None: by the names. outputs: values a row in regression.
+
+    names: list of str, as a model's config.json has them. values: the same as predictions give them, such as 0 and 1. ``id(label)`` is
+    the number of a class.
     """
 
     names: list[str] | None
+    values: list[Any] | None
     task: str
     outputs: int
 
-    def __init__(self, names: Sequence[str] | None, *, task: str | None = None, outputs: int = 1, runtime: Any = None):
-        self.names = None if names is None else [str(n) for n in names]
+    def __init__(self, names: Sequence[Any] | Mapping[Any, str] | None, *, task: str | None = None, outputs: int = 1,
+                 values: Sequence[Any] | None = None, runtime: Any = None):
+        self._keys: list[Any] | None = None  #: what rows have in place of the names
+        if isinstance(names, Mapping):
+            items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())
+            self._keys, names = [_one_label(key)[0] for key, _ in items], [name for _, name in items]
+        given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
+        self.names = None if given is None else [_one_label(one)[0] for one in given]
+        self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
-        self.outputs = outputs if names is None else len(self.names)
+        self.outputs = outputs if given is None else len(given)
         self._core = _core.labels(runtime or _runtime.default(), self.task, self.names, self.outputs)
 
+    def id(self, label: Any) -> int:
+        """The number of a class by its name or value; KeyError where there is none."""
+        text = _one_label(label)[0]
+        for names in (self.names, self._keys):
+            if names and text in names:
+                return names.index(text)
+        raise KeyError(label)
+
+    def _coded(self) -> "Labels":
+        """As rows have them."""
+        return Labels(self._keys, task=self.task)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (self.names, self.task, self.outputs)
+        return _remake, (self.names, self.task, self.outputs, self.values, self._keys)
 
     def __repr__(self) -> str:
-        return f"Labels({self.names!r}, task={self.task!r})"
+        return f"Labels({self.names if self.values is None else self.values!r}, task={self.task!r})"
 
 
-def _remake(names, task, outputs):
-    return Labels(names, task=task, outputs=outputs)
+def _remake(names, task, outputs, values=None, keys=None):
+    labels = Labels(names, task=task, outputs=outputs, values=values)
+    labels._keys = keys
+    return labels
 
 
 def _labels(labels, runtime):

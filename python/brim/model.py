@@ -7,18 +7,15 @@ import pathlib
 import tempfile
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, device as _device, hub as _hub, rows as _rows, runtime as _runtime
-from .dataset import Dataset, refuse_encoded
+from . import _core, device as _device, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
+from .dataset import Dataset, Files, refuse_encoded
 from .errors import MismatchError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
-from .labels import Labels, _labels
+from .labels import Labels, _labels, natural
+from .notes import log
+from .prediction import How, Prediction
 from .tokenizer import Tokenizer, _tokenizer
-
-
-class Prediction(NamedTuple):
-    label: Any            #: name of the best class; the names of all labels that hold; the value, or the values
-    scores: list[float]   #: probabilities of the classes or labels, or the values
 
 
 _WINDOW = 1 << 26  # bytes of logits at once
@@ -46,8 +43,9 @@ class TokenPrediction(NamedTuple):
         return found
 
 
-def _entity_part(label: str | None) -> tuple[str, str]:
+def _entity_part(label: Any) -> tuple[str, str]:
     """How a word stands in its entity (B, I, E, S; O: in none), and the entity's kind."""
+    label = None if label is None else str(label)
     if label is None or label == "O":
         return "O", ""
     if label[1:2] == "-" and label[0] in _MARKS:
@@ -57,10 +55,6 @@ def _entity_part(label: str | None) -> tuple[str, str]:
 
 #: As seqeval has them; BILOU's last and unit are E and S.
 _MARKS = {"B": "B", "I": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
-
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
 _METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
@@ -115,7 +109,13 @@ class Model:
         self.tokenizer = Tokenizer(self.path, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
         self._facts = self._core.facts()
+        self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
+
+    def _labels_given(self, labels) -> Labels | None:
+        """What predictions say for the names of classes, where it was said."""
+        given = labels.labels if isinstance(labels, Dataset) else _labels(labels, self._runtime)
+        return given if given is not None and given.names == self._facts["labels"] and given.names else None
 
     def __repr__(self) -> str:
         return f"Model({self.path!r}, {self.type}, {self.task}, {self.outputs} outputs)"
@@ -147,6 +147,12 @@ class Model:
 
     @property
     def labels(self) -> Labels:
+        """The classes: ``names`` as config.json has them, ``values`` as predictions give them, which are those of the rows that it was
+        trained on; of a folder integers and booleans where all names are written so."""
+        if self._mapping is not None:
+            return self._mapping
+        if self.task != "regression":
+            return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"]), runtime=self._runtime)
         return Labels(None if self.task == "regression" else self._facts["labels"], task=self.task, outputs=self.outputs,
                       runtime=self._runtime)
 
@@ -172,7 +178,7 @@ class Model:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(folder)
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
-        return _remake, (self.path, files, self.tokenizer, self._untrained)
+        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping)
 
     def _check_trained(self) -> None:
         if self._untrained:
@@ -191,16 +197,16 @@ class Model:
         refuse_encoded(data, max_length=max_length, **columns)
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
         if self.task == "tokens" and not isinstance(data, Dataset):
-            if isinstance(data, str) and not _rows.names_a_file(data):
+            if isinstance(data, str) and not labelled:
                 data = [data]
             if not _rows.names_a_file(data) and not (_rows.is_table(data) or isinstance(data, dict)):
                 data = _Rows(_rows.as_list(data))
             return Dataset.of(data, self.tokenizer, labelled=labelled, labels=self.labels if labelled else None, task="tokens", **columns, **how)
         if labelled:
             return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
-        if isinstance(data, bytes) or isinstance(data, str) and not _rows.names_a_file(data):
+        if isinstance(data, (bytes, str)):
             data = [data]
-        elif _rows.names_a_file(data) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
+        elif isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
             return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
         elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data):
             return Dataset.from_texts(data, self.tokenizer, **how)
@@ -210,48 +216,56 @@ class Model:
             data = _Rows(_rows.as_list(data))
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
 
-    def logits(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
-               progress: Callable[[str, dict[str, Any]], Any] | None = None, on_device: bool = False, **options: Unpack[PredictOptions]) -> _core.Array:
+    def logits(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
+               progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, on_device: bool = False, **options: Unpack[PredictOptions]) -> _core.Array:
         """float32 [rows, outputs] in the order of the rows; of a model that labels tokens [tokens, outputs], of all tokens of all rows.
 
-        data: a text; a list of texts, of pairs (text, text) or of dicts; a table or a dict of columns; a Dataset; a file: a pathlib.Path,
-        or a str that names an existing file or ends as data files do. options: batching, padding, batch_size, max_tokens (none changes a
+        data: a text (every str is one); a list of texts, of pairs (text, text) or of dicts; a table or a dict of columns; a Dataset; a file as
+        a pathlib.Path. file: files by their names, instead of data. progress: True shows a line, False none; a function is called with a
+        kind and fields. options: batching, padding, batch_size, max_tokens (none changes a
         result by more than rounding), and precision: "int8" multiplies bytes in the layers, which is faster where the processor has VNNI
         and gives nearly the same. on_device: of a model on a GPU, they stay there: ``torch.from_dlpack(model.logits(texts, on_device=True))``
         copies nothing; nobody looks whether they are finite."""
         self._check_trained()
+        data = _data_or_file(data, file)
         if isinstance(data, (list, tuple)) and not data and not on_device:
             return _core.array("f", b"", 0, self.outputs)
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
-        return self._core.predict(dataset._core, options, progress, 0, len(dataset), on_device)
+        with _progress.shown(progress) as listen:
+            return self._core.predict(dataset._core, options, listen, 0, len(dataset), on_device)
 
-    def predict(self, data: Any, **options: Any) -> list[Any]:
-        """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. ``predict_each`` holds a window
-        of them at a time. Of a model that labels tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white
-        space."""
+    def predict(self, data: Any = None, **options: Any) -> list[Any]:
+        """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. threshold: a label holds from this
+        probability on (0.5); of one class a row, a row whose best class has less has the label None. top_k: so many classes in
+        ``Prediction.scores``, the most probable first. ``predict_each`` holds a window of predictions at a time. Of a model that labels
+        tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white space."""
         return list(self.predict_each(data, **options))
 
-    def predict_each(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
-                     progress: Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Iterator[Any]:
+    def predict_each(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None,
+                     text_column: str | None = None, pair_column: str | None = None, threshold: float | None = None, top_k: int | None = None,
+                     progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Iterator[Any]:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
         self._check_trained()
+        how = How(self.task, self.labels.values or [], threshold, top_k).checked()
+        data = _data_or_file(data, file)
         if isinstance(data, (list, tuple)) and not data:
             return iter(())
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
-        return self._windows(dataset, options, progress)
+        return self._windows(dataset, options, progress, how)
 
-    def _windows(self, dataset, options, progress) -> Iterator[Prediction]:
+    def _windows(self, dataset, options, progress, how) -> Iterator[Prediction]:
         tokens = self.task == "tokens"
         size = max(_WINDOW // (4 * self.outputs * (dataset.longest if tokens else 1)), 64)
         for first in range(0, len(dataset), size):
-            logits = self._core.predict(dataset._core, dict(options), progress, first, min(size, len(dataset) - first))
+            with _progress.shown(progress) as listen:
+                logits = self._core.predict(dataset._core, dict(options), listen, first, min(size, len(dataset) - first))
             flat = memoryview(logits).cast("B").cast("f")
             if tokens:
                 yield from self._of_words(dataset, first, min(size, len(dataset) - first), flat)
                 continue
             for at in range(0, len(flat), self.outputs):
-                yield self._prediction(flat[at:at + self.outputs].tolist())
+                yield how.of(flat[at:at + self.outputs].tolist())
 
     def _of_words(self, dataset, first: int, count: int, flat) -> Iterator[TokenPrediction]:
         names, outputs, at = self._facts["labels"], self.outputs, 0
@@ -270,35 +284,36 @@ class Model:
                     scores[word] = 1 / sum(math.exp(v - top) for v in values)
             yield TokenPrediction(words, labels, scores)
 
-    def _prediction(self, row: list[float]) -> Prediction:
-        names = self._facts["labels"]
-        if self.task == "regression":
-            return Prediction(row[0] if len(row) == 1 else row, row)
-        if self.task == "multi_label":
-            return Prediction([name for name, v in zip(names, row) if v > 0], [_sigmoid(v) for v in row])
-        top = max(row)
-        weights = [math.exp(v - top) for v in row]
-        total = sum(weights)
-        return Prediction(names[row.index(top)], [w / total for w in weights])
-
     def evaluate(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
-                 label_column: str | None = None, progress: Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Evaluation:
+                 label_column: str | None = None, progress: bool | Callable[[str, dict[str, Any]], Any] | None = None,
+                 **options: Unpack[PredictOptions]) -> Evaluation:
         """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
         accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
         self._check_trained()
         dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
                                 label_column=label_column)
-        metrics, judged, found = self._core.evaluate(dataset._core, options, progress)
+        with _progress.shown(progress) as listen:
+            metrics, judged, found = self._core.evaluate(dataset._core, options, listen)
         add_texts(judged, data, dataset, self.tokenizer, {"text_column": text_column, "pair_column": pair_column})
         rows = dict(zip(("label", "predicted", "loss", "score", "label_score"), found)) if isinstance(found, tuple) else {"logits": found}
         return Evaluation(of_task(self.task, metrics), judged, rows)
 
 
-def _remake(path, files, tokenizer, untrained):
+def _data_or_file(data, file):
+    if isinstance(data, str) and " " not in data and _rows.plain_name(data).endswith(_rows.DATA_SUFFIXES):
+        log.warning("%r is taken as a text, as every str is: the file of that name is pathlib.Path(%r), or file=", data[:200], data[:200])
+    if (data is None) == (file is None):
+        raise TypeError("give rows, or file=, and not both")
+    if file is None:
+        return data
+    return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
+
+
+def _remake(path, files, tokenizer, untrained, mapping=None):
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             pathlib.Path(folder, name).write_bytes(content)
         model = Model(folder, tokenizer=tokenizer)
-    model.path, model._untrained = path, untrained
+    model.path, model._untrained, model._mapping = path, untrained, mapping
     return model

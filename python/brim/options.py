@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import difflib
+import enum
 import re
 from typing import Any
 
@@ -13,7 +14,12 @@ PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumula
 TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "optimizer", "weight_decay", "decay_towards", "mixout", "momentum", "beta1", "beta2", "eps", "clip",
          "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
-         "best_metric", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
+         "best_metric", "best_is_small", "keep", "eval_when", "save_when", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
+#: How files are read; of a stream also how its rows are mixed.
+SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record", "cache", "truncation", "truncation_side"}
+STREAM = {"stream", "shuffle_window", "weights", "repeat", "prefetch"}
+#: What brim.train does with them itself.
+HERE = {"validation_split", "test", "fold_column", "cpu", "profile", "compute_metrics", "callbacks", "report_to", "progress"}
 CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "reinit_layers",
         "no_type_ids", "revision", "on_event", "device", "tf32"}
 
@@ -24,33 +30,32 @@ _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_
          "output_dir": "output", "overwrite_output_dir": "overwrite", "resume_from_checkpoint": "resume",
          "gradient_checkpointing": "checkpoint_activations", "label_smoothing_factor": "label_smoothing", "max_seq_length": "max_length",
          "dataloader_drop_last": "drop_last", "optim": "optimizer", "early_stopping_patience": "patience", "early_stopping_threshold": "min_delta",
-         "eval_dataset": "eval", "num_epochs": "epochs", "data_seed": "seed"}
+         "eval_dataset": "eval", "num_epochs": "epochs", "data_seed": "seed", "load_best_model_at_end": "keep", "eval_strategy": "eval_when",
+         "evaluation_strategy": "eval_when", "save_strategy": "save_when", "greater_is_better": "best_is_small", "disable_tqdm": "progress",
+         "buffer_size": "shuffle_window"}
 
 #: Names whose value says that brim's own way is what is wanted; any other value is refused with the reason.
 _FIXED = {
-    "eval_strategy": (("epoch", "steps", "no"), "brim evaluates after each epoch, and every eval_every steps where that is given"),
-    "evaluation_strategy": (("epoch", "steps", "no"), "brim evaluates after each epoch, and every eval_every steps where that is given"),
-    "save_strategy": (("epoch", "steps", "no"), "brim saves after each epoch where output is given, and every save_every steps"),
     "logging_strategy": (("epoch", "steps", "no"), "on_event is called with each step's numbers; log_every says how often"),
     "fp16": ((False,), 'precision="bf16" multiplies 16-bit values; fp16 needs a device that has it'),
     "fp16_full_eval": ((False,), "evaluations are fp32"),
     "bf16_full_eval": ((False,), "evaluations are fp32"),
     "push_to_hub": ((False,), "brim writes a folder; huggingface_hub's upload_folder sends it"),
-    "load_best_model_at_end": ((False,), "the best checkpoint is the folder checkpoints/best of the run: brim.Model(output + '/checkpoints/best')"),
-    "greater_is_better": ((True, None), "brim knows of each metric which way is better"),
     "group_by_length": ((False,), 'batching="uniform" puts rows of like length together; without padding, which is the default, it saves nothing'),
 }
 #: Names that change nothing here, whatever they are.
-_IDLE = {"do_train", "do_eval", "do_predict", "report_to", "logging_dir", "disable_tqdm", "remove_unused_columns", "dataloader_num_workers",
+_IDLE = {"do_train", "do_eval", "do_predict", "logging_dir", "remove_unused_columns", "dataloader_num_workers",
          "dataloader_pin_memory", "dataloader_prefetch_factor", "dataloader_persistent_workers", "run_name", "use_cpu", "no_cuda", "log_level",
          "save_safetensors", "save_only_model", "logging_first_step"}
 
 #: What else a Trainer is given, and how brim has it.
 _ELSEWHERE = {
     "threads": "brim.set_threads(n), or BRIM_THREADS, is for all that follows; results do not depend on it",
-    "compute_metrics": "brim counts accuracy, F1, Matthews' or Pearson's and Spearman's by itself; any other: from model.evaluate(rows).rows or model.logits(rows)",
     "data_collator": "brim makes its batches itself, without padding; brim.torch.Collator is for other training loops",
-    "callbacks": "on_event=function is called with every event",
+    "verbose": 'progress=False shows nothing while it trains; logging.getLogger("brim") has the notes',
+    "shuffle": 'rows are in a new random order in each epoch; batching="sequential" keeps theirs',
+    "dropout": "that of the model's config.json is used",
+    "num_labels": "the labels of the rows say how many there are; labels=[...] names them",
     "optimizers": "optimizer names one of brim's own; lr, weight_decay, momentum, beta1, beta2, eps and schedule are its numbers",
     "compute_loss_func": "the loss follows from the task; class_weights and label_smoothing change it",
     "model_init": "each run begins with the folder's weights, and with a head drawn by seed",
@@ -76,13 +81,25 @@ _DERIVED = {"hub_token", "deepspeed_plugin", "distributed_state", "local_rank", 
 
 def _plain(value):
     """A string of an enum of transformers."""
-    return getattr(value, "value", value) if not isinstance(value, (str, int, float, bool, type(None))) else value
+    return value.value if isinstance(value, enum.Enum) else value
 
 
 def _value(name: str, given: str, value: Any) -> Any:
     value = _plain(value)
     if name == "best_metric" and isinstance(value, str):
         return value.removeprefix("eval_")
+    if name == "max_steps" and not isinstance(value, (str, bool)) and value == 0:
+        raise ValueError("max_steps is 0: give a number of steps, or epochs")
+    if name == "freeze" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if given == "load_best_model_at_end" and value is not None:
+        return "best" if value else "last"
+    if given in _STRATEGIES and value is not None:
+        return _strategy(given, value)
+    if given == "greater_is_better":
+        return None if value is None else not value
+    if given == "disable_tqdm":
+        return False if value else None
     if name == "max_steps" and not isinstance(value, str) and value is not None and value <= 0:  # -1 of TrainingArguments: by the epochs
         return None
     if name == "precision" and isinstance(value, bool):
@@ -94,9 +111,57 @@ def _value(name: str, given: str, value: Any) -> Any:
     return value
 
 
+_STRATEGIES = {"eval_strategy": ("epoch", "steps", "no"), "evaluation_strategy": ("epoch", "steps", "no"), "save_strategy": ("epoch", "steps", "no", "best")}
+
+
+def _strategy(given: str, value: Any) -> str:
+    if value not in _STRATEGIES[given]:
+        raise TypeError(f"{given}={value!r}: one of {', '.join(_STRATEGIES[given])}")
+    return value
+
+
+def _rhythm(out: dict[str, Any]) -> None:
+    """When to evaluate and to save, as Trainer means it: at the end of each epoch, or every so many steps, alone."""
+    for when, every, steps in (("eval_when", "eval_every", "eval_steps"), ("save_when", "save_every", "save_steps")):
+        if out.get(when) == "steps" and not out.get(every):
+            raise TypeError(f"{when.removesuffix('_when')}_strategy=\"steps\" needs {steps}")
+        if out.get(when) in ("epoch", "no"):
+            out.pop(every, None)
+        if out.get(when) == "best":  # the best evaluation is saved in any case
+            out.update({when: "steps"}), out.pop(every, None)
+
+
+def _warmup(out: dict[str, Any]) -> None:
+    """warmup_steps below 1 is a share of all steps, as transformers has it."""
+    steps = out.get("warmup_steps")
+    if isinstance(steps, float) and 0 < steps < 1:
+        if out.get("warmup_ratio"):
+            raise TypeError("warmup_steps and warmup_ratio say the same: give one of them")
+        out["warmup_ratio"] = out.pop("warmup_steps")
+    elif isinstance(steps, float) and steps.is_integer():
+        out["warmup_steps"] = int(steps)
+    if out.get("warmup_steps") and out.get("warmup_ratio"):
+        raise TypeError("warmup_steps and warmup_ratio say the same: give one of them")
+
+
+_SMALL = {"loss", "rmse"}
+_LARGE = {"accuracy", "f1", "matthews", "f1_micro", "f1_macro", "pearson", "spearman", "entity_precision", "entity_recall", "entity_f1"}
+
+
+def _better(out: dict[str, Any]) -> None:
+    """Which way is better is for metrics of one's own; of brim's it must be what is so."""
+    metric = str(out.get("best_metric", "")).rpartition("/")[2]
+    small = out.get("best_is_small")
+    if small is None or "compute_metrics" in out:
+        return
+    if metric in _SMALL | _LARGE and small != (metric in _SMALL):
+        raise TypeError(f"greater_is_better={not small}: of {metric} the {'least' if metric in _SMALL else 'greatest'} is best")
+    del out["best_is_small"]
+
+
 def _unknown(name: str) -> TypeError:
-    known = sorted(PLAN | TRAIN | CALL | set(_SAME) | {"bf16"})
-    near = difflib.get_close_matches(name, known, 1, 0.6) or [k for k in known if name in k or k in name][:1]
+    known = sorted(PLAN | TRAIN | SOURCE | STREAM | HERE | CALL | set(_SAME) | {"bf16"})
+    near = difflib.get_close_matches(name, known, 1, 0.75) or [k for k in known if k.startswith(name) or name in k.split("_")][:1]
     return TypeError(f'there is no option "{name}"' + (f"; did you mean {near[0]}?" if near else ": help(brim.train) lists them"))
 
 
@@ -122,12 +187,43 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
             continue
         if given in _ELSEWHERE:
             raise TypeError(f"brim.train has no {given}: {_ELSEWHERE[given]}")
-        if name not in PLAN | TRAIN | CALL:
+        if name not in PLAN | TRAIN | SOURCE | STREAM | HERE | CALL:
             raise _unknown(given)
         if name in out:
             raise TypeError(f"{said[name]} and {given} are the same option: give one of them")
         out[name], said[name] = _value(name, given, value), given
-    return {name: value for name, value in out.items() if value is not None}
+    out = {name: value for name, value in out.items() if value is not None}
+    for settle in (_rhythm, _warmup, _better):
+        settle(out)
+    return out
+
+
+def flag(name: str, value: Any) -> bool:
+    """A truth value; a word is none, whatever it says."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_") or value in (0, 1) and isinstance(value, int):
+        return bool(value)
+    raise TypeError(f"{name}: True or False is needed, not {value!r}")
+
+
+#: Options of reading that rows in memory have too.
+_OF_ROWS = {"text_column", "pair_column", "label_column", "missing_label", "min_chars", "truncation", "truncation_side"}
+
+
+def of_rows(how: dict[str, Any], *, strict: bool) -> dict[str, Any]:
+    """The options of reading that rows in memory have; strict: another one is refused, and says where it is."""
+    others = [name for name in how if name not in _OF_ROWS | {"progress"}]
+    if strict and others:
+        raise TypeError(f"{others[0]} is for files (csv, tsv, jsonl, txt), and these rows are in memory"
+                        + (": choose them before" if others[0] == "where" else ""))
+    return {name: value for name, value in how.items() if name in _OF_ROWS}
+
+
+def for_files(how: dict[str, Any]) -> dict[str, Any]:
+    """Options of reading as the library names them."""
+    names = {"header": "no_header", "missing_label": "skip_unlabelled"}
+    values = {"header": lambda v: not v, "missing_label": lambda v: v == "skip"}
+    kept = {n: v for n, v in how.items() if n not in ("cache", "truncation", "truncation_side")}
+    return {names.get(n, n): values[n](v) if n in values else v for n, v in kept.items()}
 
 
 def class_weights(value: Any, names: list[str] | None) -> str | None:

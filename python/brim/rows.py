@@ -20,7 +20,7 @@ class Columns(NamedTuple):
     texts: list
     pairs: list | None = None
     labels: list | None = None
-    names: list[str] | None = None
+    names: list | None = None
 
 
 class Table(NamedTuple):
@@ -30,7 +30,7 @@ class Table(NamedTuple):
     text: str
     pair: str | None
     label: str | None
-    names: list[str] | None = None
+    names: list | None = None
 
 
 # ---- what it is ------------------------------------------------------------------------------------------------------
@@ -153,6 +153,14 @@ def _class_names(feature: Any) -> list[str] | None:
     return [str(n) for n in names] if isinstance(names, (list, tuple)) else None
 
 
+def _categories(table: Any, name: str) -> list | None:
+    """The classes of a Categorical of pandas, or of an Enum of polars, in their order; None where the column is neither."""
+    if hasattr(table, "iloc"):
+        return list(table[name].cat.categories.tolist()) if str(table.dtypes[name]) == "category" else None
+    kind = table.schema[name] if hasattr(table, "schema") and type(table).__module__.startswith("polars") else None
+    return list(kind.categories) if type(kind).__name__ == "Enum" else None
+
+
 def _values(table: Any, name: str) -> list:
     column = table[name]
     for method in ("to_pylist", "to_list", "tolist"):
@@ -203,6 +211,8 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
         data = data.select_columns(wanted).with_format("arrow")[:]  # the rows that select, filter and shuffle left, in their order
         if classes and not _is_list(data, label):
             data = _with_names(data, label, classes)
+    if label and classes is None:
+        classes = _categories(data, label)
     if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
         try:
             if hasattr(data, "iloc"):
@@ -214,7 +224,23 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
         except ImportError:  # a DataFrame of pandas without pyarrow
             pass
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
-    return of_lists(*lists, names=classes)
+    return of_lists(*lists, names=classes) if _of_datasets(data, "Dataset") else of_lists(*lists)._replace(names=classes)
+
+
+def label_kind(table: Any, column: str | None) -> str | None:
+    """Of a column of labels: "str" or "float", which their names alone do not say; None: whole numbers, booleans, or there is none."""
+    if column is None or not (hasattr(table, "schema") or hasattr(table, "dtypes")):
+        return None
+    if hasattr(table, "iloc"):
+        kind = str(table.dtypes[column]).lower()
+        if kind == "object":
+            first = next((v for v in table[column] if not _missing(v)), None)
+            kind = type(first).__name__
+        elif kind == "category":
+            kind = str(table[column].cat.categories.dtype).lower()
+    else:
+        kind = str(table.schema.field(column).type if hasattr(table.schema, "field") else table.schema[column]).lower()
+    return "float" if kind.startswith(("float", "double", "half")) else None if kind.startswith(("int", "uint", "bool", "dictionary<values=int")) else "str"
 
 
 def _transformed(data: Any) -> bool:
@@ -322,6 +348,18 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     if not is_rows(data):
         raise UsageError(f"{_short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
     return of_rows(data, *how)
+
+
+def column_of(data: Any, name: str) -> list:
+    """A column of a table, of a dict of columns, or of a list of dicts."""
+    if is_table(data) or isinstance(data, Mapping):
+        names = [str(n) for n in data] if isinstance(data, Mapping) else _column_names(data) or []
+        if name not in names:
+            raise UsageError(f'there is no column "{name}"; the columns are {", ".join(map(repr, names[:20]))}')
+        return list(_values(data, name))
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
+        return [row.get(name) for row in data]
+    raise UsageError(f'rows without columns have no column "{name}"')
 
 
 def labels_of(data: Any, text=None, pair=None, label=None) -> list | None:

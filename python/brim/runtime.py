@@ -1,6 +1,7 @@
 """Threads. Everything runs on one runtime a process unless another is given."""
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 
@@ -25,6 +26,24 @@ def default() -> _core.Runtime:
         if _default is None:
             _default = Runtime(int(os.environ.get("BRIM_THREADS") or ranks.threads()))
         return _default
+
+
+def of_cpu(cpu: str | None):
+    """The runtime of this process, or one that uses other instructions."""
+    return default() if cpu is None else Runtime(int(os.environ.get("BRIM_THREADS") or ranks.threads()), cpu)
+
+
+#: Set when the interpreter ends: what still runs is to stop.
+ending = threading.Event()
+
+
+def _end() -> None:
+    """Threads that still compute when the interpreter ends would call into what is gone: they are stopped before, and waited for."""
+    ending.set()
+    _core.end_calls()
+
+
+atexit.register(_end)
 
 
 def set_threads(threads: int) -> None:

@@ -2,23 +2,27 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import math
 import numbers
 import os
 import pathlib
 import queue
+import re
 import tempfile
 import threading
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, hub as _hub, options as _options, ranks as _ranks, rows as _rows, runtime as _runtime
+from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, progress as _progress, ranks as _ranks, rows as _rows,
+               runtime as _runtime)
 from .dataset import Dataset, refuse_encoded
+from .feed import Stream, Streamed
 from .keywords import TrainOptions
 from .labels import Labels
-from .errors import STOP, Cancelled, UsageError
+from .errors import STOP, Cancelled, Error, UsageError
 from .judged import Evaluation, evaluations, keep_texts, add_texts
 from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
@@ -27,6 +31,16 @@ from .tokenizer import Tokenizer, _tokenizer
 class Event(NamedTuple):
     kind: str                #: "start", "step", "eval", "epoch", "checkpoint", "end", "progress"
     fields: dict[str, Any]   #: as in log.jsonl
+
+
+class Work(NamedTuple):
+    """Where the time of a run went: a line of ``Result.profile``."""
+
+    name: str
+    kind: str
+    calls: int
+    seconds: float
+    operations: float  #: floating-point operations, where they are known
 
 
 @dataclass(repr=False)
@@ -42,12 +56,19 @@ class Result(_Paged):
     seconds: float = 0.0
     best_metric: float = math.nan
     best_step: int = 0
+    model_step: int = 0            #: whose weights the model has: those of the last step, or of the best
+    averaged: int = 0              #: steps whose weights were averaged (swa_start)
+    stopped_early: bool = False    #: patience came to its end
+    metric: str | None = None      #: what best_metric is: "accuracy", ...
+    truncated: int = 0             #: rows that were cut at max_length, and
+    lost: int = 0                  #: tokens that they lost
     resumed: bool = False
     interrupted: bool = False
     evaluations: list[dict[str, Any]] = field(default_factory=list)  #: fields of every "eval" event
     losses: list[tuple[int, float]] = field(default_factory=list)    #: (step, loss) of every "step" event
     judged: dict[str, Evaluation] = field(default_factory=dict)      #: the last evaluation of each set, with its confusion and most wrong rows
     output: str | None = None                                        #: the run's folder
+    profile: list[Work] = field(default_factory=list)                #: with profile=: where the time went
     _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
 
     def __getattr__(self, name: str) -> Any:
@@ -55,7 +76,8 @@ class Result(_Paged):
         raise AttributeError(f"a Result has no {name}{where}")
 
     def __repr__(self) -> str:
-        best = "" if math.isnan(self.best_metric) else f", best {self.best_metric:.4g} at step {self.best_step}"
+        best = "" if math.isnan(self.best_metric) else f", best {self.metric} {self.best_metric:.4g} at step {self.best_step}"
+        best += "" if self.model_step in (0, self.steps) else " (the model's)"
         return f"Result({self.steps:,} steps, {self.rows:,} rows, loss {self.loss:.4g}{best}, {self.seconds:.1f} s, {self.model!r})"
 
     def page(self, path: str | os.PathLike[str]) -> None:
@@ -73,10 +95,23 @@ class Result(_Paged):
 
 
 def _plain(value: Any) -> Any:
-    """As log.jsonl has it: what is no finite number is null, and objects are objects."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return json.loads(value) if isinstance(value, str) and value[:1] == "{" else value
+    """As log.jsonl has it: what is no finite number is null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_SHARE = re.compile(r"([0-9.]+) ?%")
+
+
+def _share(evals, validation_split) -> float | None:
+    """The share of the rows that is held out: validation_split, or "10%" as eval."""
+    found = _SHARE.fullmatch(evals) if isinstance(evals, str) and not os.path.exists(evals) else None
+    if validation_split is None:
+        return float(found[1]) / 100 if found else None
+    if evals is not None:
+        raise UsageError("validation_split holds rows out, and eval names others: give one of them")
+    if isinstance(validation_split, bool) or not isinstance(validation_split, numbers.Real) or not 0 < validation_split < 1:
+        raise UsageError(f"validation_split={validation_split!r}: a share of the rows, such as 0.1")
+    return float(validation_split)
 
 
 def _named(evals, train) -> list[tuple[str, Any]]:
@@ -102,7 +137,7 @@ def _rows_to_train(train):
 
 
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
-          labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
+          labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
@@ -113,22 +148,36 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
 
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
     datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
-    DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given. eval: the same, or {name: that}.
-    labels: the classes in the order of their ids; None: those of the model or of the rows. missing_label="skip" leaves out rows without a
+    DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given; a ``brim.data.stream``. eval: the
+    same, or {name: that}, or "10%": this share of the rows, drawn by fold_seed, which is then not trained on (so does validation_split=0.1).
+    labels: the classes in the order of their ids, or what they are called, {0: "neg", 1: "pos"}; None: those of the model or of the rows.
+    missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
-    with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
+    with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
+    what they say; any other result means nothing.
 
-    Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps, warmup_ratio, weight_decay, beta1, beta2,
-    eps, clip, layer_lr_decay, freeze ("embeddings", "2", "encoder"), checkpoint_activations, precision ("bf16"), class_weights
+    The model at the end: that of the best evaluation where there is one and patience or best_metric is given, or with keep="best"
+    (load_best_model_at_end=True), also without output; else, or with keep="last", that of the last step. ``Result.model_step`` says which.
+
+    Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps (below 1: a share), warmup_ratio, weight_decay, beta1, beta2,
+    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder"), checkpoint_activations, precision ("bf16"), class_weights
     ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
-    save_every, keep_checkpoints, best_metric, memory_limit ("2GB"), swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
+    save_every, eval_strategy ("epoch", "steps", "no"), save_strategy (also "best"), keep_checkpoints, best_metric, memory_limit ("2GB"),
+    swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
     (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on. The names of transformers' TrainingArguments
     (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too, and so is an object of it as args.
+    compute_metrics: a function of ``brim.Predictions`` that returns {name: number}; best_metric may name one of them (greater_is_better
+    says which way). callbacks: functions as on_event. report_to: "tensorboard", "csv", "none", or functions likewise. progress: True
+    shows a line, False none, None: in notebooks and terminals. profile: a file for a trace, or True: trace.json in output.
+    Of files: format, quote, where ({column: value}), min_chars, skip_damaged, max_record, cache (a folder), truncation, truncation_side.
+    stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
+    repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold, predictions.jsonl and folds.json.
+    the whole), or the fold of each row, also by fold_column; test: rows without labels that all folds predict together. The model then keeps its weights;
+    output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
@@ -149,20 +198,24 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
+    for name, value in {"header": header, "keep_head": keep_head, "stratify": stratify, "no_type_ids": no_type_ids}.items():
+        _options.flag(name, value)
     given = {"eval": eval, "output": output, "max_length": max_length}
     options = _options.canonical({**{k: v for k, v in given.items() if v is not None}, **options})
     eval, output, max_length = (options.pop(name, None) for name in given)
     tf32 = options.pop("tf32", tf32)  # of TrainingArguments
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
-    folds = _one_number(folds)
-    if stratify and not isinstance(folds, int):
-        raise UsageError("stratify: " + ("it is for folds: give folds=5" if folds is None else "folds has each row's fold already: leave it out"))
-    if folds is not None and _ranks.launched():
-        raise UsageError("folds: several processes train folds by the command only: mpirun -n N brim train --folds")
+    more = {name: options.pop(name, None) for name in _options.HERE}
+    share = _share(eval, more["validation_split"])
+    eval = eval if share is None else None
+    told = Told(more, on_event, output, options.get("swa_start"))
+    folds = _folds_asked(folds, more, share, stratify, fold_seed)
     if ways is None:
         _ranks.join()
-    runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.default())
+    if more["cpu"] is not None and (runtime or isinstance(model, Model)):
+        raise UsageError("cpu: " + ("the model has its instructions already: brim.Model(folder, runtime=brim.Runtime(cpu=..))" if not runtime else "the runtime says it"))
+    runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.of_cpu(more["cpu"]))
     if not isinstance(model, (Model, str, os.PathLike)) or model == "":
         raise TypeError(_not_a_model(model))
     if not isinstance(model, Model):
@@ -185,41 +238,122 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
+    source = {name: options.pop(name) for name in _options.SOURCE if name in options}
+    streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
-    def rows(data, known) -> Dataset:
-        return Dataset.of(data, tokenizer, labelled=True, labels=known, task=task if task == "tokens" or known is None or isinstance(known, list) else "auto",
-                          max_length=limit, runtime=runtime, **columns)
+    def rows(data, known, labelled=True, name="") -> Dataset:
+        how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
+        if isinstance(data, Dataset):
+            how = {}
+        elif not _of_text_files(data):
+            how = _options.of_rows(how, strict=name == "")
+        with _in_set(name):
+            found = Dataset.of(data, tokenizer, labelled=labelled, labels=known, task=task if task == "tokens" or not isinstance(known, Labels) else "auto",
+                               max_length=limit, runtime=runtime, **how)
+        if not isinstance(data, Dataset):
+            _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
+        return found
 
     if keep_head and not isinstance(model, Model):
         fine = Model(model, tokenizer=tokenizer, runtime=runtime)
         if fine._untrained:
             raise UsageError(f"keep_head: {model} is not fine-tuned, so there is no head to keep")
         labels = fine.labels
-    dataset = rows(_rows_to_train(train), model.labels if isinstance(model, Model) else labels)
-    if dataset.labels is None:
-        raise UsageError("training needs labels: give a column, or labels=[...]")
+    known = model.labels if isinstance(model, Model) else labels
+    named = _named(eval, train)
+    if streamed.pop("stream", False) or isinstance(train, Stream):
+        if folds is not None or share is not None or ways is not None:
+            raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
+        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime)
+        known_by = opened.labels
+    else:
+        if streamed:
+            raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
+        dataset, opened = rows(_rows_to_train(train), known), None
+        if dataset.labels is None:
+            raise UsageError("training needs labels: give a column, or labels=[...]")
+        known_by = dataset
+    _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
-        model = Model(model, labels=dataset, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
+        model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
+        _notes.of_model(model._facts)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
-        if asked == "auto" and labels is None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
+        if asked == "auto" and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
-    evals = [(name, rows(data, model.labels)) for name, data in named]
-    longest = max(d.longest for d in [dataset, *(d for _, d in evals)])
+    evals = [(name, rows(data, model.labels, name=name)) for name, data in named]
+    if share is not None:
+        train_rows = _rows_to_train(train)
+        dataset, held = dataset._hold_out(share, fold_seed)
+        _notes.log.info("%s of %s rows are held out for evaluation", f"{len(held):,}", f"{len(dataset) + len(held):,}")
+        named, evals = [("eval", train_rows)], [("eval", held)]
+    longest = max((d.longest for d in [*([] if dataset is None else [dataset]), *(d for _, d in evals)]), default=0)
     if max_length is None and longest > limit:  # rows that came encoded
         limit = fits
     if max_length is None and longest > fits:
         limit = None  # rows that were encoded for another model: refused, not cut
-    if ways is not None:
-        return _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, train)
-    if folds is not None:
-        sources = {"valid": (_rows_to_train(train), dataset)} | {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
-        texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
-        return _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify, texts)
     sources = {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
-    return _run(model, dataset, evals, output, seed, limit, on_event, options, sources, tokenizer, columns)
+    with told:
+        if ways is not None:
+            return _run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
+        if folds is not None:
+            tests = [(name, rows(data, None, labelled=False, name=name)) for name, data in _tests(more["test"])]
+            sources |= {"valid": (_rows_to_train(train), dataset)}
+            texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
+            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})
+            return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
+        return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+
+
+def _of_text_files(data) -> bool:
+    return _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data))
+
+
+def _name_of(data, name: str) -> str:
+    """What a note calls rows: their file, or their set."""
+    files = _rows.paths_of(data) if _rows.is_files(data) else []
+    return files[0] if files else name or "train"
+
+
+@contextlib.contextmanager
+def _in_set(name: str):
+    """What is wrong with rows says in which set."""
+    try:
+        yield
+    except Error as error:
+        if name and not error.file:
+            raise type(error)(f"{name}: {error}", None, error.line, error.byte) from None
+        raise
+
+
+def _tests(test) -> list[tuple[str, Any]]:
+    if test is None:
+        return []
+    if _rows.is_splits(test):
+        return [(str(name), data) for name, data in test.items()]
+    return [("test", test)]
+
+
+def _folds_asked(folds, more, share, stratify, fold_seed):
+    """The number of folds, the fold of each row, or None; what contradicts itself is refused."""
+    folds = _one_number(folds)
+    column = more["fold_column"]
+    if stratify and not isinstance(folds, int):
+        raise UsageError("stratify: " + ("it is for folds: give folds=5" if folds is None and column is None else "folds has each row's fold already: leave it out"))
+    if column is not None and folds is not None and not isinstance(folds, int):
+        raise UsageError("fold_column and folds say the same: give one of them")
+    folds = 0 if folds is None and column is not None else folds
+    if folds is None and more["test"] is not None:
+        raise UsageError("test is for folds; model.predict labels rows with one model")
+    if folds is not None and share is not None:
+        raise UsageError("folds hold out every row once: leave out the share for evaluation")
+    if folds is not None and (more["compute_metrics"] or more["profile"]):
+        raise UsageError("compute_metrics and profile are for one run: leave them out with folds")
+    if folds is not None and _ranks.launched():
+        raise UsageError("folds: several processes train folds by the command only: mpirun -n N brim train --folds")
+    return folds
 
 
 def _not_a_model(model) -> str:
@@ -260,12 +394,35 @@ def _folds_given(folds, rows: int):
     return given
 
 
-def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify, texts) -> FoldsResult:
+class Folds(NamedTuple):
+    """Which rows are held out together."""
+
+    folds: Any               # a number, or the fold of each row
+    seed: int
+    stratify: bool
+    column: str | None
+    rows: Any                # as they were given
+    source: dict[str, Any]   # how files of them are read
+
+    def given(self, rows: int):
+        """(count, fold of each row or None, column of files or None)"""
+        if self.column is None:
+            return (self.folds, None, None) if isinstance(self.folds, int) else (0, _folds_given(self.folds, rows), None)
+        if _of_text_files(self.rows):
+            source = {"text_column": self.source["text_column"], "pair_column": self.source["pair_column"],
+                      **_options.for_files({n: v for n, v in self.source.items() if n not in ("text_column", "pair_column", "label_column")})}
+            where = list((source.pop("where", None) or {}).items())
+            return self.folds, None, (_rows.paths_of(self.rows), [(str(c), str(v)) for c, v in where], source, self.column)
+        table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
+        return self.folds, _folds_given(_rows.column_of(table, self.column), rows), None
+
+
+def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = rest["output"]
-    given = None if isinstance(folds, int) else _folds_given(folds, len(dataset))
-    found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, on_event,
-                              folds if given is None else 0, fold_seed, stratify, given)
+    count, given, column = how.given(len(dataset))
+    found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
+                              count, how.seed, how.stratify, given, column)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
     for run in runs:
         texts(run)
@@ -295,12 +452,12 @@ def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = Non
     return train(model, rows, eval=eval, _compare=ways, **options)
 
 
-def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, data) -> Comparison:
+def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) -> Comparison:
     if len(evals) > 1:
         raise UsageError("brim.compare evaluates on one set")
     plan, rest = _prepared(model, None, seed, limit, options)
     plan.pop("batching", None)
-    found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, ways, on_event)
+    found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, ways, told.listen)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
     metric = None if not evals else {"regression": "rmse", "tokens": "f1_micro"}.get(model.task, "accuracy")
@@ -309,9 +466,44 @@ def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, da
                       title=f"The same job in {len(found)} ways{name}")
 
 
-def _run(model, dataset, evals, output, seed, limit, on_event, options, sources, tokenizer, columns) -> Result:
+class Told:
+    """Who hears of a run: a line on the terminal, the log, callbacks, reports."""
+
+    def __init__(self, more: dict[str, Any], on_event, output, swa_start):
+        self.reports, functions = _callbacks.reports(more["report_to"], output)
+        self.functions = [*_callbacks.checked(more["callbacks"], on_event), *functions]
+        self.measure = _callbacks.measured(more["compute_metrics"])
+        self.swa_start = swa_start or 0
+        self.profile = more["profile"]
+        if self.profile is True and output is None:
+            raise UsageError("profile=True writes trace.json into the run's folder: give output, or a file: profile=\"trace.json\"")
+        self.trace = None if not self.profile else os.path.join(os.fspath(output), "trace.json") if self.profile is True else os.fspath(self.profile)
+        progress = more["progress"]
+        self.bar = _progress.Bar() if not callable(progress) and _progress.wanted(progress) else None
+        if callable(progress):
+            self.functions.append(progress)
+        self._ask = _callbacks.several(self.functions)
+
+    def listen(self, kind: str, fields: dict[str, Any]):
+        if self.bar:
+            self.bar(kind, fields)
+        _notes.of_event(kind, fields)
+        return self._ask(kind, fields) if self.functions else None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error) -> None:
+        if self.bar:
+            self.bar.close()
+
+
+def _run(model, rows, evals, output, seed, limit, told, options, sources, tokenizer, columns) -> Result:
     plan, rest = _prepared(model, output, seed, limit, options)
-    result = Result(model, output=rest["output"])
+    plan = {"seed": seed} if isinstance(rows, Streamed) else plan
+    result = Result(model, output=rest["output"], metric=_metric(model.task, options) if evals else None)
+    if isinstance(rows, Dataset):
+        result.truncated, result.lost = rows.truncated, rows.lost
 
     def listen(kind, fields):
         if kind == "step":
@@ -321,12 +513,13 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options, sources,
             result.evaluations.append(fields)
         if kind != "progress":
             result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
-        return on_event(kind, fields) if on_event else None
+        return told.listen(kind, fields)
 
     writes = _ranks.join()[0] == 0
     texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:
-        found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen)
+        found = _core.train(model._core, model.tokenizer._core, rows._core, [(n, d._core) for n, d in evals], plan, rest, listen,
+                            told.measure, told.trace, "none" in told.reports)
     except (Cancelled, KeyboardInterrupt):
         if result.losses:  # what was stopped keeps them too
             texts()
@@ -339,28 +532,45 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options, sources,
     for one in held:
         add_texts(one, *sources[one.facts()["name"]], tokenizer, columns)
     result.judged = evaluations(kept or held)
+    result.profile = [Work(*one) for one in found.pop("profile")]
     for name, value in found.items():
         setattr(result, name, value)
+    if "csv" in told.reports and writes:
+        _callbacks.write_csv(result.output)
+    _notes.of_result(result, told.swa_start)
     return result
 
 
+def _metric(task: str, options: dict[str, Any]) -> str:
+    """What decides the best, by name."""
+    return options.get("best_metric") or {"regression": "rmse", "tokens": "f1_micro"}.get(task, "accuracy")
+
+
 def train_events(model: Model | str | os.PathLike[str], train_data: Any, **options: Any) -> Iterator[Event]:
-    """``train`` as an iterator of events; leaving the loop stops the run (after a checkpoint). The last event is "result", with the
-    ``Result`` in its fields."""
+    """``train`` as an iterator of events; leaving the loop, or the program, stops the run (after a checkpoint). The last event is "result",
+    with the ``Result`` in its fields."""
     events: queue.Queue = queue.Queue(maxsize=1000)
     stop = threading.Event()
     done = object()
 
+    def put(item) -> None:
+        """Nobody takes what comes after the end."""
+        while not (stop.is_set() or _runtime.ending.is_set()):
+            try:
+                return events.put(item, timeout=0.1)
+            except queue.Full:
+                pass
+
     def listen(kind, fields):
-        events.put(Event(kind, fields))
-        return STOP if stop.is_set() else None
+        put(Event(kind, fields))
+        return STOP if stop.is_set() or _runtime.ending.is_set() else None
 
     def work():
         try:
-            events.put(Event("result", {"result": train(model, train_data, on_event=listen, **options)}))
+            put(Event("result", {"result": train(model, train_data, **{**options, "callbacks": [*_callbacks.checked(options.get("callbacks"), None), listen]})}))
         except BaseException as error:  # noqa: BLE001 - handed to the consumer
-            events.put(error)
-        events.put(done)
+            put(error)
+        put(done)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -371,9 +581,4 @@ def train_events(model: Model | str | os.PathLike[str], train_data: Any, **optio
             yield item
     finally:
         stop.set()
-        while thread.is_alive():
-            try:
-                events.get(timeout=0.05)
-            except queue.Empty:
-                pass
         thread.join()

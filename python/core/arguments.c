@@ -8,8 +8,30 @@ static bool set_text(PyObject *value, const char **at) {
     PyErr_Format(PyExc_TypeError, "a str is needed, not %R", value);
     return false;
   }
-  *at = PyUnicode_AsUTF8AndSize(value, NULL);
+  Py_ssize_t size;
+  *at = PyUnicode_AsUTF8AndSize(value, &size);
+  if (*at && (Py_ssize_t)strlen(*at) != size) {
+    PyErr_Format(PyExc_ValueError, "%R holds a NUL", value);
+    return false;
+  }
   return *at != NULL;
+}
+
+/* True, False, NumPy's, 1 and 0. A word is neither, whatever it says: "no" would be true. */
+static bool set_bool(PyObject *value, bool *at) {
+  PyObject *name = PyBool_Check(value) ? NULL : PyType_GetName(Py_TYPE(value));
+  const char *type = name ? PyUnicode_AsUTF8AndSize(name, NULL) : "bool";
+  const bool is = type && (strcmp(type, "bool") == 0 || strcmp(type, "bool_") == 0);
+  const long number = !is && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
+  Py_XDECREF(name);
+  PyErr_Clear();
+  if (!is && number != 0 && number != 1) {
+    PyErr_Format(PyExc_TypeError, "True or False is needed, not %R", value);
+    return false;
+  }
+  const int truth = PyObject_IsTrue(value);
+  *at = truth > 0;
+  return truth >= 0;
 }
 
 static bool set_enum(const core_field *field, PyObject *value, void *at) {
@@ -69,11 +91,8 @@ static bool set_field(const core_field *field, PyObject *value, void *out) {
       PyErr_Format(PyExc_TypeError, "a number is needed, not %R", value);
     }
     return !PyErr_Occurred();
-  case CORE_BOOL: {
-    int truth = PyObject_IsTrue(value);
-    *(bool *)at = truth > 0;
-    return truth >= 0;
-  }
+  case CORE_BOOL:
+    return set_bool(value, at);
   case CORE_TEXT: /* borrowed: the caller keeps the options dict's values alive */
     return set_text(value, (const char **)at);
   case CORE_ENUM:
@@ -99,7 +118,7 @@ bool core_fields(PyObject *options, const core_field *fields, void *out) {
     PyObject *value = key ? PyDict_GetItemWithError(options, key) : NULL;
     bool fine = key && !PyErr_Occurred();
     if (fine && value && value != Py_None && !set_field(field, value, out)) {
-      if (PyErr_ExceptionMatches(PyExc_TypeError))
+      if (PyErr_ExceptionMatches(PyExc_TypeError) || (field->kind == CORE_TEXT && PyErr_ExceptionMatches(PyExc_ValueError)))
         name_field(field);
       fine = false;
     }

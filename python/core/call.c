@@ -4,10 +4,14 @@
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOOK_FOR_SIGNALS 50000000L /* nanoseconds */
 
-typedef struct call {
+typedef struct core_call {
+  struct core_call *next;
+  brim_runtime *runtime;
+  pid_t pid; /* a child of fork has the list, and not the threads */
   core_work work;
   void *context;
   brim_error error;
@@ -16,6 +20,51 @@ typedef struct call {
   pthread_mutex_t mutex;
   pthread_cond_t finished;
 } call;
+
+/* ---- those that are under way ----------------------------------------------------------------------------- */
+
+static bool begin_call(core_state *state, call *c, brim_runtime *runtime) {
+  if (state->closing) {
+    PyErr_SetString(PyExc_RuntimeError, "the interpreter ends: no call begins any more");
+    return false;
+  }
+  c->runtime = runtime, c->pid = getpid(), c->next = state->calls;
+  state->calls = c;
+  return true;
+}
+
+static void end_call(core_state *state, const call *c) {
+  for (call **at = &state->calls; *at; at = &(*at)->next)
+    if (*at == c) {
+      *at = c->next;
+      return;
+    }
+}
+
+/* How many of this process there are, all of which are asked to stop. */
+static int cancel_calls(const core_state *state) {
+  int count = 0;
+  for (const call *c = state->calls; c; c = c->next)
+    if (c->pid == getpid()) {
+      brim_runtime_cancel(c->runtime);
+      count++;
+    }
+  return count;
+}
+
+PyObject *core_end_calls(PyObject *module, PyObject *nothing) {
+  static const struct timespec pause = {.tv_nsec = 5000000};
+  core_state *state = core_of(module);
+  (void)nothing;
+  state->closing = true;
+  while (cancel_calls(state) > 0) {
+    Py_BEGIN_ALLOW_THREADS nanosleep(&pause, NULL);
+    Py_END_ALLOW_THREADS if (PyErr_CheckSignals() < 0) return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
+/* ---- one -------------------------------------------------------------------------------------------------- */
 
 static void *run_call(void *argument) {
   call *c = argument;
@@ -59,45 +108,71 @@ static bool wait_for(call *c, brim_runtime *runtime) {
   return raised;
 }
 
-static void open_call(call *c, core_work work, void *context) {
+/* In separate memory: the list of calls points to it. NULL with an exception. */
+static call *open_call(core_state *state, brim_runtime *runtime, core_work work, void *context) {
+  call *c = PyMem_Calloc(1, sizeof *c);
+  if (!c) {
+    PyErr_NoMemory();
+    return NULL;
+  }
   *c = (call){.work = work, .context = context, .error = {.byte = -1}};
+  if (!begin_call(state, c, runtime)) {
+    PyMem_Free(c);
+    return NULL;
+  }
   pthread_condattr_t clock;
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&c->mutex, NULL);
   pthread_cond_init(&c->finished, &clock);
   pthread_condattr_destroy(&clock);
+  return c;
+}
+
+static void close_call(core_state *state, call *c) {
+  pthread_cond_destroy(&c->finished);
+  pthread_mutex_destroy(&c->mutex);
+  if (brim_runtime_cancelled(c->runtime))
+    brim_runtime_resume(c->runtime);
+  end_call(state, c);
+}
+
+/* Its status; -1: an exception is set. */
+static int outcome_of(core_state *state, const call *c, bool raised) {
+  if (raised || c->status < 0)
+    return -1;
+  if (c->status == BRIM_OK || c->status == BRIM_END)
+    return c->status;
+  core_fail(state, c->status, &c->error);
+  return -1;
 }
 
 int core_run(core_state *state, core_runtime *handle, core_work work, void *context) {
   brim_runtime *runtime = core_use(handle);
-  call c;
-  open_call(&c, work, context);
+  call *c = open_call(state, runtime, work, context);
   pthread_t thread;
   bool raised = false;
-  if (pthread_create(&thread, NULL, run_call, &c) != 0) {
+  if (!c)
+    return -1;
+  if (pthread_create(&thread, NULL, run_call, c) != 0) {
     PyErr_SetString(PyExc_RuntimeError, "no thread can be started");
-    c.status = -1;
+    c->status = -1;
   } else {
-    raised = wait_for(&c, runtime);
+    raised = wait_for(c, runtime);
     pthread_join(thread, NULL);
   }
-  pthread_cond_destroy(&c.finished);
-  pthread_mutex_destroy(&c.mutex);
-  if (brim_runtime_cancelled(runtime))
-    brim_runtime_resume(runtime);
-  if (raised || c.status < 0)
-    return -1;
-  if (c.status == BRIM_OK || c.status == BRIM_END)
-    return c.status;
-  core_fail(state, c.status, &c.error);
-  return -1;
+  close_call(state, c);
+  const int status = outcome_of(state, c, raised);
+  PyMem_Free(c);
+  return status;
 }
 
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
-static PyObject *value_of(const brim_field *field) {
+static PyObject *value_of(const core_state *state, const brim_field *field) {
   switch (field->kind) {
+  case BRIM_VALUE_JSON:
+    return PyObject_CallFunction(state->loads, "s", field->text);
   case BRIM_VALUE_INT:
     return PyLong_FromLongLong(field->integer);
   case BRIM_VALUE_REAL:
@@ -111,10 +186,10 @@ static PyObject *value_of(const brim_field *field) {
   }
 }
 
-static PyObject *fields_of(const brim_event *event) {
+static PyObject *fields_of(const core_state *state, const brim_event *event) {
   PyObject *fields = PyDict_New();
   for (int i = 0; fields && i < event->field_count; i++) {
-    PyObject *value = value_of(&event->fields[i]);
+    PyObject *value = value_of(state, &event->fields[i]);
     if (!value || PyDict_SetItemString(fields, event->fields[i].name, value) < 0)
       Py_CLEAR(fields);
     Py_XDECREF(value);
@@ -122,31 +197,52 @@ static PyObject *fields_of(const brim_event *event) {
   return fields;
 }
 
-int core_event(void *context, const brim_event *event) {
-  core_listener *listener = context;
-  if (!listener->function)
-    return BRIM_OK;
-  PyThreadState *state = PyThreadState_New(listener->interpreter);
-  PyEval_RestoreThread(state);
-  int status = BRIM_OK;
-  bool unused, *telling = listener->telling ? listener->telling : &unused;
-  PyObject *fields = fields_of(event);
-  *telling = true;
-  PyObject *result = fields ? PyObject_CallFunction(listener->function, "sO", event->kind, fields) : NULL;
-  const bool failed = !result, stop = failed || result == listener->state->stop;
-  Py_XDECREF(result);
-  Py_XDECREF(fields);
-  *telling = false;
+PyThreadState *core_enter_python(core_listener *listener) {
+  PyThreadState *thread = PyThreadState_New(listener->interpreter);
+  PyEval_RestoreThread(thread);
+  if (listener->telling)
+    *listener->telling = true;
+  return thread;
+}
+
+bool core_leave_python(core_listener *listener, PyThreadState *thread) {
+  const bool failed = PyErr_Occurred() != NULL;
+  if (listener->telling)
+    *listener->telling = false;
   if (failed && !listener->type)
     PyErr_Fetch(&listener->type, &listener->value, &listener->traceback);
   else
     PyErr_Clear();
-  if (stop)
-    status = BRIM_E_CANCELLED;
-  PyThreadState_Clear(state);
+  PyThreadState_Clear(thread);
   PyEval_SaveThread();
-  PyThreadState_Delete(state);
-  return status;
+  PyThreadState_Delete(thread);
+  return !failed;
+}
+
+/* What a function's result asks for, as errors.py numbers it. */
+static int request_of(const core_listener *listener, PyObject *result) {
+  enum { STOP = 1, EVALUATE = 2, SAVE = 4 };
+  if (!result || PyObject_IsInstance(result, listener->state->request) != 1)
+    return BRIM_OK;
+  PyObject *number = PyObject_GetAttrString(result, "flags");
+  const long flags = number ? PyLong_AsLong(number) : 0;
+  Py_XDECREF(number);
+  if (flags & STOP)
+    return BRIM_E_CANCELLED;
+  return !listener->trains ? BRIM_OK : (flags & EVALUATE ? BRIM_DO_EVALUATE : 0) | (flags & SAVE ? BRIM_DO_SAVE : 0);
+}
+
+int core_event(void *context, const brim_event *event) {
+  core_listener *listener = context;
+  if (!listener->function)
+    return BRIM_OK;
+  PyThreadState *thread = core_enter_python(listener);
+  PyObject *fields = fields_of(listener->state, event);
+  PyObject *result = fields ? PyObject_CallFunction(listener->function, "sO", event->kind, fields) : NULL;
+  const int status = request_of(listener, result);
+  Py_XDECREF(result);
+  Py_XDECREF(fields);
+  return core_leave_python(listener, thread) ? status : BRIM_E_CANCELLED;
 }
 
 int core_listened(core_listener *listener, int status) {

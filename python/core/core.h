@@ -27,10 +27,14 @@ typedef enum core_type {
   CORE_TYPES
 } core_type;
 
+struct core_call;
 typedef struct core_state {
   PyTypeObject *types[CORE_TYPES];
-  PyObject *raise; /* brim.errors.make(code, message, file, line, byte) -> exception */
-  PyObject *stop;  /* brim.STOP: what a function returns that wants the work to stop */
+  PyObject *raise;         /* brim.errors.make(code, message, file, line, byte) -> exception */
+  PyObject *request;       /* brim.errors.Request: what a function returns that wants the work to stop, or more of it */
+  PyObject *loads;         /* json.loads */
+  struct core_call *calls; /* that are under way, of all threads; with the GIL only */
+  bool closing;            /* the interpreter ends: no further call begins */
 } core_state;
 
 static inline core_state *core_of(PyObject *module) {
@@ -137,17 +141,26 @@ PyObject *core_fail(core_state *state, int code, const brim_error *error);
  * BRIM_OK set none. `context` may call back into Python through core_callback. */
 typedef int (*core_work)(void *context, brim_error *error);
 int core_run(core_state *state, core_runtime *runtime, core_work work, void *context);
+/* end_calls(): cancels what is under way and waits for it: to be called at the interpreter's end, before threads that still run
+ * could call into what is gone. */
+PyObject *core_end_calls(PyObject *module, PyObject *nothing);
 
 /* An event for a Python function, from inside core_run: function(kind, {name: value}). An exception stops the work and is what
- * core_run raises; so does brim.STOP as a result, as a cancellation. Any other result means nothing. */
+ * core_run raises; so does brim.STOP as a result, as a cancellation; of training brim.EVALUATE and brim.SAVE ask for what they
+ * say. Any other result means nothing. */
 typedef struct core_listener {
   core_state *state;
   PyObject *function; /* NULL: none */
+  bool trains;
   PyInterpreterState *interpreter;
   bool *telling;                      /* if not NULL: true while the function runs, and so the work waits */
   PyObject *type, *value, *traceback; /* of an exception */
 } core_listener;
 int core_event(void *listener, const brim_event *event);
+/* The same for any other call of Python from inside core_run: between the two the thread has the GIL; an exception that is set
+ * then is kept for core_listened, and core_leave_python returns false. */
+PyThreadState *core_enter_python(core_listener *listener);
+bool core_leave_python(core_listener *listener, PyThreadState *thread);
 /* After core_run: the status, or -1 with the listener's exception raised. */
 int core_listened(core_listener *listener, int status);
 
@@ -213,12 +226,14 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args);
 PyObject *core_dataset_texts(PyObject *module, PyObject *args);
 PyObject *core_dataset_arrow(PyObject *module, PyObject *args);
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args);
+PyObject *core_hold_out(PyObject *module, PyObject *args);
 PyObject *core_hub_find(PyObject *module, PyObject *args);
 PyObject *core_array_load(PyObject *module, PyObject *args);
 PyObject *core_array_copied(PyObject *module, PyObject *args);
 PyObject *core_batch_load(PyObject *module, PyObject *args);
 PyObject *core_plan_make(PyObject *module, PyObject *args);
 PyObject *core_feed_make(PyObject *module, PyObject *args);
+PyObject *core_labels_scan(PyObject *module, PyObject *args);
 PyObject *core_model_make(PyObject *module, PyObject *args);
 PyObject *core_describe(PyObject *module, PyObject *args);
 PyObject *core_train(PyObject *module, PyObject *args);
@@ -235,6 +250,9 @@ PyObject *core_report(PyObject *module, PyObject *args);
 bool core_plan_options(PyObject *options, brim_plan_options *out);
 bool core_encode_options(PyObject *options, brim_encode_options *out);
 bool core_source_options(PyObject *options, brim_source_options *out);
+/* (column, value) pairs as conditions, in memory to be freed with PyMem_Free; NULL and 0: there are none, or an exception is set.
+ */
+brim_where *core_conditions(PyObject *list, int *count);
 bool core_train_options(PyObject *options, brim_train_options *out);
 PyObject *core_metrics_dict(const brim_metrics *metrics);
 /* Parts of a page (study_page.c). */
@@ -245,6 +263,7 @@ typedef struct core_viewer {
   brim_runtime *runtime;
   brim_views *views;
   bool keeps;        /* in a folder */
+  bool quiet;        /* without files for TensorBoard */
   brim_judged *sets; /* after its end, of a run without a folder; in memory of its own */
   int count;
   char said[1600]; /* what could not be kept, a line each */

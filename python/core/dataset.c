@@ -17,6 +17,11 @@ static bool parse_delimiter(const char *name, int *out) {
   return name[0] && !name[1];
 }
 
+static bool parse_quote(const char *name, int *out) {
+  static const char *const names[] = {"auto", "csv", "none", NULL};
+  return core_named(names, name, out);
+}
+
 bool core_source_options(PyObject *options, brim_source_options *out) {
   static const core_field fields[] = {CORE_FIELD(brim_source_options, no_header, CORE_BOOL),
                                       CORE_FIELD(brim_source_options, text_column, CORE_TEXT),
@@ -30,6 +35,7 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
                                       CORE_FIELD(brim_source_options, words, CORE_BOOL),
                                       {"delimiter", CORE_ENUM, offsetof(brim_source_options, delimiter), parse_delimiter},
                                       {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
+                                      {"quote", CORE_ENUM, offsetof(brim_source_options, quote), parse_quote, "csv or none"},
                                       {0}};
   return core_fields(options, fields, out);
 }
@@ -95,7 +101,7 @@ static PyObject *run_job(PyObject *module, job *j, core_work work) {
 }
 
 /* (column, value) pairs, in memory to be freed. */
-static brim_where *conditions(PyObject *list, int *count) {
+brim_where *core_conditions(PyObject *list, int *count) {
   *count = 0;
   Py_ssize_t n = list == Py_None ? 0 : PyList_Size(list);
   brim_where *where = n > 0 ? PyMem_Calloc((size_t)n, sizeof *where) : NULL;
@@ -119,7 +125,7 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args) {
   if (!j.tokenizer || !dataset_options(core_of(module), options, labels, &j.options))
     return NULL;
   j.listener.function = progress == Py_None ? NULL : progress;
-  brim_where *held = conditions(where, &j.options.source.where_count);
+  brim_where *held = core_conditions(where, &j.options.source.where_count);
   j.options.source.where = held;
   j.paths = PyErr_Occurred() ? NULL : core_strings(paths, &j.path_count);
   PyObject *result = j.paths ? run_job(module, &j, load_work) : NULL;
@@ -277,6 +283,27 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
   return result;
 }
 
+/* hold_out(dataset, share, seed) -> (kept, held) */
+PyObject *core_hold_out(PyObject *module, PyObject *args) {
+  PyObject *dataset;
+  double share;
+  unsigned long long seed;
+  brim_dataset *kept, *held;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "OdK", &dataset, &share, &seed))
+    return NULL;
+  core_state *state = core_of(module);
+  core_dataset *of = core_cast(state, dataset, CORE_DATASET);
+  if (!of)
+    return NULL;
+  const int status = brim_hold_out(core_use(of->runtime), of->dataset, share, seed, &kept, &held, &error);
+  if (status != BRIM_OK)
+    return core_fail(state, status, &error);
+  PyObject *one = wrap(state, module, of->runtime, of->keep[1], kept);
+  PyObject *other = wrap(state, module, of->runtime, of->keep[1], held);
+  return one && other ? Py_BuildValue("(NN)", one, other) : NULL;
+}
+
 /* ---- looking at them -------------------------------------------------------------------------------------- */
 
 /* Values that all are whole may be classes that came as decimals. */
@@ -412,15 +439,34 @@ static PyObject *excluded(PyObject *object, PyObject *nothing) {
   return out;
 }
 
+/* name_classes([names]): before anybody else has it */
+static PyObject *name_classes(PyObject *object, PyObject *list) {
+  core_dataset *self = (core_dataset *)object;
+  Py_ssize_t count;
+  brim_error error;
+  const char **names = core_strings(list, &count);
+  if (!names)
+    return NULL;
+  const int status = brim_dataset_name_classes(self->dataset, names, (int32_t)count, &error);
+  PyMem_Free(names);
+  return status == BRIM_OK ? Py_NewRef(Py_None) : core_fail(self->state, status, &error);
+}
+
 static void destroy(PyObject *object) {
   brim_dataset_free(((core_dataset *)object)->dataset);
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {
-    {"facts", facts, METH_NOARGS, NULL},      {"labels", labels_of, METH_NOARGS, NULL}, {"lengths", lengths, METH_NOARGS, NULL},
-    {"sample", sample, METH_O, NULL},         {"subset", subset, METH_O, NULL},         {"excluded", excluded, METH_NOARGS, NULL},
-    {"encoded_by", encoded_by, METH_O, NULL}, {"words", words, METH_O, NULL},           {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
+                                {"labels", labels_of, METH_NOARGS, NULL},
+                                {"lengths", lengths, METH_NOARGS, NULL},
+                                {"sample", sample, METH_O, NULL},
+                                {"subset", subset, METH_O, NULL},
+                                {"excluded", excluded, METH_NOARGS, NULL},
+                                {"encoded_by", encoded_by, METH_O, NULL},
+                                {"words", words, METH_O, NULL},
+                                {"name_classes", name_classes, METH_O, NULL},
+                                {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",
                                  .basicsize = sizeof(core_dataset),

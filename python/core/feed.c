@@ -7,6 +7,10 @@
 typedef struct job {
   core_runtime *runtime;
   core_tokenizer *tokenizer;
+  brim_source_options source;
+  brim_task task;
+  brim_labels labels;
+  uint64_t rows;
   brim_feed_options options;
   const char **paths;
   Py_ssize_t path_count;
@@ -29,6 +33,39 @@ static int next_work(void *context, brim_error *error) {
 static int restore_work(void *context, brim_error *error) {
   job *j = context;
   return brim_feed_restore(j->feed, j->state, (size_t)j->state_length, error);
+}
+
+static int scan_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_labels_scan(j->runtime->runtime, j->paths, (int)j->path_count, &j->source, j->task, NULL, NULL, &j->labels,
+                          &j->rows, error);
+}
+
+/* labels_scan(runtime, paths, where, options of a source, task) -> (task, names, outputs, rows): one pass over files */
+PyObject *core_labels_scan(PyObject *module, PyObject *args) {
+  PyObject *runtime, *paths, *where, *options, *result = NULL;
+  const char *task_name;
+  int task;
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOOs", &runtime, &paths, &where, &options, &task_name))
+    return NULL;
+  core_state *state = core_of(module);
+  j.runtime = core_cast(state, runtime, CORE_RUNTIME);
+  if (!j.runtime || !core_source_options(options, &j.source) || !core_no_more(options))
+    return NULL;
+  if (!core_parse_task(task_name, &task))
+    return PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name);
+  j.task = (brim_task)task;
+  brim_where *held = core_conditions(where, &j.source.where_count);
+  j.source.where = held;
+  j.paths = PyErr_Occurred() ? NULL : core_strings(paths, &j.path_count);
+  if (j.paths && core_run(state, j.runtime, scan_work, &j) == BRIM_OK)
+    result = Py_BuildValue("(sNiK)", core_task_name(j.labels.task), core_label_names(&j.labels), (int)j.labels.count,
+                           (unsigned long long)j.rows);
+  brim_labels_free(&j.labels);
+  PyMem_Free(j.paths);
+  PyMem_Free(held);
+  return result;
 }
 
 static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels, brim_feed_options *out) {
@@ -58,24 +95,38 @@ static PyObject *shares_of(PyObject *weights, Py_ssize_t count) {
   return shares;
 }
 
-/* feed(runtime, tokenizer, paths, weights, labels, options): keeps labels and options, which the feed points into. */
+/* The conditions of rows, in memory that an object holds; their texts are the list's. */
+static PyObject *hold_conditions(PyObject *list, brim_source_options *source) {
+  brim_where *where = core_conditions(list, &source->where_count);
+  PyObject *held = PyErr_Occurred() ? NULL
+                                    : PyBytes_FromStringAndSize((const char *)where,
+                                                                (Py_ssize_t)source->where_count * (Py_ssize_t)sizeof *where);
+  PyMem_Free(where);
+  source->where = held ? (const brim_where *)(const void *)PyBytes_AsString(held) : NULL;
+  return held;
+}
+
+/* feed(runtime, tokenizer, paths, weights, labels, options, where): keeps labels, options and conditions, which the feed points
+ * into. */
 PyObject *core_feed_make(PyObject *module, PyObject *args) {
-  PyObject *runtime, *tokenizer, *paths, *weights, *labels, *options;
+  PyObject *runtime, *tokenizer, *paths, *weights, *labels, *options, *where;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO", &runtime, &tokenizer, &paths, &weights, &labels, &options))
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &paths, &weights, &labels, &options, &where))
     return NULL;
   core_state *state = core_of(module);
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
   j.tokenizer = j.runtime ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
   if (!j.tokenizer || !feed_options(state, options, labels, &j.options))
     return NULL;
-  j.paths = core_strings(paths, &j.path_count);
+  PyObject *conditions = hold_conditions(where, &j.options.source);
+  j.paths = conditions ? core_strings(paths, &j.path_count) : NULL;
   PyObject *shares = j.paths && weights != Py_None ? shares_of(weights, j.path_count) : Py_NewRef(Py_None);
   j.options.weights = shares && shares != Py_None ? (const double *)(const void *)PyBytes_AsString(shares) : NULL;
   int status = j.paths && !PyErr_Occurred() ? core_run(state, j.runtime, open_work, &j) : -1;
   PyMem_Free(j.paths);
-  PyObject *held = status == BRIM_OK ? PyTuple_Pack(4, runtime, labels, options, shares) : NULL;
+  PyObject *held = status == BRIM_OK ? PyTuple_Pack(6, runtime, labels, options, shares, where, conditions) : NULL;
   Py_XDECREF(shares);
+  Py_XDECREF(conditions);
   core_feed *self = held ? core_new(state, module, CORE_FEED, held, tokenizer, NULL) : NULL;
   Py_XDECREF(held);
   if (!self) {

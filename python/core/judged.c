@@ -158,7 +158,8 @@ static void on_failure(void *context, const char *what, const brim_error *error)
 int core_viewer_open(core_viewer *v, brim_runtime *runtime, const char *folder, brim_error *error) {
   v->runtime = runtime;
   v->keeps = folder != NULL;
-  return brim_views_new(runtime, folder, on_failure, v, &v->views, error);
+  int status = brim_views_new(runtime, folder, on_failure, v, &v->views, error);
+  return status || !v->quiet ? status : brim_views_without_tensorboard(v->views, error);
 }
 
 void core_viewer_close(core_viewer *v, bool ran) {

@@ -1,8 +1,10 @@
 /* model.c: load, train, evaluate, predict, save. */
 #include "core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct job {
   core_runtime *runtime;
@@ -17,6 +19,10 @@ typedef struct job {
   brim_eval_options eval;
   brim_train_options train;
   brim_train_result result;
+  brim_feed *feed;   /* NULL: the dataset is what is trained on */
+  PyObject *measure; /* of own metrics; NULL: there are none */
+  brim_profile *profile;
+  const char *trace; /* where it goes */
   brim_metrics metrics;
   core_array *logits;
   int on_device; /* logits stay there: in gpu */
@@ -111,8 +117,8 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
 
 static PyObject *save(PyObject *object, PyObject *folder) {
   core_model *self = (core_model *)object;
-  job j = {.runtime = self->runtime, .model = self, .path = PyUnicode_AsUTF8AndSize(folder, NULL)};
-  if (!j.path || !core_enter(self))
+  job j = {.runtime = self->runtime, .model = self};
+  if (!PyArg_Parse(folder, "s", &j.path) || !core_enter(self))
     return NULL;
   int status = core_run(self->state, self->runtime, save_work, &j);
   core_leave(self);
@@ -307,6 +313,18 @@ static bool parse_schedule(const char *name, int *out) {
   return known;
 }
 
+static bool parse_final(const char *name, int *out) {
+  brim_final final;
+  bool known = brim_final_parse(name, &final);
+  *out = (int) final;
+  return known;
+}
+
+static bool parse_rhythm(const char *name, int *out) {
+  static const char *const names[] = {"epoch", "steps", "no", NULL};
+  return core_named(names, name, out);
+}
+
 bool core_train_options(PyObject *options, brim_train_options *out) {
   static const core_field fields[] = {
       CORE_FIELD(brim_train_options, epochs, CORE_REAL),
@@ -347,6 +365,10 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, save_every, CORE_U64),
       CORE_FIELD(brim_train_options, keep_checkpoints, CORE_I32),
       CORE_FIELD(brim_train_options, best_metric, CORE_TEXT),
+      CORE_FIELD(brim_train_options, best_is_small, CORE_BOOL),
+      {"keep", CORE_ENUM, offsetof(brim_train_options, final), parse_final, "best or last"},
+      {"eval_when", CORE_ENUM, offsetof(brim_train_options, eval_when), parse_rhythm, "epoch, steps or no"},
+      {"save_when", CORE_ENUM, offsetof(brim_train_options, save_when), parse_rhythm, "epoch, steps or no"},
       CORE_FIELD(brim_train_options, resume, CORE_BOOL),
       CORE_FIELD(brim_train_options, resume_anyway, CORE_BOOL),
       CORE_FIELD(brim_train_options, overwrite, CORE_BOOL),
@@ -368,6 +390,70 @@ static void on_evaluated(void *context, const brim_evaluation *evaluation) {
   brim_views_evaluated(((job *)context)->viewer.views, evaluation);
 }
 
+/* Labels of an evaluation as Python sees them: classes of rows or tokens, or the values of each row. */
+static core_array *labels_of(core_model *self, const brim_evaluation *e, Py_ssize_t rows) {
+  if (e->outcomes) {
+    core_array *classes = CORE_NEW_ARRAY(self, 'i', rows, -1);
+    for (Py_ssize_t i = 0; classes && i < rows; i++)
+      ((int32_t *)classes->data)[i] = e->outcomes[i].label;
+    return classes;
+  }
+  const int32_t width = brim_labels_width(brim_dataset_labels(e->dataset));
+  core_array *values = CORE_NEW_ARRAY(self, 'f', rows, width > 1 ? width : -1);
+  for (Py_ssize_t i = 0; values && i < rows; i++) {
+    brim_sample sample;
+    brim_dataset_sample(e->dataset, (uint64_t)i, &sample);
+    memcpy((float *)values->data + i * width, sample.labels, (size_t)width * sizeof(float));
+  }
+  return values;
+}
+
+/* [(name, number)] of a list into metrics; false with an exception. */
+static bool take_metrics(PyObject *list, brim_own_metric *metrics, int *count) {
+  const Py_ssize_t n = PyList_Check(list) ? PyList_Size(list) : 0;
+  if (n > BRIM_MOST_OWN_METRICS)
+    return PyErr_Format(PyExc_ValueError, "compute_metrics: at most %d metrics, not %zd", (int)BRIM_MOST_OWN_METRICS, n) != NULL;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    const char *name;
+    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sd", &name, &metrics[i].value))
+      return false;
+    if (strlen(name) >= sizeof metrics->name)
+      return PyErr_Format(PyExc_ValueError, "compute_metrics: the name \"%s\" is too long", name) != NULL;
+    snprintf(metrics[i].name, sizeof metrics->name, "%s", name);
+  }
+  *count = (int)n;
+  return true;
+}
+
+static void measure(job *j, const brim_evaluation *e, brim_own_metric *metrics, int *count) {
+  const Py_ssize_t rows = (Py_ssize_t)outcome_count(e->dataset), outputs = brim_model_outputs(j->model->model);
+  core_array *logits = CORE_NEW_ARRAY(j->model, 'f', rows, outputs), *labels = logits ? labels_of(j->model, e, rows) : NULL;
+  if (labels)
+    memcpy(logits->data, e->logits, (size_t)(rows * outputs) * sizeof(float));
+  PyObject *list = labels ? PyObject_CallFunction(j->measure, "sKOO", e->name, (unsigned long long)e->step, logits, labels)
+                          : NULL;
+  (void)(list && take_metrics(list, metrics, count));
+  Py_XDECREF(list);
+  Py_XDECREF((PyObject *)labels);
+  Py_XDECREF((PyObject *)logits);
+}
+
+static int on_own_metrics(void *context, const brim_evaluation *evaluation, brim_own_metric *metrics, int *count,
+                          brim_error *error) {
+  job *j = context;
+  PyThreadState *thread = core_enter_python(&j->listener);
+  measure(j, evaluation, metrics, count);
+  return core_leave_python(&j->listener, thread) ? BRIM_OK : brim_error_set(error, BRIM_E_USAGE, "compute_metrics failed");
+}
+
+static int train_rows(job *j, brim_error *error) {
+  brim_runtime *runtime = j->runtime->runtime;
+  if (j->feed)
+    return brim_train_feed(runtime, j->model->model, j->tokenizer, j->feed, j->evals, j->eval_count, &j->train, &j->result,
+                           error);
+  return brim_train(runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train, &j->result, error);
+}
+
 static int train_work(void *context, brim_error *error) {
   job *j = context;
   brim_runtime *runtime = j->runtime->runtime;
@@ -375,7 +461,12 @@ static int train_work(void *context, brim_error *error) {
   int status = core_viewer_open(&j->viewer, runtime, writes ? j->train.output : NULL, error);
   if (status != BRIM_OK)
     return status;
-  status = brim_train(runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train, &j->result, error);
+  status = j->trace ? brim_profile_new(runtime, &j->profile, error) : BRIM_OK;
+  j->train.profile = j->profile;
+  if (status == BRIM_OK)
+    status = train_rows(j, error);
+  if (status == BRIM_OK && j->profile)
+    status = brim_profile_write(j->profile, j->trace, error);
   if (j->result.interrupted)
     brim_runtime_resume(runtime); /* what the run keeps is still to be written */
   core_viewer_close(&j->viewer, status == BRIM_OK || (j->result.interrupted && (j->result.steps > 0 || j->train.resume)));
@@ -401,26 +492,60 @@ brim_named_dataset *core_named_sets(core_state *state, PyObject *list, int *coun
   return sets;
 }
 
+/* [(name, kind of work, calls, seconds, operations)] */
+static PyObject *profile_list(const brim_profile *profile) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && profile && i < brim_profile_row_count(profile); i++) {
+    const brim_profile_row *row = brim_profile_row_at(profile, i);
+    PyObject *item = Py_BuildValue("(ssKdd)", row->name, brim_work_name(row->work), (unsigned long long)row->calls, row->seconds,
+                                   row->flops);
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
 static PyObject *result_dict(core_state *state, PyObject *module, job *j) {
   const brim_train_result *r = &j->result;
   PyObject *judged = core_judged_list(state, module, (PyObject *)j->runtime, j->viewer.sets, j->viewer.count);
-  return Py_BuildValue("{sNsNsKsKsKsKsdsdsdsKsOsO}", "judged", judged, "notes",
+  return Py_BuildValue("{sNsNsNsKsKsKsKsdsdsdsKsKsKsOsOsO}", "profile", profile_list(j->profile), "judged", judged, "notes",
                        PyUnicode_DecodeUTF8(j->viewer.said, (Py_ssize_t)strlen(j->viewer.said), "replace"), "steps",
                        (unsigned long long)r->steps, "rows", (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens,
                        "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds", r->seconds, "best_metric",
-                       r->best_metric, "best_step", (unsigned long long)r->best_step, "resumed", r->resumed ? Py_True : Py_False,
-                       "interrupted", r->interrupted ? Py_True : Py_False);
+                       r->best_metric, "best_step", (unsigned long long)r->best_step, "model_step",
+                       (unsigned long long)r->model_step, "averaged", (unsigned long long)r->averaged, "stopped_early",
+                       r->stopped_early ? Py_True : Py_False, "resumed", r->resumed ? Py_True : Py_False, "interrupted",
+                       r->interrupted ? Py_True : Py_False);
 }
 
-/* train(model, tokenizer or None, dataset, evals, plan options, options, event) */
+/* Rows in memory, or a feed that is open in this process. */
+static bool take_rows(core_state *state, PyObject *rows, job *j) {
+  if (!Py_IS_TYPE(rows, state->types[CORE_FEED])) {
+    core_dataset *dataset = core_cast(state, rows, CORE_DATASET);
+    j->dataset = dataset ? dataset->dataset : NULL;
+    return dataset != NULL;
+  }
+  core_feed *feed = (core_feed *)rows;
+  j->feed = feed->pid == (long)getpid() ? feed->feed : NULL;
+  if (!j->feed)
+    PyErr_SetString(PyExc_RuntimeError, "the stream is closed, or was opened before a fork");
+  return j->feed != NULL;
+}
+
+/* train(model, tokenizer or None, dataset or feed, evals, plan options, options, event, own metrics or None, trace or None,
+ * without TensorBoard) */
 PyObject *core_train(PyObject *module, PyObject *args) {
-  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event;
+  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *own;
   core_state *state = core_of(module);
+  int quiet;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOzp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &j.trace,
+                        &quiet))
     return NULL;
+  j.viewer.quiet = quiet;
   j.model = core_cast(state, model, CORE_MODEL);
-  core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
+  const bool rows = j.model && take_rows(state, dataset, &j);
   core_tokenizer *words = rows && tokenizer != Py_None ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
   brim_train_options_init(&j.train);
   if (PyErr_Occurred() || !core_plan_options(plan, &j.train.plan) || !core_no_more(plan) ||
@@ -429,9 +554,11 @@ PyObject *core_train(PyObject *module, PyObject *args) {
   j.train.group = core_group();
   j.runtime = j.model->runtime;
   j.tokenizer = words ? words->tokenizer : NULL;
-  j.dataset = rows->dataset;
+  j.measure = own == Py_None ? NULL : own;
+  j.train.own_metrics = j.measure ? on_own_metrics : NULL;
   j.listener = (core_listener){.state = state,
                                .function = event == Py_None ? NULL : event,
+                               .trains = true,
                                .interpreter = PyInterpreterState_Get(),
                                .telling = &j.model->telling};
   j.train.event = on_event;
@@ -442,27 +569,56 @@ PyObject *core_train(PyObject *module, PyObject *args) {
     PyMem_Free(j.evals);
     return NULL;
   }
-  int status = core_listened(&j.listener, core_run(state, j.runtime, train_work, &j));
+  const bool free_feed = !j.feed || core_enter(dataset);
+  int status = free_feed ? core_listened(&j.listener, core_run(state, j.runtime, train_work, &j)) : -1;
+  if (j.feed && free_feed)
+    core_leave(dataset);
   core_leave(j.model);
   PyMem_Free(j.evals);
   PyObject *result = status == BRIM_OK ? result_dict(state, module, &j) : NULL;
   for (int i = 0; i < j.viewer.count; i++)
     brim_judged_free(&j.viewer.sets[i]);
   free(j.viewer.sets);
+  brim_profile_free(j.profile);
   return result;
 }
 
 /* ---- what it is ------------------------------------------------------------------------------------------- */
 
+static PyObject *names_of(const brim_model *m, int count, const char *(*name)(const brim_model *, int)) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < count; i++) {
+    PyObject *one = PyUnicode_FromString(name(m, i));
+    if (!one || PyList_Append(list, one) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return list;
+}
+
+/* Classes that the folder's config.json names otherwise. */
+static PyObject *former_classes(const brim_model *m) {
+  PyObject *list = PyList_New(0);
+  const char *name;
+  for (int32_t i = 0; list && (name = brim_model_former_class(m, i)) != NULL; i++) {
+    PyObject *one = PyUnicode_FromString(name);
+    if (!one || PyList_Append(list, one) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return list;
+}
+
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  return Py_BuildValue("{sssssisisisisssNsssz}", "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m),
-                       "max_length", (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
-                       (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
-                       core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "kernels",
-                       brim_model_kernels(m), "untrained",
-                       brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
+  return Py_BuildValue(
+      "{sNsNsNsssssisisisisssNsssz}", "unused", names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
+      names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m), "pooling",
+      brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
+      "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
+      (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)),
+      "kernels", brim_model_kernels(m), "untrained", brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 
 /* Nobody computes with the model now: it is not in use, or waits for a function that an event was told to. */

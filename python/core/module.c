@@ -108,6 +108,9 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {"kept", core_kept, METH_VARARGS, NULL},
                                   {"keep", core_keep, METH_VARARGS, NULL},
                                   {"report", core_report, METH_VARARGS, NULL},
+                                  {"end_calls", core_end_calls, METH_NOARGS, NULL},
+                                  {"labels_scan", core_labels_scan, METH_VARARGS, NULL},
+                                  {"hold_out", core_hold_out, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
@@ -124,9 +127,12 @@ static int execute(PyObject *module) {
   if (!errors)
     return -1;
   state->raise = PyObject_GetAttrString(errors, "make");
-  state->stop = state->raise ? PyObject_GetAttrString(errors, "STOP") : NULL;
+  state->request = state->raise ? PyObject_GetAttrString(errors, "Request") : NULL;
   Py_DECREF(errors);
-  return state->stop ? 0 : -1;
+  PyObject *json = state->request ? PyImport_ImportModule("json") : NULL;
+  state->loads = json ? PyObject_GetAttrString(json, "loads") : NULL;
+  Py_XDECREF(json);
+  return state->loads ? 0 : -1;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {
@@ -136,7 +142,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
   if (state)
     Py_VISIT(state->raise);
   if (state)
-    Py_VISIT(state->stop);
+    Py_VISIT(state->request);
+  if (state)
+    Py_VISIT(state->loads);
   return 0;
 }
 
@@ -147,7 +155,9 @@ static int clear(PyObject *module) {
   if (state)
     Py_CLEAR(state->raise);
   if (state)
-    Py_CLEAR(state->stop);
+    Py_CLEAR(state->request);
+  if (state)
+    Py_CLEAR(state->loads);
   return 0;
 }
 

@@ -22,6 +22,10 @@ typedef struct job {
   int mode_count, turn; /* whose turn it is */
   brim_study study;
   const core_array *given; /* the fold of each row; NULL: they are drawn */
+  const char **paths;      /* whose column says it */
+  Py_ssize_t path_count;
+  const char *fold_column;
+  brim_source_options source;
   int32_t fold_count;
   unsigned long long fold_seed;
   int stratify;
@@ -43,6 +47,7 @@ static bool begin(core_state *state, job *j, PyObject *plan, PyObject *options, 
   j->runtime = j->model->runtime;
   j->listener = (core_listener){.state = state,
                                 .function = event == Py_None ? NULL : event,
+                                .trains = true,
                                 .interpreter = PyInterpreterState_Get(),
                                 .telling = &j->model->telling};
   j->train.event = on_event;
@@ -238,6 +243,9 @@ static void on_evaluated(void *context, const brim_evaluation *evaluation) {
 
 static int make_folds(job *j, brim_error *error) {
   brim_runtime *runtime = j->runtime->runtime;
+  if (j->paths)
+    return brim_folds_read(runtime, j->paths, (int)j->path_count, &j->source, j->fold_column, j->dataset, j->fold_count,
+                           &j->folds, error);
   if (j->given)
     return brim_folds_given(runtime, j->given->data, (uint64_t)j->given->shape[0], j->fold_count, &j->folds, error);
   if (j->stratify)
@@ -299,14 +307,29 @@ static PyObject *folds_dict(core_state *state, PyObject *module, const job *j) {
                        core_metrics_dict(&r->metrics));
 }
 
-/* train_folds(model, tokenizer, dataset, evals, plan options, options, event, count, seed, stratify, folds of the rows or None)
- */
+/* column: (paths, where, options of a source, name); None: no column says it. *where is to be freed. */
+static bool take_column(job *j, PyObject *column, brim_where **where) {
+  PyObject *paths, *conditions, *source;
+  if (column == Py_None)
+    return true;
+  if (!PyArg_ParseTuple(column, "OOOs", &paths, &conditions, &source, &j->fold_column) ||
+      !core_source_options(source, &j->source) || !core_no_more(source))
+    return false;
+  *where = core_conditions(conditions, &j->source.where_count);
+  j->source.where = *where;
+  j->paths = PyErr_Occurred() ? NULL : core_strings(paths, &j->path_count);
+  return j->paths != NULL;
+}
+
+/* train_folds(model, tokenizer, dataset, evals, plan options, options, event, count, seed, stratify, folds of the rows or None,
+ * column or None) */
 PyObject *core_train_folds(PyObject *module, PyObject *args) {
-  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *given, *result = NULL;
+  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *given, *column, *result = NULL;
+  brim_where *where = NULL;
   core_state *state = core_of(module);
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOiKpO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.fold_count,
-                        &j.fold_seed, &j.stratify, &given))
+  if (!PyArg_ParseTuple(args, "OOOOOOOiKpOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.fold_count,
+                        &j.fold_seed, &j.stratify, &given, &column))
     return NULL;
   j.model = core_cast(state, model, CORE_MODEL);
   core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
@@ -317,7 +340,8 @@ PyObject *core_train_folds(PyObject *module, PyObject *args) {
   j.dataset = rows->dataset;
   core_array *folds = given == Py_None ? NULL : core_array_from(state, module, given, 'i');
   j.given = folds;
-  j.evals = PyErr_Occurred() ? NULL : core_named_sets(state, evals, &j.eval_count);
+  const bool told = !PyErr_Occurred() && take_column(&j, column, &where);
+  j.evals = told ? core_named_sets(state, evals, &j.eval_count) : NULL;
   if (j.evals && core_enter(j.model)) {
     int status = core_listened(&j.listener, core_run(state, j.runtime, folds_work, &j));
     core_leave(j.model);
@@ -327,6 +351,8 @@ PyObject *core_train_folds(PyObject *module, PyObject *args) {
     brim_folds_free(&j.folds);
   }
   PyMem_Free(j.evals);
+  PyMem_Free(j.paths);
+  PyMem_Free(where);
   Py_XDECREF((PyObject *)folds);
   return result;
 }

@@ -39,8 +39,14 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count, boo
   }
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *item = PyList_GetItem(list, i);
-    if (item != Py_None && !(labels ? take_label : core_text)(item, &column->rows[i]))
+    if (item != Py_None && !(labels ? take_label : core_text)(item, &column->rows[i])) {
+      if (PyErr_ExceptionMatches(PyExc_UnicodeError)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_ValueError, "row %zd: %.60R holds half a character (a lone surrogate), which no file can have", i,
+                     item);
+      }
       return false;
+    }
   }
   return true;
 }

@@ -272,3 +272,14 @@ int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset
   *out = batch.dataset;
   return BRIM_OK;
 }
+
+int brim_dataset_name_classes(brim_dataset *dataset, const char *const *names, int32_t count, brim_error *err) {
+  brim_labels named;
+  if (!dataset->mapped || !dataset->labels.names || dataset->labels.count != count)
+    return brim_error_set(err, BRIM_E_USAGE, "%d names for %d classes", (int)count,
+                          dataset->mapped && dataset->labels.names ? (int)dataset->labels.count : 0);
+  BRIM_TRY(brim_labels_make(dataset->labels.runtime, dataset->labels.task, names, count, &named, err));
+  brim_labels_free(&dataset->labels);
+  dataset->labels = named;
+  return BRIM_OK;
+}

@@ -370,3 +370,38 @@ int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const br
   brim_release(runtime, rows);
   return status;
 }
+
+/* ---- a share ---------------------------------------------------------------------------------------------- */
+
+static int ascending(const void *left, const void *right) {
+  const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+  return (a > b) - (a < b);
+}
+
+int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double share, uint64_t seed, brim_dataset **kept,
+                  brim_dataset **held, brim_error *err) {
+  const uint64_t rows = brim_dataset_rows(dataset);
+  *kept = *held = NULL;
+  if (!(share > 0.0 && share < 1.0))
+    return brim_error_set(err, BRIM_E_USAGE, "a share of the rows lies between 0 and 1, and %g does not", share);
+  if (rows < 2)
+    return brim_error_set(err, BRIM_E_USAGE, "a share of the rows can be held out of two or more, and there is %llu",
+                          (unsigned long long)rows);
+  uint64_t count = (uint64_t)llround(share * (double)rows);
+  count = count < 1 ? 1 : count == rows ? rows - 1 : count;
+  brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_HOLD_OUT);
+  uint64_t *order = folds_order(runtime, &random, rows);
+  if (!order)
+    return BRIM_NOMEM(err);
+  qsort(order, (size_t)count, sizeof *order, ascending);
+  qsort(order + count, (size_t)(rows - count), sizeof *order, ascending);
+  int status = brim_dataset_subset(runtime, dataset, order, count, held, err);
+  if (!status)
+    status = brim_dataset_subset(runtime, dataset, order + count, rows - count, kept, err);
+  if (status) {
+    brim_dataset_free(*held);
+    *held = NULL;
+  }
+  brim_release(runtime, order);
+  return status;
+}

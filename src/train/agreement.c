@@ -109,6 +109,9 @@ static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   put(all, "resume_anyway", t->options.resume_anyway ? "true" : "false");
   put(all, "overwrite", t->options.overwrite ? "true" : "false");
   put(all, "folder of the run", t->options.output ? "given" : "not given");
+  put(all, "weights at the end", brim_final_name(t->options.final));
+  put_number(all, "when to evaluate", (uint64_t)t->options.eval_when);
+  put_number(all, "when to save", (uint64_t)t->options.save_when);
   put_number(all, "number of steps", t->outlook.total_steps);
   put_number(all, "number of warm-up steps", t->warmup);
   put_number(all, "tokens computed at once", (uint64_t)t->outlook.limits.max_slots);

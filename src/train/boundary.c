@@ -13,11 +13,10 @@
 
 /* An undefined value (NaN) is never better, and anything is better than one. */
 static bool boundary_better(const brim_trainer *t, double value, double than, double by) {
-  return (isnan(than) && !isnan(value)) || (t->metric->small ? value < than - by : value > than + by);
+  return (isnan(than) && !isnan(value)) || (t->small ? value < than - by : value > than + by);
 }
 
-static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
-  double value = brim_metric_value(t->metric, metrics);
+static void boundary_note_best(brim_trainer *t, double value) {
   if (boundary_better(t, value, t->state.best, 0.0)) {
     t->state.best = value;
     t->state.best_step = t->state.step;
@@ -32,7 +31,54 @@ static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
 
 typedef enum ready { OF_STEP, OF_AVERAGE, AGAIN } ready; /* AGAIN: the log has it */
 
-static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, ready how, brim_metrics *metrics, brim_error *err) {
+/* What an evaluation came to: brim's metrics, and the caller's, which rank 0 has. */
+typedef struct found {
+  brim_metrics metrics;
+  brim_own_metric own[BRIM_MOST_OWN_METRICS];
+  int own_count;
+} found;
+
+static const char *boundary_metric_name(const brim_trainer *t) {
+  const char *slash = strrchr(t->options.best_metric, '/');
+  return slash ? slash + 1 : t->options.best_metric;
+}
+
+/* One's own metric of brim's name is meant. */
+static int boundary_own_value(const brim_trainer *t, const found *f, double *value, brim_error *err) {
+  for (int i = 0; i < f->own_count; i++)
+    if (strcmp(f->own[i].name, boundary_metric_name(t)) == 0)
+      return *value = f->own[i].value, BRIM_OK;
+  if (t->metric)
+    return *value = brim_metric_value(t->metric, &f->metrics), BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which is none of brim's, nor among the %d of one's own",
+                        t->options.best_metric, f->own_count);
+}
+
+/* What decides the best. Only rank 0 has metrics of the caller's; x + 0 is x. */
+static int boundary_value(const brim_trainer *t, const found *f, double *value, brim_error *err) {
+  const brim_group *group = &t->options.group;
+  *value = 0.0;
+  if (!t->options.own_metrics)
+    return *value = brim_metric_value(t->metric, &f->metrics), BRIM_OK;
+  const int status = group->rank == 0 ? boundary_own_value(t, f, value, err) : BRIM_OK;
+  BRIM_TRY(brim_group_agree(group, status, err));
+  return group->world_size > 1 ? group->sum_double(group->context, value, 1, err) : BRIM_OK;
+}
+
+static int boundary_own_metrics(brim_trainer *t, const brim_evaluation *evaluation, found *f, brim_error *err) {
+  brim_evaluation whole = *evaluation;
+  whole.logits = t->logits;
+  f->own_count = 0;
+  if (!t->options.own_metrics)
+    return BRIM_OK;
+  const int status = t->options.group.rank == 0
+                         ? t->options.own_metrics(t->options.event_context, &whole, f->own, &f->own_count, err)
+                         : BRIM_OK;
+  return brim_group_agree(&t->options.group, status, err);
+}
+
+static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, ready how, found *f, brim_error *err) {
+  brim_metrics *metrics = &f->metrics;
   bool speaks = t->options.group.rank == 0;
   double start = brim_seconds_now();
   const brim_prediction prediction = {.runtime = t->runtime,
@@ -59,22 +105,35 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   metrics->tokens = ledger.tokens, metrics->slots = ledger.slots;
   metrics->seconds = brim_seconds_now() - start;
   t->evaluated = true;
-  BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, how == OF_AVERAGE, how != AGAIN, err));
+  const float *logits = t->outcomes ? NULL : t->logits;
+  const brim_evaluation evaluation = {set->name, t->state.step, how == OF_AVERAGE, set->dataset,
+                                      logits,    t->outcomes,   metrics,           brim_model_labels(t->model)};
+  BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
+  BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
   if (speaks && t->options.evaluated)
-    t->options.evaluated(t->options.event_context,
-                         &(brim_evaluation){set->name, t->state.step, how == OF_AVERAGE, set->dataset, t->logits, t->outcomes,
-                                            metrics, brim_model_labels(t->model)});
+    t->options.evaluated(t->options.event_context, &evaluation);
   return BRIM_OK;
+}
+
+/* Of weights that no checkpoint will have. */
+static int boundary_hold_best(brim_trainer *t, brim_error *err) {
+  if (!t->best || t->state.best_step != t->state.step)
+    return BRIM_OK;
+  t->best_state = t->state;
+  return brim_model_read(t->model, BRIM_VALUES, 0, brim_model_flat_size(t->model), t->best, err);
 }
 
 static int boundary_evaluate(brim_trainer *t, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
-    brim_metrics metrics;
-    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], OF_STEP, &metrics, err));
-    if (i == t->metric_set)
-      boundary_note_best(t, &metrics);
+    found f;
+    double value;
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], OF_STEP, &f, err));
+    if (i != t->metric_set)
+      continue;
+    BRIM_TRY(boundary_value(t, &f, &value, err));
+    boundary_note_best(t, value);
   }
-  return BRIM_OK;
+  return boundary_hold_best(t, err);
 }
 
 /* ---- checkpoint ------------------------------------------------------------------------------------------- */
@@ -141,28 +200,43 @@ static void boundary_mark_safe(brim_trainer *t) {
   t->safe = t->state;
 }
 
-static bool boundary_due(const brim_trainer *t, uint64_t every) {
-  return every > 0 && t->state.step % every == 0;
+/* Whether it is time to evaluate, or to save. */
+static bool boundary_due(const brim_trainer *t, brim_rhythm rhythm, uint64_t every, bool whole, bool last) {
+  if (rhythm == BRIM_NEVER)
+    return false;
+  return last || (whole && rhythm == BRIM_EACH_EPOCH) || (every > 0 && t->state.step % every == 0);
+}
+
+/* Takes what the caller's function asked of rank 0, for all ranks. */
+static int boundary_asked(brim_trainer *t, uint64_t *asked, brim_error *err) {
+  *asked = (uint64_t)t->asked;
+  t->asked = 0;
+  return t->options.group.world_size > 1 ? brim_group_largest(&t->options.group, t->runtime, asked, err) : BRIM_OK;
 }
 
 int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
+  const brim_train_options *o = &t->options;
   bool whole = false, all = false;
+  uint64_t asked, then = 0;
   int status = brim_supply_over(&t->supply, t->state.epoch, t->state.epoch_step, &whole, &all, err);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   if (all)
     t->outlook.total_steps = t->state.step;
-  bool end = whole || t->state.step == t->outlook.total_steps;
-  if (end || boundary_due(t, t->options.eval_every)) {
+  bool last = t->state.step == t->outlook.total_steps;
+  BRIM_TRY(boundary_asked(t, &asked, err));
+  if ((asked & BRIM_DO_EVALUATE) || boundary_due(t, o->eval_when, o->eval_every, whole, last)) {
     brim_model_catch_up(t->model);
     BRIM_TRY(boundary_evaluate(t, err));
+    BRIM_TRY(boundary_asked(t, &then, err));
   }
-  end = end || t->state.stopped;
-  bool save = end || boundary_due(t, t->options.save_every);
-  if (end)
+  last = last || t->state.stopped;
+  if (whole || last)
     BRIM_TRY(boundary_end_epoch(t, whole, err));
+  const bool best = t->state.best_step == t->state.step && o->save_when != BRIM_NEVER;
+  const bool save = best || ((asked | then) & BRIM_DO_SAVE) || boundary_due(t, o->save_when, o->save_every, whole, last);
   t->state.pending = false;
   boundary_mark_safe(t);
-  if (!save && t->state.best_step != t->state.step)
+  if (!save)
     return BRIM_OK;
   BRIM_TRY(boundary_checkpoint(t, true, err));
   boundary_mark_safe(t);
@@ -188,8 +262,8 @@ static int boundary_write_model(brim_trainer *t, brim_error *err) {
 /* These do not count for the best checkpoint: of the average there is none, and what is reported again has counted. */
 static int boundary_evaluate_final(brim_trainer *t, ready how, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
-    brim_metrics metrics;
-    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], how, &metrics, err));
+    found f;
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], how, &f, err));
   }
   return BRIM_OK;
 }
@@ -200,14 +274,36 @@ static int boundary_take_average(brim_trainer *t, brim_error *err) {
   return boundary_evaluate_final(t, OF_AVERAGE, err);
 }
 
+/* The best weights become the model, and are looked at once more: what is said of the model at the end is true of it. */
+static int boundary_take_best(brim_trainer *t, brim_error *err) {
+  const brim_train_state last = t->state;
+  int status = t->best ? brim_model_write(t->model, BRIM_VALUES, 0, brim_model_flat_size(t->model), t->best, err)
+                       : brim_checkpoint_load_weights(&t->folder, last.best_step, t->model, &t->identity, &t->best_state, err);
+  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
+  t->model_step = last.best_step;
+  t->state = t->best_state;
+  status = boundary_evaluate_final(t, AGAIN, err);
+  t->state = last;
+  return status;
+}
+
+static bool boundary_keeps_earlier(const brim_trainer *t) {
+  return t->options.final == BRIM_FINAL_BEST && t->state.best_step > 0 && t->state.best_step != t->state.step;
+}
+
 int brim_trainer_finish(brim_trainer *t, brim_error *err) {
   if (t->state.averaged > 0)
     BRIM_TRY(boundary_take_average(t, err));
-  else if (!t->evaluated) /* resumed at its end: what came after the last checkpoint may never have been kept */
+  else if (boundary_keeps_earlier(t))
+    BRIM_TRY(boundary_take_best(t, err));
+  else if (!t->evaluated && t->options.eval_when !=
+                                BRIM_NEVER) /* resumed at its end: what came after the last checkpoint may never have been kept */
     BRIM_TRY(boundary_evaluate_final(t, AGAIN, err));
   bool writes = t->folder.output && t->options.group.rank == 0;
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "final model");
   int status = writes ? boundary_write_model(t, err) : BRIM_OK;
+  if (writes && !status)
+    status = brim_run_folder_settle(&t->folder, err);
   brim_profile_end(t->options.profile, 0);
   return brim_group_agree(&t->options.group, status, err);
 }

@@ -115,22 +115,31 @@ static int checkpoint_read_optimizer(brim_runtime *runtime, const char *path, co
   return hash == hashes->optimizer ? BRIM_OK : checkpoint_damaged(path, "optimizer's states", err);
 }
 
+static int checkpoint_read_state(brim_runtime *runtime, const char *path, const brim_train_identity *identity,
+                                 brim_train_state *state, brim_train_hashes *hashes, brim_train_former *former, brim_error *err) {
+  char *file = brim_path_join(runtime, path, "state.json");
+  int status = file ? brim_train_state_read(runtime, file, identity, state, hashes, former, err) : BRIM_NOMEM(err);
+  brim_release(runtime, file);
+  return status;
+}
+
+static int checkpoint_read_values(brim_runtime *runtime, const char *path, brim_model *model, uint64_t hash, brim_error *err) {
+  float *values;
+  BRIM_TRY(brim_flat_map(model, BRIM_VALUES, &values, err));
+  int status = checkpoint_read_flat(runtime, path, "model.safetensors", model, values, hash, "weights", err);
+  if (status)
+    brim_flat_unmap(model, values);
+  BRIM_TRY(status);
+  return brim_flat_unmap_written(model, BRIM_VALUES, values, err);
+}
+
 static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *model, const brim_train_identity *identity,
                            brim_train_state *state, brim_train_former *former, float *average, brim_supply *supply,
                            brim_error *err) {
   brim_train_hashes hashes;
-  char *file = brim_path_join(runtime, path, "state.json");
-  int status = file ? brim_train_state_read(runtime, file, identity, state, &hashes, former, err) : BRIM_NOMEM(err);
-  brim_release(runtime, file);
-  BRIM_TRY(status);
+  BRIM_TRY(checkpoint_read_state(runtime, path, identity, state, &hashes, former, err));
   BRIM_TRY(brim_supply_restore(supply, path, err)); /* finds what has become of the data before much is read */
-  float *values;
-  BRIM_TRY(brim_flat_map(model, BRIM_VALUES, &values, err));
-  status = checkpoint_read_flat(runtime, path, "model.safetensors", model, values, hashes.values, "weights", err);
-  if (status)
-    brim_flat_unmap(model, values);
-  BRIM_TRY(status);
-  BRIM_TRY(brim_flat_unmap_written(model, BRIM_VALUES, values, err));
+  BRIM_TRY(checkpoint_read_values(runtime, path, model, hashes.values, err));
   if (state->averaged == 0 && hashes.average != 0)
     return checkpoint_damaged(path, "averaged weights", err);
   if (state->averaged > 0)
@@ -151,6 +160,22 @@ int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_mode
     status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "this checkpoint is of step %llu: its folder was renamed",
                            (unsigned long long)state->step);
   brim_release(folder->runtime, path);
+  return status;
+}
+
+int brim_checkpoint_load_weights(const brim_run_folder *folder, uint64_t step, brim_model *model,
+                                 const brim_train_identity *identity, brim_train_state *state, brim_error *err) {
+  brim_runtime *runtime = folder->runtime;
+  brim_train_hashes hashes;
+  char *path = brim_checkpoint_path(runtime, folder->checkpoints, step);
+  if (!path)
+    return BRIM_NOMEM(err);
+  int status = checkpoint_read_state(runtime, path, identity, state, &hashes, NULL, err);
+  if (!status)
+    status = checkpoint_read_values(runtime, path, model, hashes.values, err);
+  if (!status)
+    brim_model_state_written(model);
+  brim_release(runtime, path);
   return status;
 }
 

@@ -15,5 +15,8 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
 int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,
                          brim_train_state *state, brim_train_former *former, float *average, brim_supply *supply,
                          brim_error *err) BRIM_CHECK;
+/* The weights alone, and the state that they were of. */
+int brim_checkpoint_load_weights(const brim_run_folder *folder, uint64_t step, brim_model *model,
+                                 const brim_train_identity *identity, brim_train_state *state, brim_error *err) BRIM_CHECK;
 
 #endif

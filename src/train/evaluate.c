@@ -95,7 +95,7 @@ static void take_row(const brim_prediction *p, uint64_t row, const float *from, 
   const size_t outputs = (size_t)brim_model_outputs(p->model);
   if (p->outcomes)
     p->outcomes[row] = brim_outcome_of(from, (int32_t)outputs, p->outcomes[row].label);
-  else
+  if (logits)
     memcpy(logits + row * outputs, from, outputs * sizeof *logits);
 }
 
@@ -108,10 +108,13 @@ static void take_tokens(const brim_prediction *p, uint64_t row, const float *fro
     memcpy(logits + p->firsts[row] * outputs, from, (size_t)sample.length * outputs * sizeof *logits);
     return;
   }
-  brim_outcome *to = p->outcomes + brim_dataset_token_labels(p->dataset)[row];
+  uint64_t to = brim_dataset_token_labels(p->dataset)[row];
   for (int32_t i = 0; i < sample.length; i++)
-    if (sample.token_labels[i] != BRIM_NO_LABEL)
-      *to++ = brim_outcome_of(from + (size_t)i * outputs, (int32_t)outputs, sample.token_labels[i]);
+    if (sample.token_labels[i] != BRIM_NO_LABEL) {
+      if (logits)
+        memcpy(logits + to * outputs, from + (size_t)i * outputs, outputs * sizeof *logits);
+      p->outcomes[to++] = brim_outcome_of(from + (size_t)i * outputs, (int32_t)outputs, sample.token_labels[i]);
+    }
 }
 
 /* Those of a part's rows, where they are. */
@@ -194,16 +197,20 @@ static void outcome_labels(const brim_prediction *p, uint64_t row) {
       *to++ = (brim_outcome){.label = sample.token_labels[i]};
 }
 
-static int run_for_outcomes(const brim_prediction *p, brim_error *err) {
+static int run_for_outcomes(const brim_prediction *p, float *logits, brim_error *err) {
+  const size_t count = (size_t)brim_outcome_count(p->dataset) * (size_t)brim_model_outputs(p->model);
   for (uint64_t row = 0; row < brim_dataset_rows(p->dataset); row++)
     outcome_labels(p, row);
-  BRIM_TRY(brim_group_agree(p->group, prediction_parts(p, NULL, err), err));
-  return share_outcomes(p, err);
+  if (logits)
+    memset(logits, 0, count * sizeof *logits);
+  BRIM_TRY(brim_group_agree(p->group, prediction_parts(p, logits, err), err));
+  BRIM_TRY(share_outcomes(p, err));
+  return logits ? p->group->sum(p->group->context, logits, (int64_t)count, err) : BRIM_OK;
 }
 
 int brim_prediction_run(const brim_prediction *p, float *logits, brim_error *err) {
   if (p->outcomes)
-    return run_for_outcomes(p, err);
+    return run_for_outcomes(p, logits, err);
   if (p->there) {
     BRIM_TRY(prediction_parts(p, NULL, err));
     return brim_model_settle(p->model, err);

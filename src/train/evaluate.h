@@ -31,14 +31,14 @@ typedef struct brim_prediction {
   const brim_group *group; /* each rank computes its parts; all get all logits */
   brim_batch *batch;
   float *part_logits;     /* [brim_logit_rows, outputs] */
-  brim_outcome *outcomes; /* [brim_outcome_count]: what is wanted where labels are classes; NULL: logits are */
+  brim_outcome *outcomes; /* [brim_outcome_count]: what is wanted where labels are classes; NULL: logits alone are */
   float *there;           /* in the model's device's memory: where logits are wanted, instead of the host's; of one process */
   const uint64_t *firsts; /* [rows + 1] of logits of tokens: brim_token_firsts; NULL: logits are of rows */
   brim_event_fn event;    /* "progress"; may be NULL */
   void *event_context;
 } brim_prediction;
 
-/* logits: [rows or tokens, outputs] in input order; not looked at where outcomes are wanted. */
+/* logits: [rows or tokens, outputs] in input order; where outcomes are wanted [outcomes, outputs], or NULL. */
 int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_error *err);
 
 /* Metrics from logits that the caller has. Of tokens classes are named as the data set's mapping says. */

@@ -1,5 +1,6 @@
 /* events.c: what a run says. Fields of an event are the same in the log and for the callback. */
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -31,6 +32,10 @@ static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim
   if (!t->options.event)
     return BRIM_OK;
   int status = t->options.event(t->options.event_context, event);
+  if (status >= BRIM_DO_EVALUATE) {
+    t->asked |= status;
+    return BRIM_OK;
+  }
   if (status == BRIM_E_CANCELLED) { /* what is under way ends as after Ctrl-C, with a checkpoint */
     brim_runtime_cancel(t->runtime);
     return BRIM_OK;
@@ -145,14 +150,27 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
   return emit_progress(t, loss, err);
 }
 
-int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, bool averaged, bool logged,
-                           brim_error *err) {
-  brim_field fields[8 + BRIM_METRIC_FIELDS] = {
+/* The caller's metrics, each in the place of brim's of that name, or after them. Returns the number of fields. */
+static int put_own(brim_field *fields, int count, const brim_own_metric *own, int own_count) {
+  for (int i = 0; i < own_count; i++) {
+    int at = 5;
+    while (at < count && strcmp(fields[at].name, own[i].name) != 0)
+      at++;
+    fields[at] = BRIM_FIELD_REAL(own[i].name, own[i].value);
+    count += at == count;
+  }
+  return count;
+}
+
+int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, const brim_own_metric *own, int own_count,
+                           bool averaged, bool logged, brim_error *err) {
+  brim_field fields[8 + BRIM_METRIC_FIELDS + BRIM_MOST_OWN_METRICS] = {
       BRIM_FIELD_INT("step", t->state.step), BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
       BRIM_FIELD_TEXT("name", name),         BRIM_FIELD_BOOL("averaged", averaged),
       BRIM_FIELD_INT("rows", m->rows),
   };
   int count = 5 + brim_metrics_fields(brim_model_task(t->model), m, fields + 5);
+  count = put_own(fields, count, own, own_count);
   fields[count++] = BRIM_FIELD_INT("tokens", m->tokens);
   fields[count++] = BRIM_FIELD_INT("slots", m->slots);
   fields[count++] = BRIM_FIELD_REAL("seconds", m->seconds);
@@ -248,6 +266,7 @@ int brim_trainer_emit_end(brim_trainer *t, const char *failure, brim_error *err)
       BRIM_FIELD_REAL("best_metric", t->state.best),
       t->state.best_step ? BRIM_FIELD_INT("best_step", t->state.best_step) : BRIM_FIELD_JSON("best_step", "null"),
       BRIM_FIELD_BOOL("stopped_early", t->state.stopped),
+      BRIM_FIELD_INT("model_step", t->model_step ? t->model_step : t->state.step),
       BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
       failure ? BRIM_FIELD_TEXT("failure", failure) : BRIM_FIELD_JSON("failure", "null"),
   };

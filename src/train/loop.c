@@ -114,6 +114,7 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->best_step = t->state.best_step;
   result->averaged = t->state.averaged;
   result->stopped_early = t->state.stopped;
+  result->model_step = t->model_step ? t->model_step : t->state.step;
 }
 
 static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_train_result *result, brim_error *err) {

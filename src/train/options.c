@@ -10,6 +10,19 @@
 #include "task/task.h"
 #include "train/options.h"
 
+static const char *const final_names[] = {"auto", "last", "best"};
+
+const char *brim_final_name(brim_final final) {
+  return (int) final < BRIM_FINAL_AUTO || final > BRIM_FINAL_BEST ? "unknown" : final_names[final];
+}
+
+bool brim_final_parse(const char *name, brim_final *out) {
+  for (int i = BRIM_FINAL_AUTO; i <= BRIM_FINAL_BEST; i++)
+    if (strcmp(name, final_names[i]) == 0)
+      return *out = (brim_final)i, true;
+  return false;
+}
+
 void brim_train_options_init(brim_train_options *options) {
   *options = (brim_train_options){
       .plan = {.batching = BRIM_RANDOM, .padding = BRIM_PAD_NONE, .batch_size = 16, .seed = 42, .world_size = 1},
@@ -44,10 +57,10 @@ static int option_check(const option_range *o, brim_error *err) {
 }
 
 /* "accuracy" or "mismatched/accuracy": the name after the last slash. */
-static int options_check_metric(const char *metric, brim_error *err) {
+static int options_check_metric(const brim_train_options *o, brim_error *err) {
   char names[160];
-  const char *slash = metric ? strrchr(metric, '/') : NULL;
-  if (!metric || brim_metric_find(BRIM_TASK_AUTO, slash ? slash + 1 : metric))
+  const char *metric = o->best_metric, *slash = metric ? strrchr(metric, '/') : NULL;
+  if (!metric || o->own_metrics || brim_metric_find(BRIM_TASK_AUTO, slash ? slash + 1 : metric))
     return BRIM_OK;
   brim_metric_names(BRIM_TASK_AUTO, names, sizeof names);
   return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%.40s\": use one of %s, or SET/METRIC", metric, names);
@@ -70,6 +83,17 @@ brim_optimizer_options brim_train_optimizer(const brim_train_options *options) {
   return (brim_optimizer_options){.name = options->optimizer,
                                   .returns = options->decay_towards && strcmp(options->decay_towards, "pretrained") == 0,
                                   .mixout = options->mixout};
+}
+
+static int options_check_rhythm(const brim_train_options *o, brim_error *err) {
+  if ((int)o->final < BRIM_FINAL_AUTO || o->final > BRIM_FINAL_BEST || (int)o->eval_when < BRIM_EACH_EPOCH ||
+      o->eval_when > BRIM_NEVER || (int)o->save_when < BRIM_EACH_EPOCH || o->save_when > BRIM_NEVER)
+    return brim_error_set(err, BRIM_E_USAGE, "final %d, eval_when %d or save_when %d does not exist", (int)o->final,
+                          (int)o->eval_when, (int)o->save_when);
+  if (o->final == BRIM_FINAL_BEST && o->swa_start > 0.0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the model is the best one (keep) or the average of the last ones (swa_start): leave out one of both");
+  return BRIM_OK;
 }
 
 int brim_train_options_check(const brim_train_options *options, brim_error *err) {
@@ -116,7 +140,9 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   int32_t frozen;
   int status = brim_optimizer_check(&optimizer, err);
   if (!status)
-    status = options_check_metric(o->best_metric, err);
+    status = options_check_rhythm(o, err);
+  if (!status)
+    status = options_check_metric(o, err);
   if (!status)
     status = options_check_eval(&o->eval, err);
   if (!status)

@@ -1,4 +1,5 @@
 /* resume.c: where a run resumes, and what it has otherwise than before: more steps, other kernels. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,6 +90,10 @@ int brim_trainer_resume(brim_trainer *t, brim_error *err) {
   BRIM_TRY(make_longer(t, &former, err));
   t->resumed.other_kernels = strcmp(former.kernels, t->identity.kernels) != 0;
   memcpy(t->resumed.former_kernels, former.kernels, sizeof former.kernels);
+  if (t->best) { /* no checkpoint has them */
+    t->state.best = (double)NAN;
+    t->state.best_step = 0;
+  }
   t->earlier = t->state.seconds;
   if (t->options.group.rank == 0) { /* what a run that was killed after its checkpoint did not get to */
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));

@@ -41,7 +41,7 @@ static void start_optimizer(brim_trainer *t) {
 }
 
 /* What was left open gets its value, so that it can be recorded and compared. */
-static int start_options(brim_trainer *t, brim_error *err) {
+static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
   brim_train_options *o = &t->options;
   if (o->group.world_size <= 0)
     o->group = brim_group_single();
@@ -56,6 +56,11 @@ static int start_options(brim_trainer *t, brim_error *err) {
     o->log_every = 1;
   if (o->max_steps > 0)
     o->epochs = 0.0;
+  const bool wanted = o->best_metric || o->patience > 0;
+  if (o->final == BRIM_FINAL_AUTO)
+    o->final = wanted && eval_count > 0 && o->eval_when != BRIM_NEVER && o->swa_start <= 0.0 ? BRIM_FINAL_BEST : BRIM_FINAL_LAST;
+  if (o->final == BRIM_FINAL_BEST && (eval_count == 0 || o->eval_when == BRIM_NEVER))
+    return brim_error_set(err, BRIM_E_USAGE, "which weights are the best (keep), an evaluation says: give an evaluation set");
   if (!o->best_metric)
     o->best_metric = brim_task_rules_of(brim_model_task(t->model))->best;
   if (o->label_smoothing > 0.0 && !brim_task_has_outcomes(brim_model_task(t->model)))
@@ -70,7 +75,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[160];
   t->metric = brim_metric_find(brim_model_task(t->model), name);
-  if (!t->metric) {
+  t->small = t->metric ? t->metric->small : o->best_is_small;
+  if (!t->metric && !o->own_metrics) {
     brim_metric_names(brim_model_task(t->model), names, sizeof names);
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: use one of %s",
                           o->best_metric, names);
@@ -81,7 +87,7 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   if (slash && t->metric_set == count)
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
-  if (o->patience > 0 && count == 0)
+  if (o->patience > 0 && (count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "patience needs an evaluation set to look at");
   for (int i = 0; i < count; i++)
     for (int k = 0; k < i; k++)
@@ -160,12 +166,13 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
-  if (brim_task_has_outcomes(brim_model_task(t->model)))
+  const bool outcomes = brim_task_has_outcomes(brim_model_task(t->model)), logits = !outcomes || t->options.own_metrics;
+  if (outcomes)
     t->outcomes = brim_alloc_array(t->runtime, (size_t)most + 1, sizeof *t->outcomes);
-  else
+  if (logits)
     t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
   t->part_logits = brim_alloc_array(t->runtime, brim_logit_rows(t->model, &limits), row);
-  return (t->logits || t->outcomes) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
+  return (!outcomes || t->outcomes) && (!logits || t->logits) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 /* ---- where to begin --------------------------------------------------------------------------------------- */
@@ -220,6 +227,11 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
 
 /* ---- memory ----------------------------------------------------------------------------------------------- */
 
+/* Whether the best weights are kept in memory: no checkpoint has them. */
+static bool start_holds_best(const brim_trainer *t) {
+  return t->options.final == BRIM_FINAL_BEST && (!t->options.output || t->options.save_when == BRIM_NEVER);
+}
+
 static brim_reduce_how reduce_how(const brim_trainer *t) {
   return (brim_reduce_how){.runtime = t->runtime,
                            .model = t->model,
@@ -243,10 +255,12 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
-  bytes += most * ((task->one_class ? sizeof(brim_outcome) : outputs * sizeof(float)) + task->measuring);
+  bytes += most * ((task->one_class ? sizeof(brim_outcome) : 0) + task->measuring);
+  if (!task->one_class || t->options.own_metrics)
+    bytes += most * outputs * sizeof(float);
   bytes += brim_reduce_memory(&how, cut);
   bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows);
-  if (t->options.swa_start > 0.0)
+  if (t->options.swa_start > 0.0 || start_holds_best(t))
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;
 }
@@ -370,6 +384,11 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   BRIM_TRY(start_limits(t, err));
   brim_model_zero_gradients(t->model);
   brim_flat_clear(t->model, BRIM_GRADIENTS);
+  if (start_holds_best(t)) {
+    t->best = brim_alloc_array(t->runtime, (size_t)brim_model_flat_size(t->model), sizeof *t->best);
+    if (!t->best)
+      return BRIM_NOMEM(err);
+  }
   t->average_first = brim_average_first(&t->options, t->outlook.total_steps);
   if (t->average_first == 0)
     return BRIM_OK;
@@ -380,7 +399,7 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 
 /* Everything of this rank alone: nothing is written, and no other rank asked. */
 static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
-  BRIM_TRY(start_options(t, err));
+  BRIM_TRY(start_options(t, eval_count, err));
   brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model);
   t->supply.model = t->model;
   t->supply.options = &t->options;
@@ -457,6 +476,7 @@ void brim_trainer_close(brim_trainer *t) {
     (void)!brim_feed_weigh(t->supply.feed, NULL, NULL);
   brim_release(t->runtime, t->class_weights);
   brim_release(t->runtime, t->average);
+  brim_release(t->runtime, t->best);
   brim_release(t->runtime, t->logits);
   brim_release(t->runtime, t->outcomes);
   brim_release(t->runtime, t->part_logits);

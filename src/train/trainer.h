@@ -34,8 +34,9 @@ typedef struct brim_trainer {
   brim_model_limits eval_limits; /* of the largest parts of the evaluation sets */
   uint64_t warmup;
   double *class_weights;     /* [outputs] or NULL */
-  const brim_metric *metric; /* what decides the best, of evals[metric_set] */
+  const brim_metric *metric; /* what decides the best, of evals[metric_set]; NULL: one of options.own_metrics */
   int metric_set;
+  bool small;           /* of it less is better */
   brim_eval_set *evals; /* [eval_room] */
   int eval_count, eval_room;
   brim_run_folder folder;
@@ -50,8 +51,12 @@ typedef struct brim_trainer {
   brim_host_loss host_loss; /* where the target's loss is not the device's */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
-  brim_outcome *outcomes;      /* instead of logits: classification */
+  brim_outcome *outcomes;      /* instead of logits: classification; with own metrics besides */
   bool evaluated;              /* by this process */
+  float *best;                 /* weights of the best evaluation, where no checkpoint has them, or NULL */
+  brim_train_state best_state; /* theirs */
+  uint64_t model_step;         /* whose weights the model has at the end */
+  int asked;                   /* BRIM_DO_.. since the last boundary, on rank 0 */
   float *average;              /* of the weights, or NULL */
   uint64_t average_first, average_every;
   brim_memory_plan memory;
@@ -98,8 +103,9 @@ double brim_trainer_epochs_done(const brim_trainer *trainer);
 int brim_trainer_emit_start(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_resume(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_step(brim_trainer *trainer, double loss, double lr, double norm, brim_error *err) BRIM_CHECK;
-int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, bool averaged, bool logged,
-                           brim_error *err) BRIM_CHECK;
+/* `own`: metrics of the caller's. */
+int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, const brim_own_metric *own,
+                           int own_count, bool averaged, bool logged, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_checkpoint(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 /* Of several ranks: where the time of each went. */

@@ -43,6 +43,12 @@ int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_
   return status;
 }
 
+int brim_views_without_tensorboard(brim_views *v, brim_error *err) {
+  const int status = brim_tensorboard_close(v->tensorboard, err);
+  v->tensorboard = NULL;
+  return status ? status : brim_tensorboard_new(v->runtime, NULL, &v->tensorboard, err);
+}
+
 int brim_views_event(void *views, const brim_event *event) {
   brim_views *v = views;
   return brim_tensorboard_event(v->tensorboard, event);

@@ -119,7 +119,7 @@ class Studies(unittest.TestCase):
         """A result's page is that of a run of the program, also without a folder."""
         result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5)
         self.assertEqual([step for step, _ in result.losses], [1, 2, 3, 4, 5])
-        self.assertRegex(repr(result), r"^Result\(5 steps, 80 rows, loss 0\.\d+, best 0\.\d+ at step 5")
+        self.assertRegex(repr(result), r"^Result\(5 steps, 80 rows, loss 0\.\d+, best accuracy 0\.\d+ at step 5")
         words = ("<svg", "Norm of the gradient", "the last evaluation of each set", "Confusion", "Most wrong: test", "batch_size")
         is_page(self, result, *words)
         kept = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5, output=HERE / "paged")
@@ -181,9 +181,9 @@ class Judged(unittest.TestCase):
         texts = [line.rsplit(",", 1)[0].strip('"') for line in TEST.read_text().splitlines()[1:]]
         predictions = model.predict(texts)
         rows = {name: column.tolist() for name, column in found.rows.items()}
-        self.assertEqual([str(p) for p in rows["predicted"]], [p.label for p in predictions])
+        self.assertEqual([str(p) for p in rows["predicted"]], [str(p.id) for p in predictions])
         for row, prediction in enumerate(predictions):
-            self.assertAlmostEqual(rows["score"][row], max(prediction.scores), 6)
+            self.assertAlmostEqual(rows["score"][row], prediction.score, 6)
             self.assertAlmostEqual(rows["label_score"][row], prediction.scores[rows["label"][row]], 6)
         wrong = [row for row in range(24) if rows["label"][row] != rows["predicted"][row]]
         self.assertEqual(sorted(w.row for w in found.wrong), wrong)

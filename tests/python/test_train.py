@@ -1,6 +1,7 @@
 """Training from Python: the program's weights, events, interruption, resume, other programs' folders."""
+import contextlib
 import filecmp
-import logging
+import io
 import math
 import pathlib
 import pickle
@@ -82,51 +83,34 @@ class Training(unittest.TestCase):
         self.assertTrue(all(math.isfinite(f["loss"]) for f in steps))
 
     def test_recipes(self):
-        """The recipes of docs/users/python.md for tqdm, Weights & Biases and logging, with stand-ins for what they speak to."""
-        page = pathlib.Path(__file__).parent.parent.parent / "docs" / "users" / "python.md"
-        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
-        recipe = lambda word: next(b for b in blocks if word in b).replace('"MiniLM", "train.csv"', 'model, train, max_steps=5, batch_size=8') \
-            .replace('eval="test.csv"', 'eval=test')
-        logged, shown = [], []
-
-        class Run:
-            def log(self, values, step):
-                logged.append((step, values))
-
-        class Bar:
-            def update(self):
-                shown.append(1)
-                return True  # as tqdm's does when it draws
-
-        tqdm = types.ModuleType("tqdm")
-        tqdm.tqdm = Bar
-        names = {"brim": brim, "model": MODEL, "train": TRAIN, "test": TEST, "logging": logging,
-                 "wandb": types.SimpleNamespace(init=lambda project: Run())}
-        with unittest.mock.patch.dict(sys.modules, {"tqdm": tqdm}):
-            exec(recipe("tqdm"), names)
-        self.assertEqual(len(shown), 5)
-        exec(recipe("wandb"), names)
-        steps = [(n, v) for n, v in logged if "step/loss" in v]
-        self.assertEqual([n for n, _ in steps], [1, 2, 3, 4, 5])
-        evals = [(n, v) for n, v in logged if "eval/accuracy" in v]
-        self.assertEqual([n for n, _ in evals], [5])
-        self.assertEqual(len(logged), 6)
-        self.assertEqual(sorted(n for n, _ in logged), [n for n, _ in logged])  # wandb refuses a step that goes back
-        self.assertTrue(all(isinstance(x, (int, float)) for _, v in logged for x in v.values()))
-        whole, listen = logged[:], names["log_to"](Run())
+        """The recipe of docs/users/python.md and the examples for Weights & Biases and MLflow, with stand-ins for what they speak to."""
+        root = pathlib.Path(__file__).parent.parent.parent
+        block = next(b for b in re.findall(r"```python\n(.*?)```", (root / "docs" / "users" / "python.md").read_text(), re.S) if "wandb.init" in b)
+        logged, said = [], []
+        run = types.SimpleNamespace(log=logged.append, config=types.SimpleNamespace(update=said.append), finish=lambda: said.append("finished"))
+        wandb = types.ModuleType("wandb")
+        wandb.init = lambda project: run
+        names = {"brim": brim, "wandb": wandb, "model": MODEL, "train": TRAIN, "test": TEST}
+        exec(block.replace('"MiniLM", "train.csv"', "model, train, max_steps=5, batch_size=8").replace('eval="test.csv"', "eval=test"), names)
+        self.assertEqual([v["trainer/step"] for v in logged if "step/loss" in v], [1, 2, 3, 4, 5])
+        self.assertEqual([v["trainer/step"] for v in logged if "eval/accuracy" in v], [5])
+        self.assertTrue(all(isinstance(x, (int, float)) for v in logged for x in v.values()))
+        whole, listen = logged[:], names["log_to"](run)
         del logged[:]
         for event in brim.train_events(MODEL, TRAIN, eval=TEST, max_steps=5, batch_size=8):
             listen(*event)
-        self.assertEqual([(n, v.get("step/loss")) for n, v in logged], [(n, v.get("step/loss")) for n, v in whole])
-        seen = []
-        result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5, batch_size=8, on_event=lambda k, f: seen.append((k, f)) and None)
-        losses = [f["loss"] for k, f in seen if k == "step"]
-        self.assertEqual([v["step/loss"] for _, v in steps], losses)
-        self.assertEqual(evals[0][1]["eval/accuracy"], result.evaluations[0]["accuracy"])
-        exec(recipe("logging."), names)
-        with self.assertLogs("brim", "INFO") as caught:
-            brim.train(MODEL, TRAIN, max_steps=2, on_event=names["on_event"])
-        self.assertEqual(sum(r.args[0] == "step" for r in caught.records), 2)
+        self.assertEqual([v.get("step/loss") for v in logged], [v.get("step/loss") for v in whole])
+        mlflow = types.ModuleType("mlflow")
+        mlflow.log_params, mlflow.log_artifacts = said.append, lambda *where: said.append(where)
+        mlflow.log_metrics, mlflow.start_run = lambda numbers, step: logged.append((step, numbers)), contextlib.nullcontext
+        for module, arguments in ((wandb, []), (mlflow, [str(HERE / "mlflow")])):
+            del logged[:], said[:]
+            with unittest.mock.patch.dict(sys.modules, {module.__name__: module}), unittest.mock.patch.object(sys, "argv", ["", str(MODEL), str(TRAIN), str(TEST), *arguments]), \
+                 contextlib.redirect_stdout(io.StringIO()):
+                exec((root / "examples" / "python" / f"{module.__name__}_run.py").read_text(), {})
+            self.assertEqual(len(logged), 7)  # six steps and an evaluation
+            self.assertEqual(said[0]["batch_size"], 16)
+            self.assertIn(said[-1], ("finished", (str(HERE / "mlflow"), "run")))
 
     def test_events_one_by_one(self):
         kinds = [e.kind for e in brim.train_events(MODEL, TRAIN, max_steps=3)]
@@ -269,7 +253,7 @@ class Models(unittest.TestCase):
         texts = [line.split(",")[0] for line in TEST.read_text().splitlines()[1:]]
         out = self.model.predict(texts)
         self.assertEqual(len(out), len(texts))
-        self.assertTrue(all(abs(sum(p.scores) - 1) < 1e-9 and p.label in ("0", "1") for p in out))
+        self.assertTrue(all(abs(sum(p.scores.values()) - 1) < 1e-9 and p.label in (0, 1) for p in out))
         again = self.model.logits(texts, batching="sequential", padding="longest", batch_size=3).tolist()
         for a, b in zip(self.model.logits(texts).tolist(), again):
             self.assertLess(max(abs(x - y) for x, y in zip(a, b)), 1e-5)

@@ -71,11 +71,11 @@ struct brim_model {
   /* In the device's memory: values, gradients, moments, answers, bytes of rows, and the blocks that they are in. */
   void *values_block;
   real *values;
-  double *answers;      /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
-  int32_t frozen;       /* sections from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
+  double *answers;       /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
+  int32_t frozen;        /* sections from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
   int32_t reinit_layers; /* layers from the top whose weights were not read */
-  char frozen_name[24]; /* the same in words */
-  int64_t trained;      /* offset of the first trained value */
+  char frozen_name[24];  /* the same in words */
+  int64_t trained;       /* offset of the first trained value */
   const brim_optimizer *optimizer;
   bool returns;                               /* decay is towards the values at the start of training */
   double mixout;                              /* 0: none */

@@ -1,0 +1,134 @@
+"""What a training reports to others, and asks them: metrics of one's own, callbacks, reports."""
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import os
+from typing import Any, Callable, Iterator, Sequence
+
+from .errors import Request
+
+#: Called with a kind and its fields, as log.jsonl has them; a Request (STOP, EVALUATE, SAVE) asks for something.
+Callback = Callable[[str, dict[str, Any]], Any]
+
+
+class Predictions:
+    """What ``compute_metrics`` sees of an evaluation.
+
+    logits: float32 [rows, outputs] in the order of the set, of labels of words [labelled words, outputs]. labels: class ids as int32
+    [rows], values or 0.0 and 1.0 as float32 [rows] or [rows, outputs]. Arrays of NumPy where it is installed. name: of the set; step.
+    ``logits, labels = predictions`` works, and so do the names of transformers, predictions and label_ids.
+    """
+
+    name: str
+    step: int
+    logits: Any
+    labels: Any
+
+    def __init__(self, name: str, step: int, logits: Any, labels: Any):
+        try:
+            asarray = importlib.import_module("numpy").asarray
+        except ImportError:
+            asarray = lambda array: array
+        self.name, self.step, self.logits, self.labels = name, step, asarray(logits), asarray(labels)
+
+    @property
+    def predictions(self) -> Any:
+        """``logits``, by the name that transformers has for them."""
+        return self.logits
+
+    @property
+    def label_ids(self) -> Any:
+        """``labels``, by the name that transformers has for them."""
+        return self.labels
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.logits, self.labels))
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.logits, self.labels)[index]
+
+    def __repr__(self) -> str:
+        return f"Predictions({self.name!r}, step {self.step}, logits {tuple(self.logits.shape)})"
+
+
+def measured(compute_metrics: Callable[[Predictions], dict[str, Any]] | None):
+    """The function as the library calls it: its metrics as pairs."""
+    if compute_metrics is None:
+        return None
+    if not callable(compute_metrics):
+        raise TypeError(f"compute_metrics is a function of predictions that returns a dict, not {compute_metrics!r:.60}")
+
+    def measure(name, step, logits, labels):
+        found = compute_metrics(Predictions(name, step, logits, labels))
+        if not isinstance(found, dict):
+            raise TypeError(f"compute_metrics returns a dict of metrics, {{name: number}}, not {found!r:.60}")
+        try:
+            return [(str(key).removeprefix("eval_"), float(value)) for key, value in found.items()]
+        except (TypeError, ValueError):
+            wrong = next(key for key, value in found.items() if not hasattr(value, "__float__"))
+            raise TypeError(f"compute_metrics: {wrong!r} is {found[wrong]!r:.60}, and a number is needed") from None
+
+    return measure
+
+
+def several(functions: Sequence[Callback]) -> Callback:
+    """One function of all: what they ask for is added up."""
+    def listen(kind, fields):
+        asked = None
+        for function in functions:
+            for one in _requests(function(kind, fields)):
+                asked = one if asked is None else asked | one
+        return asked
+
+    return listen
+
+
+def _requests(result: Any) -> list[Request]:
+    many = result if isinstance(result, (list, tuple, set)) else (result,)
+    return [one for one in many if isinstance(one, Request)]
+
+
+def checked(callbacks: Any, on_event: Callback | None) -> list[Callback]:
+    given = [] if callbacks is None else list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    for one in given:
+        if not callable(one):
+            hint = "; one of transformers has other methods: write what it does as such a function" if hasattr(one, "on_step_end") else ""
+            raise TypeError(f"a callback is a function of a kind and fields, not {one!r:.60}{hint}")
+    return [*given, *([on_event] if on_event else [])]
+
+
+# ---- reports ---------------------------------------------------------------------------------------------------------
+
+_KNOWN = ("tensorboard", "csv", "none", "all")
+_FUNCTIONS = {"wandb": "wandb_run.py", "mlflow": "mlflow_run.py"}
+
+
+def reports(report_to: Any, output: Any) -> tuple[set[str], list[Callback]]:
+    """Which reports are written, and functions that are called with events. None: what a run's folder always has."""
+    given = [report_to] if isinstance(report_to, str) or callable(report_to) or report_to is None else list(report_to)
+    names, functions = set(), []
+    for one in given:
+        if callable(one):
+            functions.append(one)
+        elif one in _KNOWN or one is None:
+            names.add(one or "tensorboard")
+        else:
+            example = f": examples/python/{_FUNCTIONS[one]} is one of 15 lines" if one in _FUNCTIONS else ""
+            raise TypeError(f'report_to={one!r}: brim reports to "tensorboard", "csv" and "none", and to functions of a kind and fields{example}')
+    if "csv" in names and output is None:
+        raise TypeError('report_to="csv" writes log.csv into the run\'s folder: give output')
+    return {"tensorboard"} if "all" in names or not names and functions else names, functions
+
+
+def write_csv(folder: str) -> None:
+    """log.csv of a run: a line an event of the kinds step, eval and epoch, as `brim report --csv` has it."""
+    with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as file:
+        events = [json.loads(line) for line in file]
+    rows = [event for event in events if event["event"] in ("step", "eval", "epoch")]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with open(os.path.join(folder, "log.csv"), "w", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, ["run", *names])
+        out.writeheader()
+        out.writerows({"run": folder, **row} for row in rows)

@@ -1,0 +1,87 @@
+"""What the program prints as notes, for ``logging.getLogger("brim")``: INFO what was done, WARNING what may not have been meant."""
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from .progress import numbers
+
+log = logging.getLogger("brim")
+
+
+def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
+    """Rows that were left out (damaged: also those that cannot be read), and rows that were cut."""
+    excluded, rows = dataset.excluded, len(dataset)
+    if excluded:
+        file, line, _, reason = excluded[0]
+        log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", file or name, f"{len(excluded):,}", f"{len(excluded) + rows:,}",
+                    "line" if line else "row", f"{line or excluded[0][2]:,}", reason)
+    if dataset.truncated:
+        log.warning("%s: %s of %s rows (%.1f %%) were cut at %d tokens, %s tokens lost; max_length changes it", name, f"{dataset.truncated:,}",
+                    f"{rows:,}", 100 * dataset.truncated / rows, max_length, f"{dataset.lost:,}")
+
+
+def of_task(labels, task: str) -> None:
+    """What is learned, and why."""
+    why = "" if task != "auto" else "; task= changes it"
+    names = labels.names or []
+    shown = ", ".join(name[:40] for name in names[:4]) + (", ..." if len(names) > 4 else "")
+    if labels.task == "regression":
+        log.info("task: regression%s%s", f" of {labels.outputs} values a row" if labels.outputs > 1 else "", ", because the labels are decimals" if not task != "auto" else "")
+    elif labels.task == "classification":
+        log.info("task: classification of %d class%s (%s)%s", len(names), "" if len(names) == 1 else "es", shown, why and ", by the labels" + why)
+    elif labels.task == "multi_label":
+        log.info("task: multi-label, %d labels (%s)%s", len(names), shown, why and ", because the labels are lists" + why)
+    else:
+        log.info("task: tokens, %d labels (%s)", len(names), shown)
+    _alike(names)
+
+
+def _alike(names: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(" ".join(name.split()).casefold(), name)
+        if other is not name:
+            log.warning('the classes "%.80s" and "%.80s" differ only in spaces or capitals and are two: correct the data if they are one', other, name)
+            return
+
+
+def of_model(facts: dict[str, Any]) -> None:
+    """Tensors that are new or not used, and classes that were named otherwise."""
+    for what, names in (("tensors of the file are not used", facts["unused"]), ("tensors are new", facts["new"])):
+        if names:
+            log.info("%d %s: %s%s", len(names), what, ", ".join(names[:3]), ", ..." if len(names) > 3 else "")
+    former, now = facts["former"], facts["labels"]
+    if len(former) > 1:
+        log.warning("the model's classes were %s%s and are now %s%s, in this order: its classifier is kept", ", ".join(former[:2]),
+                    ", ..." if len(former) > 2 else "", ", ".join(now[:2]), ", ..." if len(now) > 2 else "")
+
+
+def of_event(kind: str, fields: dict[str, Any]) -> None:
+    """Steps and memory, evaluations, a run that resumes."""
+    if kind == "start":
+        log.info("steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", f"{fields['total_steps']:,}",
+                 fields["memory_planned"] / 1e6, fields["memory_training"] / 1e6, f"{fields['slots_at_once']:,}")
+    elif kind == "eval":
+        log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
+    elif kind == "resume":
+        log.info("the run resumes at step %d", fields["step"])
+        if fields["former_steps"] is not None:
+            log.info("the run becomes longer: %d steps in place of %d; the learning rate of step %d is %.4g by the longer run's schedule, in place of %.4g",
+                     fields["total_steps"], fields["former_steps"], fields["step"] + 1, fields["lr"], fields["former_lr"])
+        if fields["former_kernels"] is not None:
+            log.warning("the run was begun with %s and continues with %s: the last bits of the weights differ from those of a run without this change",
+                        fields["former_kernels"], fields["kernels"])
+    elif kind == "fold":
+        log.info("fold %d of 0 to %d", fields["fold"], fields["count"] - 1)
+
+
+def of_result(result, swa_start: float) -> None:
+    """Which step's model it is."""
+    if swa_start and not result.averaged:
+        log.warning("the run ended before averaging began (swa_start=%g): the model has its last weights, not their mean", swa_start)
+    if result.stopped_early:
+        log.info("stopped early: patience is at its end")
+    if result.best_step:
+        log.info("the model is that of step %d of %d%s", result.model_step, result.steps,
+                 ", the best" if result.model_step == result.best_step else f"; the best was step {result.best_step}: keep=\"best\" takes it")
