@@ -37,6 +37,9 @@ class Prediction:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Prediction) and (self.label, self.id, self.scores) == (other.label, other.id, other.scores)
 
+    def __hash__(self) -> int:
+        return hash((str(self.label), self.score))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Prediction, self._parts()
 
