@@ -209,7 +209,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     more = {name: options.pop(name, None) for name in _options.HERE}
     share = _share(eval, more["validation_split"])
     eval = eval if share is None else None
-    told = Told(more, on_event, output, options.get("swa_start"))
+    told = Listeners(more, on_event, output, options.get("swa_start"))
     folds = _folds_asked(folds, more, share, stratify, fold_seed)
     if ways is None:
         _ranks.join()
@@ -466,7 +466,7 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
                       title=f"The same job in {len(found)} ways{name}")
 
 
-class Told:
+class Listeners:
     """Who hears of a run: a line on the terminal, the log, callbacks, reports."""
 
     def __init__(self, more: dict[str, Any], on_event, output, swa_start):

@@ -289,7 +289,9 @@ class Case:
     def refused(self, name, ranks, words, want, **more):
         code, text = self.mpi.run(ranks, words, **more)
         said = lines_of_brim(text)
-        good = code != 0 and len(said) == 1 and re.search(want, said[0]) and not os.path.exists("none")
+        # What keeps ranks from being joined each of them says, where the launcher lets it live so long.
+        alike = {re.sub(r"^brim: rank \d+: ", "brim: ", line) for line in said}
+        good = code != 0 and len(alike) == 1 and re.search(want, said[0]) and not os.path.exists("none")
         ok(good, f"{name}: {said[0] if said else 'nothing was said'}", text)
 
     def other_build(self):

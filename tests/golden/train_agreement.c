@@ -62,6 +62,17 @@ VALUE(epochs_3, epochs, 3.0)
 VALUE(steps_5, max_steps, 5)
 VALUE(steps_6, max_steps, 6)
 VALUE(rate, lr, 0.25)
+VALUE(sgd, optimizer, "sgd")
+static void sgd_of_half(brim_train_options *o) {
+  o->optimizer = "sgd";
+  o->momentum = 0.5;
+}
+VALUE(decays, weight_decay, 0.5)
+static void decays_back(brim_train_options *o) {
+  o->weight_decay = 0.5;
+  o->decay_towards = "pretrained";
+}
+VALUE(mixed, mixout, 0.5)
 VALUE(first_beta, beta1, 0.5)
 VALUE(second_beta, beta2, 0.5)
 VALUE(epsilon, eps, 0.5)
@@ -112,6 +123,10 @@ static const option options[] = {
     {"epochs", "2", "3", NULL, epochs_3},
     {"max_steps", "5", "6", steps_5, steps_6},
     {"lr", "0.003", "0.25", NULL, rate},
+    {"optimizer", "null", "\"sgd\"", NULL, sgd},
+    {"momentum", "0.9", "0.5", sgd, sgd_of_half},
+    {"decay_towards", "null", "\"pretrained\"", decays, decays_back},
+    {"mixout", "null", "0.5", NULL, mixed},
     {"beta1", "0.9", "0.5", NULL, first_beta},
     {"beta2", "0.999", "0.5", NULL, second_beta},
     {"eps", "1e-08", "0.5", NULL, epsilon},

@@ -95,7 +95,9 @@ static int read_all(const char *path, const brim_feed_options *o, int threads, c
   brim_runtime *runtime;
   brim_feed *feed;
   brim_error err;
+  uint64_t content;
   int status = BRIM_OK;
+  must(brim_tokenizer_content(tokenizer, false, &content, &err), &err); /* of a few texts, once */
   tokenized = 0;
   must(brim_runtime_new(&(brim_runtime_options){.threads = threads}, &runtime, &err), &err);
   must(brim_feed_open(runtime, &path, 1, tokenizer, o, &feed, &err), &err);

@@ -70,7 +70,7 @@ static void columns(void) {
             "here: --quote csv reads them as csv does\n",
             "names in quotes");
   ok_string(data_read_text("a.tsv", "text\tlabel\n\"two\nlines\"\tb\n", NULL),
-            "!5 a.tsv: line 2, byte 11: 1 column where the header has 2: quotes are text in this file; where they stand around "
+            "!5 a.tsv: line 2, byte 11: 1 column where the header has 2: quotes are text in this file; where they are around "
             "fields, as pandas writes them, --quote csv reads them\n",
             "a field in quotes");
   ok_string(data_read_text("a.csv", "text,label\na,1\nb,\nc,1\n", &need),

@@ -441,6 +441,7 @@ static void mixout(const brim_ops *ops, brim_ops_context *c, const void *paramet
   emit(out, "start or more, in the right share", &(real){wrong == 0 && fabs(share - p) < 0.01 ? 1 : (real)NAN}, 1);
   emit(out, "values", values, WHOLE);
   emit(out, "gradients", gradients, WHOLE);
+  ops_compared(false); /* with the formula, number by number */
   case_free(&m);
 }
 

@@ -8,6 +8,7 @@
 #include "train_case.h"
 
 static brim_runtime *runtime;
+static brim_model *model; /* whose config.json a state keeps */
 
 /* ---- the log ------------------------------------------------------------------------------------------------ */
 
@@ -80,6 +81,7 @@ static brim_train_options state_options(void) {
 static brim_train_identity identity_of(const brim_train_options *options) {
   return (brim_train_identity){.options = options,
                                .model_type = "bert",
+                               .model = model,
                                .kernels = "cpu-avx2",
                                .pooling = "cls",
                                .type_ids = true,
@@ -271,12 +273,15 @@ int main(void) {
     return 99;
   char path[512];
   snprintf(path, sizeof path, "%s", scratch_file("state.json"));
+  if (brim_model_load(runtime, case_model_folder("bert-pair-3"), NULL, &model, &err))
+    abort();
   log_lines();
   log_full();
   folder_watched();
   state_round_trip(path);
   state_differences(path);
   state_damaged(path);
+  brim_model_free(model);
   brim_runtime_free(runtime);
   return tap_done();
 }

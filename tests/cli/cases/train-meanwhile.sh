@@ -9,7 +9,7 @@ diff -r run other && echo "the other run is as it was"
 ACTION='rm -r gone' train gone --epochs 40
 test ! -e gone && echo "nothing is there"
 ACTION='rm alone/log.jsonl' train alone --epochs 40
-ls alone
+test ! -e alone/model.safetensors && test ! -e alone/log.jsonl && echo "no model is there"
 # A cache is cut.
 $BRIM train $options --max-steps 1 --cache cache --output first >/dev/null
 ACTION='truncate -s 100 cache/*' train cached --epochs 400 --cache cache | sed 's/^brim: .* was cut .*/a line/' | grep .
