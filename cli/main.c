@@ -50,25 +50,28 @@ static bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The library names options as Python does: max_length is --max-length here. What stands in quotes, or in a path, is somebody's
- * own. */
+/* The word at `at` is an option's name as Python has it, and not somebody's own: what is in quotes, or in a path. */
+static bool is_option(const cli_call *cli, const char *text, size_t at, size_t length) {
+  const bool alone = (at == 0 || !strchr("/.-\"'=", text[at - 1])) && !(at >= 8 && memcmp(text + at - 8, "padding ", 8) == 0) &&
+                     !strchr("/.\"'=", text[at + length]);
+  return length > 0 && alone && memchr(text + at, '_', length) && cli_find_option(cli->arguments.options, text + at, length);
+}
+
+/* The library names options as Python does: max_length is --max-length here. */
 static void name_options(const cli_call *cli, char *text, size_t size) {
   bool quoted = false;
-  for (char *at = text; cli->command && *at;) {
+  for (size_t at = 0, all = strlen(text); cli->command && at < all;) {
     size_t length = 0;
-    quoted ^= *at == '"';
-    while (is_name(at[length]))
+    quoted ^= text[at] == '"';
+    while (is_name(text[at + length]))
       length++;
-    const bool alone = (at == text || !strchr("/.-\"'=", at[-1])) && !(at >= text + 8 && memcmp(at - 8, "padding ", 8) == 0) &&
-                       !strchr("/.\"'=", at[length]);
-    const bool known = length > 0 && alone && !quoted && memchr(at, '_', length) &&
-                       cli_find_option(cli->arguments.options, at, length);
-    if (known && strlen(text) + 3 < size) {
-      memmove(at + 2, at, strlen(at) + 1);
-      memcpy(at, "--", 2);
-      length += 2;
-      for (size_t i = 0; i < length; i++)
-        at[i] = at[i] == '_' ? '-' : at[i];
+    if (!quoted && all + 3 < size && is_option(cli, text, at, length)) {
+      for (size_t i = all + 1; i-- > at;)
+        text[i + 2] = text[i];
+      memcpy(text + at, "--", 2);
+      all += 2, length += 2;
+      for (size_t i = at; i < at + length; i++)
+        text[i] = text[i] == '_' ? '-' : text[i];
     }
     at += length ? length : 1;
   }
