@@ -71,13 +71,9 @@ static double margin_row(const brim_vector_loss *loss, const row *r, double by) 
 
 /* log softmax, in place. */
 static void log_softmax(double *x, int32_t count) {
-  double largest = -INFINITY, sum = 0;
+  const double sum = brim_log_sum(x, count);
   for (int32_t i = 0; i < count; i++)
-    largest = fmax(largest, x[i]);
-  for (int32_t i = 0; i < count; i++)
-    sum += exp(x[i] - largest);
-  for (int32_t i = 0; i < count; i++)
-    x[i] -= largest + log(sum);
+    x[i] -= sum;
 }
 
 static double distill_row(const brim_vector_loss *loss, const row *r, double by) {

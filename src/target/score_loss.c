@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "target/vectors.h"
 
 /* A group of scores, and its labels. */
 typedef struct group {
@@ -21,15 +22,6 @@ static double softplus(double x) {
 
 static double sigmoid(double x) {
   return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
-}
-
-static double log_sum_exp(const double *x, int32_t count) {
-  double largest = -INFINITY, sum = 0;
-  for (int32_t i = 0; i < count; i++)
-    largest = fmax(largest, x[i]);
-  for (int32_t i = 0; i < count; i++)
-    sum += exp(x[i] - largest);
-  return largest + log(sum);
 }
 
 static double bce(const brim_score_loss *loss, const group *g) {
@@ -54,7 +46,7 @@ static double mse(const brim_score_loss *loss, const group *g) {
 }
 
 static double cross_entropy(const brim_score_loss *loss, const group *g) {
-  const double sum = log_sum_exp(g->z, g->count);
+  const double sum = brim_log_sum(g->z, g->count);
   const int32_t right = (int32_t)g->y[0];
   (void)loss;
   for (int32_t i = 0; i < g->count; i++)
@@ -68,7 +60,7 @@ static double in_group(const brim_score_loss *loss, const group *g) {
     g->by[i] = loss->scale * (loss->identity ? g->z[i] : sigmoid(g->z[i]));
     first = i == 0 ? g->by[i] : first;
   }
-  const double sum = log_sum_exp(g->by, g->count);
+  const double sum = brim_log_sum(g->by, g->count);
   for (int32_t i = 0; i < g->count; i++) {
     const double s = sigmoid(g->z[i]), slope = loss->scale * (loss->identity ? 1 : s * (1 - s));
     g->by[i] = (exp(g->by[i] - sum) - (i == 0)) * slope * g->share;
@@ -77,7 +69,7 @@ static double in_group(const brim_score_loss *loss, const group *g) {
 }
 
 static double list_net(const brim_score_loss *loss, const group *g) {
-  const double sum = log_sum_exp(g->z, g->count), wanted_sum = log_sum_exp(g->y, g->count);
+  const double sum = brim_log_sum(g->z, g->count), wanted_sum = brim_log_sum(g->y, g->count);
   double value = 0;
   (void)loss;
   for (int32_t i = 0; i < g->count; i++) {

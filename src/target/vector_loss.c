@@ -38,10 +38,6 @@ bool brim_vector_loss_named(const char *name, size_t length, brim_vector_loss *o
   return false;
 }
 
-const char *brim_vector_loss_name(brim_vector_loss_kind which) {
-  return kinds[which].name;
-}
-
 /* ---- checks -------------------------------------------------------------------------------------------------- */
 
 /* How many labels a row of so many texts may have: both numbers are right. */

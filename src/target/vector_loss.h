@@ -10,7 +10,6 @@
 /* "in-batch" (also "mnrl"), "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl"; false for any other name.
  * *out is that loss with the defaults of sentence-transformers. */
 bool brim_vector_loss_named(const char *name, size_t length, brim_vector_loss *out);
-const char *brim_vector_loss_name(brim_vector_loss_kind kind);
 
 /* Bytes of `work` for so many rows and texts. */
 size_t brim_vector_loss_work(const brim_vector_loss *loss, int32_t rows, int32_t texts, int32_t width);

@@ -24,6 +24,15 @@ void brim_add_scaled(double *restrict y, double a, const double *restrict x, int
     y[i] += a * x[i];
 }
 
+double brim_log_sum(const double *x, int32_t count) {
+  double largest = -INFINITY, sum = 0;
+  for (int32_t i = 0; i < count; i++)
+    largest = fmax(largest, x[i]);
+  for (int32_t i = 0; i < count; i++)
+    sum += exp(x[i] - largest);
+  return largest + log(sum);
+}
+
 double brim_make_unit(const double *x, int32_t width, double eps, double *unit) {
   const double length = sqrt(brim_dot(x, x, width)), factor = 1 / fmax(length, eps);
   for (int32_t i = 0; i < width; i++)

@@ -10,6 +10,8 @@
 double brim_dot(const double *x, const double *y, int32_t width);
 /* y += a x */
 void brim_add_scaled(double *y, double a, const double *x, int32_t width);
+/* log of the sum of exp(x). */
+double brim_log_sum(const double *x, int32_t count);
 /* unit = x / max(|x|, eps); returns |x|. */
 double brim_make_unit(const double *x, int32_t width, double eps, double *unit);
 /* The gradient by x from that by its unit vector; the two may be the same memory. */

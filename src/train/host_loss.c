@@ -61,6 +61,8 @@ int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) {
   h->rows = rows;
   h->kept_count = 0;
   BRIM_TRY(take_rows(h, rows, err));
+  if (h->target->scope != BRIM_LOSS_OF_STEP)
+    return BRIM_OK;
   memset(h->values, 0, (size_t)rows * (size_t)h->width * sizeof *h->values);
   memset(h->labels, 0, (size_t)rows * (size_t)h->label_width * sizeof *h->labels);
   memset(h->halves, 0, (size_t)rows * 2 * sizeof *h->halves);
@@ -104,7 +106,7 @@ int brim_host_loss_take(brim_host_loss *h, brim_model *model, const brim_batch *
   *finite = true;
   for (size_t i = 0; i < count; i++)
     *finite = *finite && isfinite(h->part[i]);
-  for (int32_t i = 0; i < part->count; i++)
+  for (int32_t i = 0; i < part->count && h->target->scope == BRIM_LOSS_OF_STEP; i++)
     take_row(h, part, i);
   return BRIM_OK;
 }
