@@ -28,7 +28,7 @@ static const cli_option options[] = {
              "file to write; it is complete or absent. NAME.npy holds [texts, numbers] of float32 for numpy, any other name JSON "
              "lines"),
     FLAG("resume", resume, .needs = "output",
-         .help = "go on where this command was killed, with the bytes that it would have written. Other texts, options or "
+         .help = "continue where this command was killed, with the bytes that it would have written. Other texts, options or "
                  "weights are refused"),
     ROWS(cli_column_options),
     ROWS(cli_general_options),
@@ -111,7 +111,7 @@ static int embed_file(embedding *e, brim_reader *reader) {
   e->options.form = length >= 4 && strcmp(path + length - 4, ".npy") == 0 ? BRIM_VECTORS_NUMPY : BRIM_VECTORS_JSON;
   const int status = brim_embed_file(e->embedder, reader, path ? path : "-", &e->options, &result, &e->cli->error);
   if (status && result.kept)
-    cli_note(e->cli, "the vectors of %llu texts are in %s.partial: the same command with --resume goes on with them",
+    cli_note(e->cli, "the vectors of %llu texts are in %s.partial: the same command with --resume continues",
              (unsigned long long)result.kept, path);
   if (status)
     return status;

@@ -14,7 +14,7 @@ typedef struct brim_embedder brim_embedder;
 /* Loads encoder, tokenizer and modules. BRIM_E_UNSUPPORTED names a module that brim lacks. */
 BRIM_API int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
                                 brim_error *err) BRIM_CHECK;
-/* The same over a model and a tokenizer that the caller has, and keeps for as long. Each run prepares the model anew, for
+/* The same over a model and a tokenizer that the caller has, and keeps for as long. Each run prepares the model again, for
  * predictions. */
 BRIM_API int brim_embedder_over(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const char *folder,
                                 brim_embedder **out, brim_error *err) BRIM_CHECK;
@@ -67,7 +67,7 @@ typedef enum brim_vector_form {
 typedef struct brim_embed_file_options {
   brim_embed_options embed; /* without numbers */
   brim_vector_form form;
-  bool resume; /* goes on where an earlier call with the same model, options and texts was killed */
+  bool resume; /* continues where an earlier call with the same model, options and texts was killed */
 } brim_embed_file_options;
 
 typedef struct brim_embed_file_result {
@@ -79,9 +79,9 @@ typedef struct brim_embed_file_result {
 /* The vectors of all records of a reader, in their order, a window of 8,192 texts at a time: memory does not grow with their
  * number. `output` is complete or absent; "-", pipes and devices are written through. After each window the vectors so far are
  * synced, in OUTPUT.partial, a whole file of numpy with that many rows, and what made them is noted in OUTPUT.partial.json; these
- * two stay after a failure. With `resume` they are gone on from, with the bytes of a call that was never killed: what differs
- * then is BRIM_E_MISMATCH and named (model, kernels, precision, max_length, dimensions, normalize, prompt, form, texts). Without
- * it their presence is BRIM_E_USAGE. Records with two texts are BRIM_E_USAGE. */
+ * two stay after a failure. With `resume` the call continues with them, to the bytes of a call that was never killed: what
+ * differs then is BRIM_E_MISMATCH and named (model, kernels, precision, max_length, dimensions, normalize, prompt, form, texts).
+ * Without it their presence is BRIM_E_USAGE. Records with two texts are BRIM_E_USAGE. */
 BRIM_API int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *output,
                              const brim_embed_file_options *options, brim_embed_file_result *result, brim_error *err) BRIM_CHECK;
 

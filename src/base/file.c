@@ -109,8 +109,9 @@ static int open_partial(brim_file *file, uint64_t keep, brim_error *err) {
   if (fstat(file->fd, &info) != 0)
     return brim_error_system(err, file->temporary, "ask for the file's size", errno);
   if ((uint64_t)info.st_size < keep)
-    return brim_error_at(err, BRIM_E_MISMATCH, file->temporary, 0, -1, "%llu bytes are there, fewer than the %llu to go on from",
-                         (unsigned long long)info.st_size, (unsigned long long)keep);
+    return brim_error_at(err, BRIM_E_MISMATCH, file->temporary, 0, -1,
+                         "%llu bytes are there, fewer than the %llu to continue with", (unsigned long long)info.st_size,
+                         (unsigned long long)keep);
   if (stat(file->path, &old) == 0 && fchmod(file->fd, old.st_mode & 07777) != 0)
     errno = 0;
   if (ftruncate(file->fd, (off_t)keep) != 0 || lseek(file->fd, (off_t)keep, SEEK_SET) < 0)

@@ -1,6 +1,6 @@
 /* beginning.c: which tokenizers read a text word by word.
  *
- * At "a b" nothing before the space depends on what follows it if the pre-tokenizer splits there whatever stands around, if no
+ * At "a b" nothing before the space depends on what follows it if the pre-tokenizer splits there whatever is around it, if no
  * normalizer looks over a space (forms of Unicode, case, charsmaps and marks do not: a letter and a space never combine, and are
  * graphemes), and if no added token reaches over it. */
 #include "text/beginning.h"

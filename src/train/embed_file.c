@@ -1,4 +1,5 @@
-/* embed_file.c: vectors of a reader's texts into a file, a window at a time, so that a killed process can be gone on from.
+/* embed_file.c: vectors of a reader's texts into a file, a window at a time, so that another process can continue for one that
+ * was killed.
  *
  *   read a window -> embed -> append, count, sync -> note what is there (PATH.partial.json) -> .. -> rename */
 #include <inttypes.h>
@@ -172,7 +173,7 @@ static int check_facts(work *w, const brim_json_document *d) {
     if (length != strlen(w->facts[i].value) || memcmp(was, w->facts[i].value, length) != 0)
       return brim_error_at(w->err, BRIM_E_MISMATCH, w->state, 0, -1,
                            "the vectors that are there were made with another %s (%.*s, now %s): give the same again, or remove "
-                           "%s.partial and begin anew",
+                           "%s.partial and begin again",
                            w->facts[i].name, (int)length, was, w->facts[i].value, w->output);
   }
   return BRIM_OK;
@@ -236,7 +237,7 @@ static int pass_over(work *w, const done *was) {
   if (count < was->count || w->input != was->input)
     return brim_error_at(w->err, BRIM_E_MISMATCH, w->state, 0, -1,
                          "the vectors that are there are of other texts than the first %llu: give the same again, or remove "
-                         "%s.partial and begin anew",
+                         "%s.partial and begin again",
                          (unsigned long long)was->count, w->output);
   w->result->counts.texts = w->result->resumed = w->result->kept = was->count;
   w->written = was->bytes;
@@ -301,7 +302,7 @@ static int open_continued(work *w) {
   BRIM_TRY(name_state(w, &there));
   if (there && !w->options->resume)
     return brim_error_at(w->err, BRIM_E_USAGE, w->state, 0, -1,
-                         "vectors of a call that did not end are there: resume goes on with them; or remove this file");
+                         "vectors of a call that did not end are there: resume continues with them; or remove this file");
   if (there)
     BRIM_TRY(read_state(w, &was));
   BRIM_TRY(brim_file_continue(w->runtime, w->output, was.bytes, &w->file, w->err));
@@ -324,7 +325,7 @@ static int commit(work *w) {
   BRIM_TRY(write_header(w));
   BRIM_TRY(brim_file_commit(w->file, w->err));
   if (w->state)
-    (void)brim_remove(w->state); /* without vectors beside it, it says nothing */
+    (void)brim_remove(w->state); /* without vectors it says nothing */
   return BRIM_OK;
 }
 

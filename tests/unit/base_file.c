@@ -292,7 +292,7 @@ static void paths(void) {
   ok(brim_list_folder(runtime, "/nowhere/at/all", &names, &count, &err) == BRIM_E_IO && !names && !count, "an absent folder");
 }
 
-/* What a killed process had synced is gone on from. */
+/* Another process continues with what a killed one had synced. */
 static void continued(void) {
   brim_file *file, *other;
   brim_error err = {0};
@@ -312,7 +312,7 @@ static void continued(void) {
   ok(brim_file_continue(runtime, path, 8, &file, &err) == BRIM_E_MISMATCH, "more than there is: %s", err.message);
   ok(brim_file_continue(runtime, path, 4, &file, &err) == BRIM_OK && brim_file_write(file, "three", 5, &err) == BRIM_OK &&
          brim_file_rewrite(file, "O", 1, &err) == BRIM_OK && brim_file_commit(file, &err) == BRIM_OK,
-     "gone on from");
+     "continued");
   brim_file_free(file);
   ok(holds(path, "One three") && names_in(scratch_file("continued")) == 1, "what came after is cut off");
   ok(brim_file_continue(runtime, "-", 0, &file, &err) == BRIM_E_USAGE, "no pipe: %s", err.message);

@@ -1,4 +1,4 @@
-# Vectors that a failure left are gone on from, with the bytes of a run that never stopped; what differs is named and refused.
+# A call continues with the vectors that a failure left, to the bytes of a run that never stopped; what differs is named and refused.
 FOLDERS="$CASES/../../golden/tasks/folders"
 embed() { "$BRIM" embed -m "$FOLDERS/st-prompts" "$@"; }
 python3 -c '
