@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Metrics of `brim evaluate` beside plain loops over the vectors of `brim embed`: retrieval.py REPORT DOCUMENTS QUERIES RELEVANT SIMILARITY
+"""Metrics of `brim evaluate` compared with plain loops over the vectors of `brim embed`: retrieval.py REPORT DOCUMENTS QUERIES RELEVANT SIMILARITY
 DOCUMENT_VECTORS QUERY_VECTORS (the last two as JSON lines), or retrieval.py --pairs REPORT PAIRS VECTORS VECTORS."""
 
 import csv
