@@ -181,7 +181,7 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
                     brim_error *err) {
   batch->runtime = runtime;
   BRIM_TRY(brim_dataset_intact(dataset, err));
-  size_t texts;
+  size_t texts = 0;
   BRIM_TRY(check_part(dataset, part, &texts, err));
   BRIM_TRY(reserve(batch, (size_t)part->tokens, texts, part->count, err));
   if (dataset->firsts)
