@@ -613,12 +613,13 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
   return Py_BuildValue(
-      "{sNsNsNsssssisisisisssNsssz}", "unused", names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
+      "{sNsNsNsssssisisisisssNsOsssz}", "unused", names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
       names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m), "pooling",
       brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
       "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
       (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)),
-      "kernels", brim_model_kernels(m), "untrained", brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
+      "strings", brim_model_labels(m)->strings ? Py_True : Py_False, "kernels", brim_model_kernels(m), "untrained",
+      brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 
 /* Nobody computes with the model now: it is not in use, or waits for a function that an event was told to. */

@@ -11,7 +11,7 @@
 #define BRIM_DATA_CACHE_H
 #include "data/dataset.h"
 
-enum { BRIM_CACHE_VERSION = 4 };
+enum { BRIM_CACHE_VERSION = 5 };
 
 typedef struct brim_cache_header {
   char magic[8];
