@@ -329,11 +329,10 @@ const cli_option cli_job_length_options[] = {
 const cli_option cli_trained_options[] = {
     NAMES("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing", .to = {TRAIN(freeze)},
           .help = "do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all but the "
-                  "head); or tensors by name, as '*.bias' (brim inspect model --tensors). May be given several times. What is "
+                  "head); tensors by name, as '*.bias' (brim inspect model --tensors); or some of these: 2,'*.bias'. What is "
                   "frozen needs no backward pass and no optimizer memory"),
     NAMES("train-only", train_only, "TENSORS", .shown = "everything", .to = {TRAIN(train_only)},
-          .help = "train these tensors alone, by name, without those of --freeze: '*.bias,classifier.*'. May be given several "
-                  "times"),
+          .help = "train these tensors alone, by name, without those of --freeze: '*.bias,classifier.*'"),
     {0},
 };
 

@@ -162,8 +162,8 @@ static int no_match(const brim_program *p, const char *option, const char *patte
   const int length = snprintf(wider, sizeof wider, "*%s*", pattern);
   const bool helps = length < (int)sizeof wider && count_matches(p, wider) > 0;
   return brim_error_set(err, BRIM_E_USAGE,
-                        "%s: no tensor is called %.100s%s%s; names are as %.100s (brim inspect model --tensors)", option, pattern,
-                        helps ? ": did you mean " : "", helps ? wider : "", p->weights[p->weight_count - 1].is.name);
+                        "%s: no tensor is called %.100s%s%s; names are like %.100s (brim inspect model --tensors)", option,
+                        pattern, helps ? ": did you mean " : "", helps ? wider : "", p->weights[p->weight_count - 1].is.name);
 }
 
 static int mark(const brim_program *p, const char *option, const word_list *l, bool trained, bool *weights, brim_error *err) {
