@@ -127,6 +127,10 @@ static void methods(brim_train_options *o) {
   o->plan.accumulate = 4;
 }
 
+static void named(brim_train_options *o) {
+  o->train_only = "*query*,*position*,*LayerNorm*,*layer.1.*bias,classifier.*";
+}
+
 static void whole(brim_train_options *o) {
   o->plan.slices = 7;
   o->plan.batching = BRIM_SEQUENTIAL;
@@ -230,6 +234,7 @@ int main(void) {
       {"padded", bert, NULL, BRIM_PRECISION_FP32, padded, 1, false},
       {"late rows", bert, NULL, BRIM_PRECISION_FP32, late, 8, false},
       {"freezing, weights, averaging", bert, NULL, BRIM_PRECISION_FP32, methods, 1, false},
+      {"tensors by name", bert, NULL, BRIM_PRECISION_BF16, named, 1, false},
       {"7 slices, in order", bert, NULL, BRIM_PRECISION_FP32, whole, 1, false},
       {"layers that share weights", albert, NULL, BRIM_PRECISION_FP32, NULL, 1, false},
       {"bf16", bert, NULL, BRIM_PRECISION_BF16, NULL, 1, false},

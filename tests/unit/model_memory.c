@@ -468,6 +468,8 @@ int main(void) {
     check_planned("bert-pair-3", kernels, true, false, "embeddings", true, BRIM_PRECISION_FP32);
     check_planned("roberta-regression", kernels, true, false, "layers:1", false, BRIM_PRECISION_FP32);
     check_planned("distilbert-4", kernels, true, true, "encoder", false, BRIM_PRECISION_FP32);
+    check_planned("bert-pair-3", kernels, true, false, "*word*,*query*,*layer.1.*", false, BRIM_PRECISION_FP32);
+    check_planned("modernbert-cls", kernels, true, false, "*Wi*,*tok*", true, BRIM_PRECISION_BF16);
     check_planned("bert-pair-3", kernels, true, false, "", false, BRIM_PRECISION_BF16);
     check_planned("bert-pair-3", kernels, true, true, "layers:1", true, BRIM_PRECISION_BF16);
     check_planned("modernbert-cls", kernels, true, false, "", false, BRIM_PRECISION_BF16);
