@@ -21,6 +21,7 @@ static const brim_family_names names = {
     .output_norm = "norm2",
     .head_dense = "classifier.dense",
     .head_output = "classifier.out_proj",
+    .words = BRIM_ROBERTA_WORDS,
 };
 
 static int read(brim_config *c, brim_error *err) {
@@ -39,7 +40,8 @@ static void append(brim_program *p, const brim_config *c) {
   brim_write_head(
       &w, x,
       (brim_head){
-          .drops_input = true, .input_dropout = c->head_dropout, .dropout = c->head_dropout, .activation = BRIM_ACT_TANH});
+          .drops_input = true, .input_dropout = c->head_dropout, .dropout = c->head_dropout, .activation = BRIM_ACT_TANH,
+          .words = BRIM_ACT_GELU});
 }
 
 const brim_family brim_family_jina = {.type = "jina_embeddings_v3",

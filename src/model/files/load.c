@@ -7,6 +7,7 @@
 #include "model/kind.h"
 #include "model/run/ask.h"
 #include "model/run/model.h"
+#include "task/task.h"
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
   brim_config config;
@@ -169,7 +170,10 @@ int32_t brim_model_outputs(const brim_model *model) {
   return model->config.labels.count;
 }
 int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch) {
-  return brim_task_has_tokens(model->config.labels.task) ? batch->offsets[batch->count] : batch->count;
+  const int32_t tokens = batch->offsets[batch->count];
+  if (brim_task_has_masks(model->config.labels.task))
+    return batch->token_labels ? brim_token_labels_count(batch->token_labels, tokens, tokens) : tokens;
+  return brim_task_has_tokens(model->config.labels.task) ? tokens : batch->count;
 }
 brim_task brim_model_task(const brim_model *model) {
   return model->config.labels.task;
