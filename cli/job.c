@@ -240,8 +240,7 @@ static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling ma
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
 }
 
-static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
-  brim_train_options *o = &job->options;
+int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length, brim_train_options *o) {
   brim_train_options_init(o);
   int status = cli_plan_options(cli, &o->plan);
   if (!status)
@@ -278,7 +277,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   if (!status)
     status = cli_pick_max_length(cli, info.max_length, job->tokenizer, &max_length);
   if (!status)
-    status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
+    status = cli_job_train_options(cli, job, max_length, &job->options); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);
