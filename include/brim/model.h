@@ -196,7 +196,8 @@ typedef struct brim_model_limits {
   brim_precision precision; /* FP16 and BF16: BRIM_E_UNSUPPORTED from prepare where the device has no such products, and both at
                                once BRIM_E_USAGE. INT8: not with training (BRIM_E_USAGE). Weights in 16 bits or bytes are made at
                                the first forward, again after values changed, and given back by a prepare for another precision */
-  int64_t max_chosen; /* masked words: most of them in a part; 0: any. Of other tasks nothing depends on it */
+  /* Masked words: at most this share of a part's slots has a label, and one more a sequence; 0: all may have. */
+  double chosen_share;
   bool logits;        /* masked words: predictions give logits of the masked tokens, or of all tokens of a batch without labels; else
                          they give outcomes alone, and logits, which would be as wide as the vocabulary, are never made */
   int32_t slices;           /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */

@@ -24,6 +24,8 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
     out->window_layers += brim_config_has_window(&config, i);
   out->window = out->window_layers > 0 ? config.window : 0;
   out->task = brim_config_class_task(&config);
+  if (brim_task_has_masks(out->task)) /* how pretrained encoders are published: a head for anything may follow */
+    out->task = BRIM_TASK_AUTO;
   brim_config_free(&config);
   return brim_pooling_made_for(runtime, folder, &out->made_for, err);
 }

@@ -7,6 +7,7 @@
  *
  * The work block is as large as a training pass or a prediction needs, whichever is larger. All are in the device's memory. Where
  * that is not the host's, the host has a copy of what it writes: the laid out batch, and the rows that it marks. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -67,7 +68,10 @@ bool brim_model_masks(const brim_model *model) {
 int64_t brim_model_most_chosen(const brim_model *model, const brim_model_limits *limits) {
   if (!brim_model_masks(model))
     return 0;
-  return limits->max_chosen > 0 && limits->max_chosen < limits->max_slots ? limits->max_chosen : limits->max_slots;
+  if (!(limits->chosen_share > 0))
+    return limits->max_slots;
+  const double most = ceil(limits->chosen_share * (double)limits->max_slots) + (double)limits->max_sequences;
+  return most < (double)limits->max_slots ? (int64_t)most : limits->max_slots;
 }
 
 /* ---- pieces of a pass ------------------------------------------------------------------------------------- */
