@@ -145,7 +145,8 @@ static bool has_task(const char *folder) {
   const brim_json_value *list = brim_json_get(brim_json_root(document), "architectures"), *first = brim_json_first(list);
   char text[100];
   snprintf(text, sizeof text, "%.*s", first ? (int)first->length : 0, first ? first->as.text : "");
-  const bool has = strstr(text, "ForSequenceClassification") || strstr(text, "ForTokenClassification") || strstr(text, "ForMaskedLM");
+  const bool has = strstr(text, "ForSequenceClassification") || strstr(text, "ForTokenClassification") ||
+                   strstr(text, "ForMaskedLM");
   if (!has)
     printf("# left out: %s: %s\n", folder, text);
   brim_json_free(document);

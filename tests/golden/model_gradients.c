@@ -49,7 +49,8 @@ typedef struct worst {
 static float *read_norm(const brim_store *got, const char *name, int64_t *count) {
   const char *at = strstr(name, "lm_head.layer_norm");
   char filed_as[220];
-  snprintf(filed_as, sizeof filed_as, "%.*slm_head.norm%s", at ? (int)(at - name) : 0, name, at ? at + strlen("lm_head.layer_norm") : "");
+  snprintf(filed_as, sizeof filed_as, "%.*slm_head.norm%s", at ? (int)(at - name) : 0, name,
+           at ? at + strlen("lm_head.layer_norm") : "");
   return at ? read_tensor(got, filed_as, count) : NULL;
 }
 
