@@ -95,7 +95,7 @@ class Pickle(unittest.TestCase):
             with self.assertRaises(ValueError):
                 brim._core.batch(brim.runtime.default(), words(1, 2), bytes(2), offsets, [0.0], [0], [0], None, None, 1, 0, 2, 0, 1)
         with self.assertRaises(ValueError):  # one label, and two tokens
-            brim._core.batch(brim.runtime.default(), words(1, 2), bytes(2), words(0, 2), [0.0], [0], [0], words(1), 1, 0, 2, 0, 1)
+            brim._core.batch(brim.runtime.default(), words(1, 2), bytes(2), words(0, 2), [0.0], [0], [0], words(1), None, 1, 0, 2, 0, 1)
 
     def test_model(self):
         model = brim.train(HERE / "model", TRAIN, max_steps=2).model
