@@ -243,7 +243,7 @@ static void refuse(const brim_train_options *options, const char *folder, uint64
   case_close(&job);
 }
 
-/* ---- states of before there were other optimizers ----------------------------------------------------------- */
+/* ---- states of before there were other optimizers, or tensors by name ------------------------------------ */
 
 static void leave_out(char *text, const char *member) {
   char *at = strstr(text, member);
@@ -271,8 +271,8 @@ static void older(const float *weights, const char *log) {
   state[length] = 0;
   *strstr(state, ",\"digest\"") = 0;
   static const char *const members[] = {"\"optimizer\":null,", "\"momentum\":null,", "\"decay_towards\":null,",
-                                        "\"mixout\":null,"};
-  for (int i = 0; i < 4; i++)
+                                        "\"mixout\":null,", "\"train_only\":null,"};
+  for (int i = 0; i < 5; i++)
     leave_out(state, members[i]);
   job = case_open(model_folder, 1);
   brim_text text;
