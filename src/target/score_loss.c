@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "target/targets.h"
 #include "target/vectors.h"
 
 /* A group of scores, and its labels. */
@@ -125,6 +126,10 @@ bool brim_score_loss_named(const char *name, size_t length, brim_score_loss *out
       return true;
     }
   return false;
+}
+
+const char *brim_score_loss_name(brim_score_loss_kind which) {
+  return kinds[which].name;
 }
 
 /* How many labels a group of so many scores has: one of two numbers. */

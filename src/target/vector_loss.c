@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "target/targets.h"
 #include "target/vectors.h"
 
 typedef struct kind {
@@ -36,6 +37,16 @@ bool brim_vector_loss_named(const char *name, size_t length, brim_vector_loss *o
       return true;
     }
   return false;
+}
+
+const char *brim_vector_loss_name(brim_vector_loss_kind which) {
+  return kinds[which].name;
+}
+
+void brim_vector_loss_needs(brim_vector_loss_kind which, int32_t *least, int32_t *most, bool *labelled) {
+  *least = kinds[which].least_texts;
+  *most = kinds[which].most_texts;
+  *labelled = kinds[which].labelled;
 }
 
 /* ---- checks -------------------------------------------------------------------------------------------------- */

@@ -60,6 +60,7 @@ static int take_rows(brim_host_loss *h, size_t rows, brim_error *err) {
 int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) {
   h->rows = rows;
   h->kept_count = 0;
+  h->found = (brim_loss_found){0};
   BRIM_TRY(take_rows(h, rows, err));
   if (h->target->scope != BRIM_LOSS_OF_STEP)
     return BRIM_OK;
@@ -134,7 +135,9 @@ int brim_host_loss_of_step(brim_host_loss *h, double divisor, double *loss, brim
                                 .values = h->values,
                                 .label_width = h->label_width,
                                 .labels = h->labels,
-                                .same = h->same};
+                                .same = h->same,
+                                .how = &h->how,
+                                .found = &h->found};
   return h->target->loss(h->runtime, &outputs, divisor, h->gradient, loss, err);
 }
 
@@ -145,7 +148,8 @@ int brim_host_loss_of_rows(brim_host_loss *h, const brim_batch *part, int32_t fi
                                 .width = h->width,
                                 .values = h->part + at,
                                 .label_width = h->label_width,
-                                .labels = part->labels + (size_t)first * (size_t)h->label_width};
+                                .labels = part->labels + (size_t)first * (size_t)h->label_width,
+                                .how = &h->how};
   BRIM_TRY(h->target->loss(h->runtime, &outputs, divisor, h->gradient + at, loss, err));
   return BRIM_OK;
 }

@@ -8,6 +8,8 @@
 typedef struct brim_host_loss {
   brim_runtime *runtime;
   const brim_target *target;
+  brim_loss_how how;     /* which loss, where the target has several */
+  brim_loss_found found; /* of the step that is under way */
   int32_t width, label_width;
   uint32_t rows; /* of the step */
   float *values; /* [rows, width] by place; the others [rows, label_width], [rows, width], [rows] */

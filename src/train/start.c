@@ -21,6 +21,7 @@
 #include "train/fit.h"
 #include "train/folds_mark.h"
 #include "train/hashes.h"
+#include "train/loss_choice.h"
 #include "train/options.h"
 #include "train/trainer.h"
 #include "train/turn.h"
@@ -61,8 +62,6 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
     o->final = wanted && eval_count > 0 && o->eval_when != BRIM_NEVER && o->swa_start <= 0.0 ? BRIM_FINAL_BEST : BRIM_FINAL_LAST;
   if (o->final == BRIM_FINAL_BEST && (eval_count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "which weights are the best (keep), an evaluation says: give an evaluation set");
-  if (!o->best_metric)
-    o->best_metric = brim_task_rules_of(brim_model_task(t->model))->best;
   if (o->label_smoothing > 0.0 && !brim_task_has_outcomes(brim_model_task(t->model)))
     return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row or token");
   return BRIM_OK;
@@ -70,7 +69,9 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
 
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
-  const brim_train_options *o = &t->options;
+  brim_train_options *o = &t->options;
+  if (!o->best_metric)
+    o->best_metric = brim_best_metric_of(brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL);
   const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[160];
@@ -400,7 +401,7 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 /* Everything of this rank alone: nothing is written, and no other rank asked. */
 static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, eval_count, err));
-  brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model);
+  BRIM_TRY(brim_trainer_choose_loss(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;

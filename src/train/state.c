@@ -94,6 +94,7 @@ static brim_field member_field(const member *m, const void *object) {
 /* ---- the tables ------------------------------------------------------------------------------------------- */
 
 #define OPTION(name, kind)       {#name, kind, offsetof(brim_train_options, name)}
+#define LOSS(name, kind)         {"loss_" #name, kind, offsetof(brim_train_options, loss.name)}
 #define PLAN(name, kind)         {#name, kind, offsetof(brim_train_options, plan.name)}
 #define EVAL(name, member, kind) {name, kind, offsetof(brim_train_options, eval.member)}
 enum { FREE_I64 = MEMBER_I64 | MEMBER_OPEN | MEMBER_FREE };
@@ -133,6 +134,17 @@ static const member option_members[] = {
     OPTION(warmup_ratio, OPEN_REAL),
     OPTION(class_weights, MEMBER_TEXT),
     OPTION(label_smoothing, MEMBER_REAL),
+    LOSS(name, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(scale, OPEN_REAL | MEMBER_LATER),
+    LOSS(margin, OPEN_REAL | MEMBER_LATER),
+    LOSS(temperature, OPEN_REAL | MEMBER_LATER),
+    LOSS(positive_weight, OPEN_REAL | MEMBER_LATER),
+    LOSS(distance, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(directions, MEMBER_TEXT | MEMBER_LATER),
+    {"loss_per_direction", MEMBER_BOOL | MEMBER_OPEN | MEMBER_LATER, offsetof(brim_train_options, loss.per_direction)},
+    LOSS(hardness, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(hardness_strength, OPEN_REAL | MEMBER_LATER),
+    LOSS(matryoshka, MEMBER_TEXT | MEMBER_LATER),
     OPTION(freeze, MEMBER_TEXT),
     OPTION(layer_lr_decay, MEMBER_REAL),
     OPTION(precision, MEMBER_PRECISION),

@@ -149,6 +149,14 @@ static int32_t pool(const brim_writing *w, int32_t x) {
   return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
 }
 
+/* Pooled tokens alone. Backward begins with the gradient that the host gives: the loss is none of the device's. */
+static void write_vector_head(const brim_writing *w, int32_t x) {
+  brim_begin_section(w->p, "head", false, x);
+  const int32_t text = pool(w, x);
+  w->p->logits = text;
+  brim_append_loss(w->p, text, w->config->labels.task);
+}
+
 /* Token -> dropout -> classifier, by this name in all families. */
 static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
   const brim_config *c = w->config;
@@ -164,6 +172,10 @@ static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   const brim_config *c = w->config;
   const bool tokens = brim_task_has_tokens(c->labels.task);
+  if (brim_task_has_vectors(c->labels.task)) {
+    write_vector_head(w, x);
+    return;
+  }
   if (tokens && !head.norm) { /* a head with a norm is the same for tokens */
     write_token_head(w, x, head.dropout);
     return;

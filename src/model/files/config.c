@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/families/families.h"
+#include "model/files/sentence.h"
 #include "task/task.h"
 
 #define CONFIG_LIMIT ((size_t)64 << 20) /* bytes; a few thousand label names fit in one */
@@ -300,6 +301,8 @@ static int read_task(const reading *r, int32_t count, brim_task *task, brim_erro
   if (*task != BRIM_TASK_AUTO)
     return BRIM_OK;
   *task = brim_task_of_outputs(count);
+  if (count == 1 && r->config->reranks)
+    return *task = BRIM_TASK_RERANK, BRIM_OK;
   if (!problem || problem->kind == BRIM_JSON_NULL)
     return BRIM_OK;
   *task = problem->kind == BRIM_JSON_STRING ? brim_task_of_problem(problem->as.text, problem->length) : BRIM_TASK_AUTO;
@@ -327,6 +330,14 @@ static int read_labels(const reading *r, brim_error *err) {
   if (brim_task_has_values(task))
     return brim_labels_make(r->runtime, task, NULL, count, &r->config->labels, err);
   return map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err);
+}
+
+/* A cross-encoder, by its own file or by a member of config.json, older or newer. */
+static int read_reranks(const reading *r, const char *folder, brim_error *err) {
+  BRIM_TRY(brim_sentence_reranks(r->runtime, folder, &r->config->reranks, err));
+  if (brim_json_get(r->root, "sentence_transformers") || brim_json_get(r->root, "sbert_ce_default_activation_function"))
+    r->config->reranks = true;
+  return BRIM_OK;
 }
 
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {
@@ -411,7 +422,9 @@ int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_con
 int brim_config_load(brim_runtime *runtime, const char *folder, const brim_labels *labels, brim_config *out, brim_error *err) {
   BRIM_TRY(brim_config_load_encoder(runtime, folder, out, err));
   const reading r = {runtime, out, out->document, brim_json_root(out->document)};
-  int status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
+  int status = read_reranks(&r, folder, err);
+  if (!status)
+    status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
   if (status)
     brim_config_free(out);
   return status;

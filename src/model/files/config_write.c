@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "model/config.h"
+#include "model/files/sentence.h"
 #include "model/families/rotary.h"
 #include "task/task.h"
 
@@ -145,8 +146,13 @@ static bool always(const brim_config *config) {
   return true;
 }
 
+/* A vector has no names. */
+static bool has_labels(const brim_config *config) {
+  return !brim_task_has_vectors(config->labels.task);
+}
+
 static bool has_own_pooling(const brim_config *config) {
-  return config->family->first;
+  return config->family->first && has_labels(config);
 }
 
 static bool has_problem(const brim_config *config) {
@@ -154,7 +160,19 @@ static bool has_problem(const brim_config *config) {
 }
 
 bool brim_config_pools(const brim_config *config) {
+  if (!has_labels(config)) /* other files say how */
+    return false;
   return config->pooling == BRIM_POOLING_MAX || (config->pooling == BRIM_POOLING_MEAN && !has_own_pooling(config));
+}
+
+static bool is_reranker(const brim_config *config) {
+  return brim_task_has_scores(config->labels.task);
+}
+
+/* By which sentence-transformers before 5.4 knows what a cross-encoder's scores are made of. */
+static void write_reranker(brim_text *out, const brim_config *config) {
+  (void)config;
+  brim_text_string(out, "{\n    \"activation_fn\": \"" BRIM_SIGMOID_CLASS "\"\n  }");
 }
 
 static bool ignores_types(const brim_config *config) {
@@ -178,8 +196,8 @@ static const struct decided {
     {"model_type", NULL, write_type},
     {"rope_parameters", writes_rope, brim_write_rope},
     {"architectures", always, write_architectures},
-    {"id2label", always, write_id2label},
-    {"label2id", always, write_label2id},
+    {"id2label", has_labels, write_id2label},
+    {"label2id", has_labels, write_label2id},
     {"problem_type", has_problem, write_problem},
     {"dtype", NULL, write_dtype},
     {"torch_dtype", NULL, write_dtype},
@@ -188,13 +206,14 @@ static const struct decided {
     {"brim_pooling", brim_config_pools, write_pooling},
     {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
+    {"sentence_transformers", is_reranker, write_reranker},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 
 static const struct decided *find_decided(const brim_config *config, const char *key, size_t length) {
   for (size_t i = 0; i < DECIDED; i++)
     if (strlen(decided[i].key) == length && memcmp(decided[i].key, key, length) == 0)
-      return decided[i].added == writes_rope && !writes_rope(config) ? NULL : &decided[i];
+      return (decided[i].added == writes_rope || decided[i].added == has_labels) && !decided[i].added(config) ? NULL : &decided[i];
   return NULL;
 }
 

@@ -92,6 +92,8 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return opened;
   }
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
+  if (brim_task_has_vectors(m->config.labels.task))
+    BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));
   if (options->pooling != BRIM_POOLING_CONFIG) {
     m->config.pooling = options->pooling;
     m->config.late = false;
@@ -139,6 +141,7 @@ void brim_model_free(brim_model *model) {
     model->ops->release(&model->context, model->answers);
     model->ops->close(&model->context);
   }
+  brim_sentence_free(&model->sentence);
   brim_program_free(&model->program);
   brim_config_free(&model->config);
   brim_arena_free(&model->arena);
@@ -166,7 +169,7 @@ int32_t brim_model_max_length(const brim_model *model) {
   return brim_config_max_length(&model->config);
 }
 int32_t brim_model_outputs(const brim_model *model) {
-  return model->config.labels.count;
+  return model->program.values[model->program.logits].width;
 }
 int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch) {
   return brim_task_has_tokens(model->config.labels.task) ? batch->offsets[batch->count] : batch->count;
@@ -196,6 +199,9 @@ const char *brim_model_type(const brim_model *model) {
 }
 brim_pooling brim_model_pooling(const brim_model *model) {
   return model->config.pooling;
+}
+bool brim_model_normalizes(const brim_model *model) {
+  return model->sentence.normalizes;
 }
 bool brim_model_reads_types(const brim_model *model) {
   return model->config.types > 0 && !model->config.ignores_types;

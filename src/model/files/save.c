@@ -81,6 +81,8 @@ int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
   if (!status)
     status = brim_config_save(model->runtime, &model->config, folder, err);
   if (!status)
+    status = brim_sentence_save(&model->sentence, model->runtime, &model->config, folder, err);
+  if (!status)
     status = brim_readme_save(model->runtime, &model->config, folder, err);
   brim_release(model->runtime, tensors);
   brim_release(model->runtime, path);

@@ -3,6 +3,8 @@
 #define BRIM_MODEL_ASK_H
 #include "brim/model.h"
 
+/* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
+bool brim_model_normalizes(const brim_model *model);
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);
 /* What its config.json says, as named values: brim_config_fields. */

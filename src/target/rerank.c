@@ -1,0 +1,100 @@
+/* rerank.c: the target of rerankers: which loss of scores, and the way from outputs to it and back. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "target/metrics.h"
+#include "target/targets.h"
+
+/* ---- which loss ---------------------------------------------------------------------------------------------- */
+
+static const char *loss_by_rows(const brim_row_facts *facts) {
+  if (facts->most_texts > 1)
+    return facts->labels == BRIM_RANGE_NONE ? "in-group" : "margin-mse";
+  return facts->labels > BRIM_RANGE_UNIT ? "mse" : "bce";
+}
+
+/* A mean over scores, whatever groups they are in. */
+static bool is_by_score(const brim_loss_how *how) {
+  return how->scores.kind == BRIM_SCORE_BCE || how->scores.kind == BRIM_SCORE_MSE;
+}
+
+static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, brim_error *err) {
+  const char *name = brim_score_loss_name(how->scores.kind);
+  if (!is_by_score(how) && facts->least_texts < 2)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s compares the documents of a row: give a query, a positive and negatives",
+                          name);
+  if (facts->labels == BRIM_RANGE_NONE &&
+      (how->scores.kind == BRIM_SCORE_MARGIN_MSE || (is_by_score(how) && facts->least_texts < 2)))
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
+  if (how->scores.kind == BRIM_SCORE_BCE && facts->labels > BRIM_RANGE_UNIT)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss bce needs labels from 0 to 1: divide them, or use mse");
+  return BRIM_OK;
+}
+
+static const brim_target of_step;
+
+static int choose(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how, const brim_target **target,
+                  brim_error *err) {
+  const char *name = options->name ? options->name : loss_by_rows(facts);
+  if (!brim_score_loss_named(name, strlen(name), &how->scores) || how->scores.kind == BRIM_SCORE_CROSS_ENTROPY)
+    return brim_error_set(err, BRIM_E_USAGE, "loss is \"%s\": rerankers have bce, mse, in-group, list-net and margin-mse", name);
+  if (options->scale > 0)
+    how->scores.scale = options->scale;
+  if (options->positive_weight > 0)
+    how->scores.positive_weight = options->positive_weight;
+  BRIM_TRY(check_rows(how, facts, err));
+  *target = is_by_score(how) && facts->most_texts > 1 ? &of_step : &brim_rerank_target;
+  return BRIM_OK;
+}
+
+/* ---- the loss ------------------------------------------------------------------------------------------------ */
+
+/* Labels of scores: as given; where there are none the first of a row is relevant. *width 0: one a score. */
+static void read_labels(const brim_outputs *o, const int32_t *firsts, double *labels, int32_t *width) {
+  *width = o->label_width;
+  for (int64_t i = 0; i < (int64_t)o->rows * o->label_width; i++)
+    labels[i] = (double)o->labels[i];
+  if (o->label_width > 0 && labels[0] == labels[0])
+    return;
+  *width = 0;
+  for (int32_t r = 0; r < o->rows; r++)
+    for (int32_t t = firsts[r]; t < firsts[r + 1]; t++)
+      labels[t] = t == firsts[r];
+}
+
+static int compute(const brim_outputs *o, double divisor, int32_t texts, double *numbers, int32_t *firsts, float *gradient,
+                   double *loss, brim_error *err) {
+  double *scores = numbers, *by = scores + texts, *labels = by + texts;
+  brim_score_rows rows = {.groups = o->rows, .firsts = firsts, .scores = scores, .labels = labels};
+  for (int32_t r = 0; r <= o->rows; r++)
+    firsts[r] = o->firsts ? o->firsts[r] : r;
+  for (int32_t t = 0; t < texts; t++)
+    scores[t] = (double)o->values[t];
+  read_labels(o, firsts, labels, &rows.label_width);
+  BRIM_TRY(brim_score_loss_compute(&o->how->scores, &rows, by, loss, err));
+  *loss *= o->rows / divisor;
+  for (int32_t t = 0; t < texts; t++)
+    gradient[t] = (float)(by[t] * (o->rows / divisor));
+  return BRIM_OK;
+}
+
+static int score_loss(brim_runtime *runtime, const brim_outputs *o, double divisor, float *gradient, double *loss,
+                      brim_error *err) {
+  const int32_t texts = o->firsts ? o->firsts[o->rows] : o->rows;
+  const size_t labels = (size_t)o->rows * (size_t)o->label_width, n = (size_t)texts;
+  *loss = 0;
+  if (o->rows == 0)
+    return BRIM_OK;
+  double *numbers = brim_alloc_array(runtime, 2 * n + (labels > n ? labels : n), sizeof *numbers);
+  int32_t *firsts = brim_alloc_array(runtime, (size_t)o->rows + 1, sizeof *firsts);
+  const int status = numbers && firsts ? compute(o, divisor, texts, numbers, firsts, gradient, loss, err) : BRIM_NOMEM(err);
+  brim_release(runtime, numbers);
+  brim_release(runtime, firsts);
+  return status;
+}
+
+const brim_target brim_rerank_target = {
+    .name = "scores of rows", .scope = BRIM_LOSS_OF_PART, .choose = choose, .loss = score_loss, .measure = brim_measure_scores};
+static const brim_target of_step = {
+    .name = "scores of a step", .scope = BRIM_LOSS_OF_STEP, .choose = choose, .loss = score_loss, .measure = brim_measure_scores};

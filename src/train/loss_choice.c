@@ -1,0 +1,74 @@
+#include "train/loss_choice.h"
+
+#include <math.h>
+
+#include "base/status.h"
+#include "feed/steps.h"
+#include "model/run/ask.h"
+#include "target/target.h"
+#include "task/task.h"
+
+/* ---- facts of rows ------------------------------------------------------------------------------------------- */
+
+static void add_row(brim_row_facts *facts, int32_t texts, const float *label) {
+  facts->least_texts = facts->least_texts == 0 || texts < facts->least_texts ? texts : facts->least_texts;
+  facts->most_texts = texts > facts->most_texts ? texts : facts->most_texts;
+  if (label && !isnan(*label))
+    facts->labels = brim_label_range_with(facts->labels, *label);
+}
+
+static brim_row_facts facts_of(const brim_dataset *dataset) {
+  brim_row_facts facts = {0};
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    add_row(&facts, 1, sample.labels);
+  }
+  return facts;
+}
+
+/* ---- the loss ------------------------------------------------------------------------------------------------ */
+
+/* A stream's rows are not known: what they lack is found when they come. */
+static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_error *err) {
+  const brim_feed_options *how = brim_feed_how(t->supply.feed);
+  if (!t->options.loss.name)
+    return brim_error_set(err, BRIM_E_USAGE, "a stream's rows are not looked at before training: name the loss");
+  *facts = (brim_row_facts){.least_texts = 1, .most_texts = 1, .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
+  return BRIM_OK;
+}
+
+int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
+  const brim_task task = brim_model_task(t->model);
+  const brim_target *target = brim_target_of(task);
+  brim_loss_how how = {.normalized = brim_model_normalizes(t->model)};
+  brim_row_facts facts;
+  if (target->choose && t->supply.feed)
+    BRIM_TRY(facts_of_feed(t, &facts, err));
+  else if (target->choose)
+    facts = facts_of(t->supply.dataset);
+  if (target->choose) {
+    BRIM_TRY(target->choose(&t->options.loss, &facts, &how, &target, err));
+    t->options.loss.name = brim_loss_name(task, &how);
+  } else if (t->options.loss.name) {
+    return brim_error_set(err, BRIM_E_USAGE, "the loss \"%s\" is for embeddings and rerankers: the task %s has one loss",
+                          t->options.loss.name, brim_task_name(task));
+  }
+  brim_host_loss_init(&t->host_loss, t->runtime, target, t->model);
+  t->host_loss.how = how;
+  return BRIM_OK;
+}
+
+/* ---- the best ------------------------------------------------------------------------------------------------ */
+
+const char *brim_best_metric_of(brim_task task, const brim_dataset *dataset) {
+  const char *own = brim_task_rules_of(task)->best;
+  if (!dataset || !(brim_task_has_vectors(task) || brim_task_has_scores(task)))
+    return own;
+  const brim_row_facts facts = facts_of(dataset);
+  if (brim_task_has_scores(task))
+    return own;
+  if (facts.labels == BRIM_RANGE_NONE)
+    return facts.most_texts > 2 ? "accuracy" : "mrr";
+  return facts.labels == BRIM_RANGE_BINARY ? "average_precision" : own;
+}
