@@ -103,7 +103,7 @@ typedef struct cli_values {
   const char *config, *output, *cpu;
   int64_t threads;
   /* data */
-  const char *text_column, *pair_column, *label_column, *missing_label, *format, *delimiter, *quote, *cache;
+  const char *columns, *text_column, *pair_column, *label_column, *missing_label, *format, *delimiter, *quote, *cache;
   bool no_header;
   int64_t min_chars, max_record, records;
   bool skip_damaged;

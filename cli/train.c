@@ -176,6 +176,9 @@ static void note_start(const cli_call *cli, const brim_event *event) {
   char count[32], at_once[32], more[64] = "";
   if (!steps || !planned || !training || !slots || !slices)
     return;
+  const brim_field *loss = brim_event_field(event, "loss");
+  if (loss && loss->kind == BRIM_VALUE_TEXT)
+    cli_note(cli, "loss: %s%s", loss->text, cli_given(&cli->arguments, "loss") ? "" : ", by the rows; --loss changes it");
   if (slices->integer > 0)
     snprintf(more, sizeof more, ", %.1f MB for slices", (double)slices->integer / 1e6);
   brim_count_text(steps->integer, count, sizeof count);

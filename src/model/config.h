@@ -35,6 +35,7 @@ typedef struct brim_config {
   bool late; /* tokens are pooled after the head's dense layer */
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
   bool reranks;       /* sentence-transformers calls it a cross-encoder */
+  bool bare_scores;   /* whose scores are its outputs, not their sigmoid */
   brim_labels labels; /* task, classes and their names */
   brim_json_document *document;
 } brim_config;

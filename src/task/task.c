@@ -139,7 +139,7 @@ int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t
                             outputs - 1);
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %g: %s", (double)label[i], r->valid);
   }
-  return lacks && !may_lack && !r->vectors ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
+  return lacks && !may_lack && !r->vectors && !r->scores ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
 }
 
 int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels, int32_t length, brim_row_name row,

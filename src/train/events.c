@@ -89,9 +89,11 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_INT("world_size", t->options.group.world_size),
       BRIM_FIELD_JSON("options", text.data),
       BRIM_FIELD_JSON("given", t->options.options_json ? t->options.options_json : "null"),
+      BRIM_FIELD_TEXT("loss", t->options.loss.name), /* where there are several */
   };
+  const int count = BRIM_FIELD_COUNT(fields) - !t->options.loss.name;
   if (!status)
-    status = emit(t, t->state.step == 0, "start", fields, BRIM_FIELD_COUNT(fields), err);
+    status = emit(t, t->state.step == 0, "start", fields, count, err);
   brim_text_free(&text);
   return status;
 }

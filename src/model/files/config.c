@@ -332,14 +332,6 @@ static int read_labels(const reading *r, brim_error *err) {
   return map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err);
 }
 
-/* A cross-encoder, by its own file or by a member of config.json, older or newer. */
-static int read_reranks(const reading *r, const char *folder, brim_error *err) {
-  BRIM_TRY(brim_sentence_reranks(r->runtime, folder, &r->config->reranks, err));
-  if (brim_json_get(r->root, "sentence_transformers") || brim_json_get(r->root, "sbert_ce_default_activation_function"))
-    r->config->reranks = true;
-  return BRIM_OK;
-}
-
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {
   if (labels->count < brim_task_rules_of(labels->task)->least)
     return brim_error_set(err, BRIM_E_MISMATCH, "there is only one class of labels: a classifier needs at least two");
@@ -422,7 +414,7 @@ int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_con
 int brim_config_load(brim_runtime *runtime, const char *folder, const brim_labels *labels, brim_config *out, brim_error *err) {
   BRIM_TRY(brim_config_load_encoder(runtime, folder, out, err));
   const reading r = {runtime, out, out->document, brim_json_root(out->document)};
-  int status = read_reranks(&r, folder, err);
+  int status = brim_sentence_read_reranker(runtime, folder, out, err);
   if (!status)
     status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
   if (status)

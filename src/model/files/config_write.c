@@ -171,8 +171,7 @@ static bool is_reranker(const brim_config *config) {
 
 /* By which sentence-transformers before 5.4 knows what a cross-encoder's scores are made of. */
 static void write_reranker(brim_text *out, const brim_config *config) {
-  (void)config;
-  brim_text_string(out, "{\n    \"activation_fn\": \"" BRIM_SIGMOID_CLASS "\"\n  }");
+  brim_text_printf(out, "{\n    \"activation_fn\": \"%s\"\n  }", brim_sentence_activation(config));
 }
 
 static bool ignores_types(const brim_config *config) {

@@ -203,6 +203,9 @@ brim_pooling brim_model_pooling(const brim_model *model) {
 bool brim_model_normalizes(const brim_model *model) {
   return model->sentence.normalizes;
 }
+bool brim_model_scores_bare(const brim_model *model) {
+  return model->config.bare_scores;
+}
 bool brim_model_reads_types(const brim_model *model) {
   return model->config.types > 0 && !model->config.ignores_types;
 }

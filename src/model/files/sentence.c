@@ -48,16 +48,42 @@ static int read_settings(brim_sentence *s, const char *folder, brim_error *err) 
   return status;
 }
 
-int brim_sentence_reranks(brim_runtime *runtime, const char *folder, bool *out, brim_error *err) {
+/* ---- rerankers ----------------------------------------------------------------------------------------------- */
+
+static bool is_identity(const brim_json_value *class) {
+  static const char name[] = "Identity";
+  const size_t length = sizeof name - 1;
+  return class && class->kind == BRIM_JSON_STRING && class->length >= length &&
+         memcmp(class->as.text + class->length - length, name, length) == 0;
+}
+
+/* A file of another program's: what brim cannot read says nothing. */
+static int read_newer(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
   brim_json_document *d = NULL;
+  brim_error ignored;
   char *path = brim_path_join(runtime, folder, SETTINGS);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && brim_path_exists(path))
-    status = brim_json_load(runtime, path, LIMIT, &d, err);
-  *out = d && brim_json_is_string(brim_json_get(brim_json_root(d), "model_type"), "CrossEncoder");
+  if (!status && brim_path_exists(path) && brim_json_load(runtime, path, LIMIT, &d, &ignored) == BRIM_E_MEMORY)
+    status = BRIM_NOMEM(err);
+  if (d && brim_json_is_string(brim_json_get(brim_json_root(d), "model_type"), "CrossEncoder")) {
+    config->reranks = true;
+    config->bare_scores = is_identity(brim_json_get(brim_json_root(d), "activation_fn"));
+  }
   brim_json_free(d);
   brim_release(runtime, path);
-  return status == BRIM_E_MEMORY ? status : BRIM_OK; /* a file of another program's: what brim cannot read says nothing */
+  return status;
+}
+
+int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
+  const brim_json_value *root = brim_json_root(config->document), *member = brim_json_get(root, "sentence_transformers"),
+                        *older = brim_json_get(root, "sbert_ce_default_activation_function");
+  config->reranks = member || older;
+  config->bare_scores = is_identity(older ? older : member ? brim_json_get(member, "activation_fn") : NULL);
+  return config->reranks ? BRIM_OK : read_newer(runtime, folder, config, err);
+}
+
+const char *brim_sentence_activation(const brim_config *config) {
+  return config->bare_scores ? "torch.nn.modules.linear.Identity" : "torch.nn.modules.activation.Sigmoid";
 }
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */

@@ -8,8 +8,6 @@
 #define BRIM_MODEL_SENTENCE_H
 #include "model/config.h"
 
-#define BRIM_SIGMOID_CLASS "torch.nn.modules.activation.Sigmoid"
-
 typedef struct brim_sentence {
   brim_runtime *runtime;
   bool normalizes;     /* vectors are brought to length 1 */
@@ -26,7 +24,10 @@ void brim_sentence_free(brim_sentence *sentence);
 /* Nothing, for other tasks. */
 int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, const brim_config *config, const char *folder,
                        brim_error *err) BRIM_CHECK;
-/* *out: the folder's config_sentence_transformers.json says that it is a cross-encoder. */
-int brim_sentence_reranks(brim_runtime *runtime, const char *folder, bool *out, brim_error *err) BRIM_CHECK;
+/* Whether the folder is a cross-encoder, by config_sentence_transformers.json or by a member of config.json: config->reranks, and
+ * bare_scores. */
+int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;
+/* torch's class of what scores are made with. */
+const char *brim_sentence_activation(const brim_config *config);
 
 #endif

@@ -84,16 +84,20 @@ static int write_settings(const brim_sentence *s, brim_runtime *runtime, const c
 
 /* ---- rerankers ----------------------------------------------------------------------------------------------- */
 
-static int write_reranker(brim_runtime *runtime, const char *folder, brim_error *err) {
-  static const char text[] = "{\n  \"model_type\": \"CrossEncoder\",\n  \"activation_fn\": \"" BRIM_SIGMOID_CLASS
-                             "\",\n  \"prompts\": {},\n  \"default_prompt_name\": null\n}\n";
-  return write_file(runtime, folder, "config_sentence_transformers.json", text, strlen(text), err);
+static int write_reranker(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
+  brim_text out;
+  brim_text_init(&out, runtime);
+  brim_text_printf(&out,
+                   "{\n  \"model_type\": \"CrossEncoder\",\n  \"activation_fn\": \"%s\",\n  \"prompts\": {},\n"
+                   "  \"default_prompt_name\": null\n}\n",
+                   brim_sentence_activation(config));
+  return write_text(runtime, folder, "config_sentence_transformers.json", &out, err);
 }
 
 int brim_sentence_save(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const char *folder,
                        brim_error *err) {
   if (brim_task_has_scores(config->labels.task))
-    return write_reranker(runtime, folder, err);
+    return write_reranker(runtime, config, folder, err);
   if (!brim_task_has_vectors(config->labels.task))
     return BRIM_OK;
   BRIM_TRY(write_modules(s, runtime, folder, err));
