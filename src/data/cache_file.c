@@ -21,6 +21,8 @@ static const char magic[8] = "brimrows";
 enum section {
   SOURCES,
   LENGTHS,
+  FIRSTS,
+  TEXT_LENGTHS,
   IDS,
   TYPED,
   TYPES,
@@ -52,6 +54,8 @@ static sections lay_out(const brim_cache_header *h) {
   const bool typed = h->typed_tokens > 0;
   const uint64_t sizes[SECTIONS] = {[SOURCES] = h->sources * sizeof(brim_cache_source),
                                     [LENGTHS] = h->rows * sizeof(int32_t),
+                                    [FIRSTS] = h->texts > 0 ? (h->rows + 1) * sizeof(uint64_t) : 0,
+                                    [TEXT_LENGTHS] = h->texts * sizeof(int32_t),
                                     [IDS] = h->tokens * sizeof(int32_t),
                                     [TYPED] = typed ? h->rows : 0,
                                     [TYPES] = h->typed_tokens,
@@ -75,7 +79,8 @@ static sections lay_out(const brim_cache_header *h) {
 static bool counts_fit(const brim_cache_header *h, uint64_t size) {
   const uint64_t counts[] = {h->sources, h->rows,         h->tokens,       h->typed_tokens, h->values,
                              h->origins, h->exclusions,   h->classes,      h->files,        h->reasons,
-                             h->words,   h->string_bytes, h->token_labels, h->numbered,     h->word_bytes};
+                             h->words,   h->string_bytes, h->token_labels, h->numbered,     h->word_bytes,
+                             h->texts};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     if (counts[i] > size)
       return false;
@@ -215,7 +220,9 @@ static int prepare(writer *w, brim_error *err) {
                                   .lost = d->lost,
                                   .fingerprint = d->fingerprint,
                                   .tokenizer = d->tokenizer,
-                                  .texts = d->texts,
+                                  .from_texts = d->from_texts,
+                                  .texts = d->firsts ? d->firsts[d->rows] : 0,
+                                  .most_texts = (uint64_t)d->most_texts,
                                   .unlabelled_words = d->unlabelled_words,
                                   .token_labels = d->token_labels ? d->token_count : 0,
                                   .numbered = d->words ? d->token_count : 0};
@@ -234,7 +241,7 @@ static void list_sections(const writer *w, const void *pieces[SECTIONS]) {
   const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,       [TYPED] = w->typed,
                                [VALUES] = d->values,           [ORIGINS] = d->origins,       [EXCLUSIONS] = w->exclusions,
                                [NUMBERS] = w->numbers,         [WORD_SIZES] = w->word_sizes, [WORD_TEXTS] = w->word_texts,
-                               [STRINGS] = w->strings.data};
+                               [STRINGS] = w->strings.data,    [FIRSTS] = d->firsts,         [TEXT_LENGTHS] = d->text_lengths};
   memcpy(pieces, all, sizeof all);
 }
 
@@ -402,7 +409,8 @@ static int read_rows(reading *r, brim_error *err) {
       return damaged(r, "a row's length is impossible", err);
     d->ids[i] = ids + d->token_count;
     d->token_count += (uint64_t)lengths[i];
-    d->longest = lengths[i] > d->longest ? lengths[i] : d->longest;
+    if (h->texts == 0)
+      d->longest = lengths[i] > d->longest ? lengths[i] : d->longest;
   }
   if (h->rows == 0 || d->token_count != h->tokens)
     return damaged(r, "the lengths of its rows are not its tokens", err);
@@ -412,6 +420,37 @@ static int read_rows(reading *r, brim_error *err) {
     lowest = ids[i] < lowest ? ids[i] : lowest;
   }
   return lowest < 0 ? damaged(r, "an id is negative", err) : BRIM_OK;
+}
+
+/* Where rows have several texts: their lengths are those of the rows. */
+static int read_texts(reading *r, brim_error *err) {
+  const brim_cache_header *h = &r->header;
+  const uint64_t *firsts = section_of(r, FIRSTS);
+  const int32_t *lengths = section_of(r, TEXT_LENGTHS);
+  brim_dataset *d = r->dataset;
+  if (h->most_texts < 1 || h->most_texts > INT32_MAX)
+    return damaged(r, "its rows have an impossible number of texts", err);
+  d->most_texts = (int32_t)h->most_texts;
+  if (h->texts == 0)
+    return BRIM_OK;
+  if (firsts[0] != 0 || firsts[h->rows] != h->texts)
+    return damaged(r, "its texts are not those of its rows", err);
+  for (uint64_t i = 0; i < h->rows; i++) {
+    int64_t tokens = 0;
+    if (firsts[i + 1] <= firsts[i] || firsts[i + 1] > h->texts || firsts[i + 1] - firsts[i] > h->most_texts)
+      return damaged(r, "a row has an impossible number of texts", err);
+    for (uint64_t t = firsts[i]; t < firsts[i + 1]; t++) {
+      if (lengths[t] < 1)
+        return damaged(r, "a text has no tokens", err);
+      tokens += lengths[t];
+      d->longest = lengths[t] > d->longest ? lengths[t] : d->longest;
+    }
+    if (tokens != d->lengths[i])
+      return damaged(r, "the texts of a row are not its tokens", err);
+  }
+  d->firsts = (uint64_t *)section_of(r, FIRSTS);
+  d->text_lengths = (int32_t *)section_of(r, TEXT_LENGTHS);
+  return BRIM_OK;
 }
 
 static int read_types(reading *r, brim_error *err) {
@@ -569,10 +608,11 @@ static int read_all(reading *r, brim_error *err) {
   d->truncated = h->truncated;
   d->lost = h->lost;
   d->pairs = h->pairs != 0;
-  d->texts = h->texts != 0;
+  d->from_texts = h->from_texts != 0;
   d->tokenizer = h->tokenizer;
   d->unlabelled_words = h->unlabelled_words;
   BRIM_TRY(read_rows(r, err));
+  BRIM_TRY(read_texts(r, err));
   BRIM_TRY(read_types(r, err));
   BRIM_TRY(read_labels(r, err));
   BRIM_TRY(read_words(r, err));

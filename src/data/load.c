@@ -124,7 +124,7 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   l->dataset = brim_dataset_new(l->runtime, err);
   if (!l->dataset)
     return BRIM_E_MEMORY;
-  l->dataset->texts = true;
+  l->dataset->from_texts = true;
   BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
   brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);

@@ -278,7 +278,7 @@ static int make(texts *t, brim_error *err) {
   t->dataset = brim_dataset_new(t->runtime, err);
   if (!t->dataset)
     return BRIM_E_MEMORY;
-  t->dataset->texts = true;
+  t->dataset->from_texts = true;
   BRIM_TRY(brim_tokenizer_content(t->tokenizer, t->words, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)

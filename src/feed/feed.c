@@ -369,7 +369,7 @@ static void place_in_step(brim_feed *feed) {
   brim_rank_readers_step(&feed->slices, feed->batch.step, &before, &all);
   feed->batch.step_rows = (uint32_t)all;
   for (int32_t i = 0; i < feed->batch.count; i++)
-    feed->batch.places[i] += (uint32_t)before;
+    feed->batch.places[i] += (uint32_t)before * (uint32_t)feed->window->dataset->most_texts;
 }
 
 /* As an act of go_on, which sets nothing through `over`. */
@@ -381,8 +381,8 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   feed->batch.step = feed->ledger.steps - 1;
   if (is_weighed(feed))
     feed->batch.divisor = brim_class_counter_divisor(&feed->counter);
-  for (int32_t i = 0; i < feed->batch.count; i++)
-    feed->batch.rows[i] = feed->ids[feed->batch.places[i]];
+  for (uint32_t i = 0; i < part.count; i++)
+    feed->batch.rows[i] = feed->ids[part.places[i]];
   place_in_step(feed);
   return BRIM_OK;
 }

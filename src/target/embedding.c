@@ -170,7 +170,7 @@ static void write_gradient(const brim_outputs *o, int32_t texts, job *j, double 
 
 static int compute(brim_runtime *runtime, const brim_outputs *o, double divisor, job *j, float *gradient, double *loss,
                    brim_error *err) {
-  const int32_t texts = o->firsts ? o->firsts[o->rows] : o->rows;
+  const int32_t texts = o->texts;
   const double factor = o->rows / divisor;
   uint64_t left_out = 0;
   BRIM_TRY(take_memory(runtime, o, texts, j, err));
@@ -204,8 +204,14 @@ static int vector_loss(brim_runtime *runtime, const brim_outputs *o, double divi
   return status;
 }
 
+static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width) {
+  return texts * (2 * (uint64_t)width + 1) * sizeof(double) +
+         rows * (((uint64_t)label_width + 1) * sizeof(double) + sizeof(int32_t)) +
+         brim_vector_loss_work(&how->vectors, (int32_t)rows, (int32_t)texts, width);
+}
+
 /* In-batch negatives and CoSENT compare the rows of a step with each other; others are sums over rows. */
 const brim_target brim_embedding_target = {
-    .name = "vectors of a step", .scope = BRIM_LOSS_OF_STEP, .choose = choose, .loss = vector_loss, .measure = brim_measure_vectors};
+    .name = "vectors of a step", .scope = BRIM_LOSS_OF_STEP, .choose = choose, .loss = vector_loss, .room = room, .measure = brim_measure_vectors};
 static const brim_target of_part = {
-    .name = "vectors of rows", .scope = BRIM_LOSS_OF_PART, .choose = choose, .loss = vector_loss, .measure = brim_measure_vectors};
+    .name = "vectors of rows", .scope = BRIM_LOSS_OF_PART, .choose = choose, .loss = vector_loss, .room = room, .measure = brim_measure_vectors};

@@ -81,7 +81,7 @@ static int compute(const brim_outputs *o, double divisor, int32_t texts, double 
 
 static int score_loss(brim_runtime *runtime, const brim_outputs *o, double divisor, float *gradient, double *loss,
                       brim_error *err) {
-  const int32_t texts = o->firsts ? o->firsts[o->rows] : o->rows;
+  const int32_t texts = o->texts;
   const size_t labels = (size_t)o->rows * (size_t)o->label_width, n = (size_t)texts;
   *loss = 0;
   if (o->rows == 0)

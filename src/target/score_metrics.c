@@ -21,7 +21,7 @@ static bool is_after(const void *a, const void *b, const void *values) {
 
 brim_binary brim_binary_of(const double *scores, const double *labels, uint64_t count, uint64_t *order) {
   const brim_reranking ranked = brim_reranking_of(scores, labels, count, count, order);
-  brim_binary b = {.f1 = 0, .average_precision = ranked.map};
+  brim_binary b = {.f1 = 0, .average_precision = fmin(ranked.map, 1)};
   double positives = 0, above = 0;
   for (uint64_t i = 0; i < count; i++) {
     order[i] = i;
@@ -108,7 +108,7 @@ static void rank_queries(const judged *j, double *own, brim_metrics *out) {
 
 static int read_row(judged *j, uint64_t row, brim_error *err) {
   const brim_scored *s = j->s;
-  const int32_t texts = s->firsts ? s->firsts[row + 1] - s->firsts[row] : 1;
+  const int32_t texts = s->firsts ? (int32_t)(s->firsts[row + 1] - s->firsts[row]) : 1;
   const float *label = s->labels ? s->labels + row * (uint64_t)s->width : NULL;
   const bool none = !label || isnan(*label);
   if (none && texts == 1)

@@ -40,10 +40,11 @@ typedef struct brim_loss_found {
   uint64_t left_out;  /* of them, since they say what the anchor or its positive says; not counted above */
 } brim_loss_found;
 
-/* What a loss on the host is computed from. Of a step, texts are in order of place, and the same on every rank. */
+/* What a loss on the host is computed from. Rows are whole, and their texts in order. Of a step, rows are in order of place, and
+ * the same on every rank. */
 typedef struct brim_outputs {
-  int32_t rows, width;
-  const int32_t *firsts; /* [rows + 1]: a row's texts; NULL: one each */
+  int32_t rows, texts, width;
+  const int32_t *firsts; /* [rows + 1] row i has the texts firsts[i] .. firsts[i + 1] - 1; NULL: row i is text i */
   const float *values;   /* [texts, width] */
   int32_t label_width;
   const float *labels;  /* [rows, label_width] */
@@ -62,6 +63,8 @@ typedef struct brim_target {
   /* The loss, a share of the step's, and its gradient by the outputs, [texts, width], which is written: sums over rows divided by
    * `divisor`, the step's rows or the sum of their weights. Equal outputs give equal bits. NULL on the device. */
   int (*loss)(brim_runtime *runtime, const brim_outputs *outputs, double divisor, float *gradient, double *loss, brim_error *err);
+  /* Bytes that it takes meanwhile, for so many rows and texts; NULL: none worth counting. */
+  uint64_t (*room)(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width);
   /* Metrics over a data set; NULL: the task's own. */
   int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
 } brim_target;

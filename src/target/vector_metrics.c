@@ -12,15 +12,15 @@
 
 enum { FIRST = 10 }; /* ranks that MRR looks at */
 
-static int32_t texts_before(const brim_scored *s, uint64_t row) {
-  return s->firsts ? s->firsts[row] : (int32_t)row;
+static uint64_t texts_before(const brim_scored *s, uint64_t row) {
+  return s->firsts ? s->firsts[row] : row;
 }
 
 static int32_t text_count(const brim_scored *s, uint64_t row) {
-  return texts_before(s, row + 1) - texts_before(s, row);
+  return (int32_t)(texts_before(s, row + 1) - texts_before(s, row));
 }
 
-static void widen(const brim_scored *s, int32_t text, double *to) {
+static void widen(const brim_scored *s, uint64_t text, double *to) {
   const float *from = s->logits + (size_t)text * (size_t)s->outputs;
   for (int32_t k = 0; k < s->outputs; k++)
     to[k] = (double)from[k];
@@ -98,19 +98,20 @@ typedef struct search {
   uint64_t *ranks;   /* [rows]: of the positive, from 1 */
 } search;
 
-static const double *unit_of(const search *a, int32_t text) {
+static const double *unit_of(const search *a, uint64_t text) {
   return a->units + (size_t)text * (size_t)a->s->outputs;
 }
 
 /* Among its own negatives: an equal one is not below it. */
 static void rank_in_row(void *context, int64_t row, int worker) {
   const search *a = context;
-  const int32_t anchor = texts_before(a->s, (uint64_t)row), count = text_count(a->s, (uint64_t)row), width = a->s->outputs;
+  const uint64_t anchor = texts_before(a->s, (uint64_t)row);
+  const int32_t count = text_count(a->s, (uint64_t)row), width = a->s->outputs;
   const double own = brim_dot(unit_of(a, anchor), unit_of(a, anchor + 1), width);
   (void)worker;
   a->ranks[row] = 1;
   for (int32_t k = 2; k < count; k++)
-    a->ranks[row] += brim_dot(unit_of(a, anchor), unit_of(a, anchor + k), width) >= own;
+    a->ranks[row] += brim_dot(unit_of(a, anchor), unit_of(a, anchor + (uint64_t)k), width) >= own;
 }
 
 /* Whether a row before this one has the same positive: it counts once. */
@@ -159,14 +160,14 @@ static int has_negatives(const brim_scored *s, bool *out, brim_error *err) {
 }
 
 static int measure_unlabelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  const int32_t texts = texts_before(s, s->rows);
+  const uint64_t texts = texts_before(s, s->rows);
   bool of_row;
   BRIM_TRY(has_negatives(s, &of_row, err));
   search a = {.s = s};
   a.units = brim_alloc_array(s->runtime, (size_t)texts, (size_t)s->outputs * sizeof *a.units);
   a.ranks = brim_alloc_array(s->runtime, (size_t)s->rows, sizeof *a.ranks);
   const int status = a.units && a.ranks ? BRIM_OK : BRIM_NOMEM(err);
-  for (int32_t t = 0; t < texts && !status; t++) {
+  for (uint64_t t = 0; t < texts && !status; t++) {
     double *unit = a.units + (size_t)t * (size_t)s->outputs;
     widen(s, t, unit);
     brim_make_unit(unit, s->outputs, BRIM_NORM_EPS, unit);
@@ -190,7 +191,7 @@ static bool has_labels(const brim_scored *s) {
 }
 
 int brim_measure_vectors(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  for (int32_t t = 0; t < texts_before(s, s->rows); t++)
-    BRIM_TRY(brim_outputs_finite(s->logits + (size_t)t * (size_t)s->outputs, s->outputs, (uint64_t)t, err));
+  for (uint64_t t = 0; t < texts_before(s, s->rows); t++)
+    BRIM_TRY(brim_outputs_finite(s->logits + (size_t)t * (size_t)s->outputs, s->outputs, t, err));
   return has_labels(s) ? measure_labelled(s, out, err) : measure_unlabelled(s, out, err);
 }

@@ -12,7 +12,7 @@ typedef struct brim_scored {
   const float *logits; /* [rows, outputs] */
   const float *labels; /* [rows, width]; NULL: there are none */
   int32_t width;
-  const int32_t *firsts;  /* [rows + 1]: a row's texts, of each of which logits has outputs; NULL: one each */
+  const uint64_t *firsts; /* [rows + 1]: a row's texts, of each of which logits has outputs; NULL: one each */
   const uint64_t *same;   /* [texts] equal for equal texts; NULL: not known */
   const uint64_t *groups; /* [rows] equal for rows of one query; NULL: not known */
 } brim_scored;

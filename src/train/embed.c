@@ -138,7 +138,7 @@ static int embed_planned(job *j, const brim_plan *plan, const brim_dataset *data
   const brim_embedder *e = j->embedder;
   const brim_modules *m = &e->modules;
   brim_model_limits limits = {.precision = j->options->precision, .all_tokens = true};
-  brim_limits_widen(&limits, plan, 1, brim_dataset_lengths(dataset));
+  brim_limits_widen(&limits, plan, 1);
   const size_t rows = (size_t)limits.max_sequences;
   j->hidden = brim_alloc_array(e->runtime, (size_t)limits.max_slots, (size_t)m->hidden * sizeof *j->hidden);
   j->work = brim_alloc_array(e->runtime, rows, 2 * (size_t)m->widest * sizeof *j->work);

@@ -22,7 +22,7 @@ static brim_row_facts facts_of(const brim_dataset *dataset) {
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
-    add_row(&facts, 1, sample.labels);
+    add_row(&facts, sample.text_lengths ? sample.text_count : 1, sample.labels);
   }
   return facts;
 }
@@ -34,7 +34,11 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
   const brim_feed_options *how = brim_feed_how(t->supply.feed);
   if (!t->options.loss.name)
     return brim_error_set(err, BRIM_E_USAGE, "a stream's rows are not looked at before training: name the loss");
-  *facts = (brim_row_facts){.least_texts = 1, .most_texts = 1, .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
+  const brim_source_options *source = &how->source;
+  const int32_t most = brim_supply_most_texts(&t->supply), least = source->text_column_count == 0 ? 1
+                                                                   : source->least_columns      ? source->least_columns
+                                                                                                : source->text_column_count;
+  *facts = (brim_row_facts){.least_texts = source->paired ? least - 1 : least, .most_texts = most, .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
   return BRIM_OK;
 }
 
@@ -54,7 +58,7 @@ int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE, "the loss \"%s\" is for embeddings and rerankers: the task %s has one loss",
                           t->options.loss.name, brim_task_name(task));
   }
-  brim_host_loss_init(&t->host_loss, t->runtime, target, t->model);
+  brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
   t->host_loss.how = how;
   return BRIM_OK;
 }

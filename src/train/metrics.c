@@ -63,21 +63,36 @@ static uint64_t query_of(const brim_sample *sample) {
   return brim_hash64(sample->ids, (size_t)end * sizeof *sample->ids, 0);
 }
 
+/* Of each text; returns where the next row's go. */
+static uint64_t *hash_texts(const brim_sample *sample, uint64_t *to) {
+  const int32_t texts = sample->text_lengths ? sample->text_count : 1, *ids = sample->ids;
+  for (int32_t t = 0; t < texts; t++) {
+    const int32_t length = sample->text_lengths ? sample->text_lengths[t] : sample->length;
+    *to++ = brim_hash64(ids, (size_t)length * sizeof *ids, 0);
+    ids += length;
+  }
+  return to;
+}
+
 /* As the target measures. */
 static int measure_by_target(const brim_target *target, const brim_scored *scored, const brim_dataset *dataset, brim_metrics *out,
                              brim_error *err) {
   brim_scored s = *scored;
-  uint64_t *groups = brim_alloc_array(s.runtime, (size_t)s.rows, sizeof *groups);
-  if (!groups)
+  const size_t texts = (size_t)brim_dataset_texts(dataset);
+  uint64_t *hashes = brim_alloc_array(s.runtime, texts + (size_t)s.rows, sizeof *hashes), *groups = hashes + texts, *same = hashes;
+  if (!hashes)
     return BRIM_NOMEM(err);
   for (uint64_t row = 0; row < s.rows; row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
     groups[row] = query_of(&sample);
+    same = hash_texts(&sample, same);
   }
+  s.firsts = brim_dataset_firsts(dataset);
   s.groups = groups;
+  s.same = hashes;
   const int status = target->measure(&s, out, err);
-  brim_release(s.runtime, groups);
+  brim_release(s.runtime, hashes);
   return status;
 }
 
