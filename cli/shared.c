@@ -342,13 +342,8 @@ const cli_option cli_method_options[] = {
     {0},
 };
 
-const cli_option cli_loss_options[] = {
-    HEADING("Loss"),
-    TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each", .to = {TRAIN(class_weights)},
-         .help = "balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the step's rows. Multi-label: "
-                 "weights of the positive terms"),
-    REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
-         .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),
+/* Losses of embeddings and rerankers. */
+const cli_option cli_vector_loss_options[] = {
     CHOICE("loss", loss, "in-batch|cosent|cosine|contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
            .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
            .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or "
@@ -365,18 +360,33 @@ const cli_option cli_loss_options[] = {
          .help = "of distill-kl"),
     TEXT("directions", directions, "LIST", .needs = "task=embedding", .shown = "query-to-doc", .to = {TRAIN(loss.directions)},
          .help = "in-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-doc"),
-    FLAG("per-direction", per_direction, .needs = "directions", .to = {TRAIN(loss.per_direction)},
-         .help = "the mean of a softmax for each direction, instead of one of all"),
+    CHOICE("partition", partition, "joint|per-direction", .also = "per_direction", .needs = "directions", .shown = "joint",
+           .to = {TRAIN(loss.partition)}, .help = "in-batch: one softmax of all directions, or the mean of one for each"),
+    CHOICE("similarity", similarity, "cosine|dot", .needs = "task=embedding", .shown = "cosine", .to = {TRAIN(loss.similarity)},
+           .help = "in-batch: what is compared; dot has --scale 1"),
     CHOICE("hardness", hardness, "none|in-batch|own|all", .needs = "task=embedding", .shown = "none",
            .to = {TRAIN(loss.hardness)},
            .help = "in-batch: negatives that weigh more the more alike they are"),
     REAL("hardness-strength", hardness_strength, "X", 0, 1e6, .needs = "hardness", .shown = "9 of in-batch, else 5",
          .to = {TRAIN(loss.hardness_strength)}, .help = "how much more"),
-    TEXT("matryoshka", matryoshka, "N,N,..", .needs = "task=embedding", .shown = "all numbers of a vector",
+    TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",
          .to = {TRAIN(loss.matryoshka)},
          .help = "the sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128"),
+    TEXT("matryoshka-weights", matryoshka_weights, "X,X,..", .aliases = "weights", .needs = "matryoshka", .shown = "1 each",
+         .to = {TRAIN(loss.matryoshka_weights)}, .help = "the weight of each of these losses"),
     REAL("positive-weight", positive_weight, "X", 0, 1e6, .needs = "task=rerank", .shown = "1",
          .to = {TRAIN(loss.positive_weight)}, .help = "bce: weight of relevant documents"),
+    {0},
+};
+
+const cli_option cli_loss_options[] = {
+    HEADING("Loss"),
+    TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each", .to = {TRAIN(class_weights)},
+         .help = "balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the step's rows. Multi-label: "
+                 "weights of the positive terms"),
+    REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
+         .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),
+    ROWS(cli_vector_loss_options),
     {0},
 };
 

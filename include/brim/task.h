@@ -73,10 +73,12 @@ typedef struct brim_loss_options {
   double positive_weight; /* of bce (1) */
   const char *distance;   /* of triplet (euclidean) and contrastive (cosine): cosine, euclidean, manhattan */
   const char *directions; /* of in-batch: query-to-doc and, with commas between, query-to-query, doc-to-query, doc-to-doc */
-  bool per_direction;     /* in-batch: a softmax for each direction, not one of all */
+  const char *partition;  /* of in-batch: joint; per-direction: a softmax for each direction, not one of all */
+  const char *similarity; /* of in-batch: cosine; dot: products of vectors as they are */
   const char *hardness;   /* of in-batch: which negatives weigh more the more alike they are: in-batch, own, all; NULL: none */
   double hardness_strength; /* 0: 9 of in-batch, 5 else */
   const char *matryoshka;   /* "384,256,128": the sum of the loss of the first so many numbers of each vector; NULL: of all */
+  const char *matryoshka_weights; /* of each of them, with commas between; NULL: 1 */
 } brim_loss_options;
 
 /* Whether labels of words seem to say where entities are, by an O or by prefixes such as U-, but not in the way that the metrics

@@ -58,6 +58,8 @@ int brim_config_read_activation(const brim_config *config, const char *key, cons
 static inline bool brim_config_has_window(const brim_config *config, int32_t layer) {
   return config->windowed[layer / 64] >> layer % 64 & 1;
 }
+/* Of the head: as many as labels are wide; one score, however many documents a row has labels of. */
+int32_t brim_config_outputs(const brim_config *config);
 int32_t brim_config_max_length(const brim_config *config);
 /* The head looks at more than the first token, and the family's config.json has no name for that. */
 bool brim_config_pools(const brim_config *config);

@@ -1,5 +1,4 @@
 /* embedding.c: the target of embeddings: which loss of vectors, and the way from a step's outputs to it and back. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,8 @@
 
 static const char *const directions[] = {"query-to-doc", "query-to-query", "doc-to-query", "doc-to-doc", NULL};
 static const char *const hardnesses[] = {"none", "in-batch", "own", "all", NULL};
+static const char *const partitions[] = {"joint", "per-direction", NULL};
+static const char *const similarities[] = {"cosine", "dot", NULL};
 static const char *const distances[] = {"cosine", "euclidean", "manhattan", NULL};
 enum { DIRECTIONS = 4 };
 
@@ -26,21 +27,36 @@ static const char *loss_by_rows(const brim_row_facts *facts) {
   return facts->labels == BRIM_RANGE_BINARY ? "contrastive" : "cosent";
 }
 
-/* "384,256,128" */
-static int read_dimensions(const char *text, brim_vector_loss *loss, brim_error *err) {
+static int read_numbers(const char *name, const char *text, double *numbers, int32_t *count, brim_error *err) {
+  *count = 0;
   for (const char *at = text; *at;) {
     char *end;
-    errno = 0;
-    const long number = strtol(at, &end, 10);
-    if (end == at || errno || number < 1 || number > INT32_MAX || (*end && *end != ',') ||
-        loss->dimension_count == BRIM_MOST_DIMENSIONS)
-      return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\": numbers of dimensions such as 384,256,128 are expected, at most %d",
-                            text, BRIM_MOST_DIMENSIONS);
-    loss->dimensions[loss->dimension_count] = (int32_t)number;
-    loss->weights[loss->dimension_count++] = 1;
+    const double number = strtod(at, &end);
+    if (end == at || !(number > 0 && number <= INT32_MAX) || (*end && *end != ',') || *count == BRIM_MOST_DIMENSIONS)
+      return brim_error_set(err, BRIM_E_USAGE, "%s is \"%s\": numbers with commas between are expected, such as 384,256,128, at most %d",
+                            name, text, BRIM_MOST_DIMENSIONS);
+    numbers[(*count)++] = number;
     at = *end ? end + 1 : end;
   }
   return BRIM_OK;
+}
+
+/* "384,256,128", and "1,0.5,0.25". */
+static int read_matryoshka(const brim_loss_options *o, brim_vector_loss *loss, brim_error *err) {
+  double numbers[BRIM_MOST_DIMENSIONS];
+  int32_t weights = 0;
+  BRIM_TRY(read_numbers("matryoshka", o->matryoshka, numbers, &loss->dimension_count, err));
+  for (int32_t i = 0; i < loss->dimension_count; i++) {
+    loss->dimensions[i] = (int32_t)numbers[i];
+    loss->weights[i] = 1;
+    if (numbers[i] != loss->dimensions[i])
+      return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\": whole numbers of dimensions are expected", o->matryoshka);
+  }
+  if (o->matryoshka_weights)
+    BRIM_TRY(read_numbers("matryoshka_weights", o->matryoshka_weights, loss->weights, &weights, err));
+  return !o->matryoshka_weights || weights == loss->dimension_count
+             ? BRIM_OK
+             : brim_error_set(err, BRIM_E_USAGE, "matryoshka has %d numbers, and matryoshka_weights %d", loss->dimension_count, weights);
 }
 
 static int read_in_batch(const brim_loss_options *o, brim_vector_loss *loss, brim_error *err) {
@@ -56,7 +72,14 @@ static int read_in_batch(const brim_loss_options *o, brim_vector_loss *loss, bri
                             "doc-to-doc",
                             o->directions);
   }
-  loss->per_direction = o->per_direction;
+  if (o->partition && brim_words_of(o->partition, partitions, which, 1) != 1)
+    return brim_error_set(err, BRIM_E_USAGE, "partition is \"%s\": joint or per-direction are expected", o->partition);
+  loss->per_direction = o->partition && which[0] == 1;
+  if (o->similarity && brim_words_of(o->similarity, similarities, which, 1) != 1)
+    return brim_error_set(err, BRIM_E_USAGE, "similarity is \"%s\": cosine or dot are expected", o->similarity);
+  loss->dot = o->similarity && which[0] == 1;
+  if (loss->dot && o->scale <= 0)
+    loss->scale = 1;
   if (!o->hardness)
     return BRIM_OK;
   if (brim_words_of(o->hardness, hardnesses, which, 1) != 1)
@@ -80,7 +103,7 @@ static int read_options(const brim_loss_options *o, brim_vector_loss *loss, brim
     loss->distance = (brim_distance)which;
   }
   BRIM_TRY(read_in_batch(o, loss, err));
-  return o->matryoshka ? read_dimensions(o->matryoshka, loss, err) : BRIM_OK;
+  return o->matryoshka ? read_matryoshka(o, loss, err) : BRIM_OK;
 }
 
 /* Rows of embeddings have one label at most, so that a loss of several needs rows of as many texts. */

@@ -1,4 +1,5 @@
 /* rerank.c: the target of rerankers: which loss of scores, and the way from outputs to it and back. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -50,17 +51,21 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
 
 /* ---- the loss ------------------------------------------------------------------------------------------------ */
 
-/* Labels of scores: as given; where there are none the first of a row is relevant. *width 0: one a score. */
-static void read_labels(const brim_outputs *o, const int32_t *firsts, double *labels, int32_t *width) {
-  *width = o->label_width;
-  for (int64_t i = 0; i < (int64_t)o->rows * o->label_width; i++)
-    labels[i] = (double)o->labels[i];
-  if (o->label_width > 0 && labels[0] == labels[0])
-    return;
-  *width = 0;
-  for (int32_t r = 0; r < o->rows; r++)
-    for (int32_t t = firsts[r]; t < firsts[r + 1]; t++)
-      labels[t] = t == firsts[r];
+/* Labels of scores, one each: as given; where a row has none its first is relevant. Margins are one less, and stay as they are.
+ * Returns how many a group has; 0: one a score. */
+static int32_t read_labels(const brim_outputs *o, const int32_t *firsts, double *labels) {
+  const bool margins = o->how->scores.kind == BRIM_SCORE_MARGIN_MSE;
+  for (int32_t r = 0; r < o->rows; r++) {
+    const float *own = o->labels + (int64_t)r * o->label_width;
+    const bool none = o->label_width == 0 || isnan(*own);
+    if (margins && o->label_width < firsts[r + 1] - firsts[r])
+      for (int32_t k = 0; k < o->label_width; k++)
+        labels[(int64_t)r * o->label_width + k] = (double)own[k];
+    else
+      for (int32_t t = firsts[r]; t < firsts[r + 1]; t++)
+        labels[t] = none ? t == firsts[r] : t - firsts[r] < o->label_width ? (double)own[t - firsts[r]] : 0;
+  }
+  return margins && o->label_width < firsts[1] - firsts[0] ? o->label_width : 0;
 }
 
 static int compute(const brim_outputs *o, double divisor, int32_t texts, double *numbers, int32_t *firsts, float *gradient,
@@ -71,7 +76,7 @@ static int compute(const brim_outputs *o, double divisor, int32_t texts, double 
     firsts[r] = o->firsts ? o->firsts[r] : r;
   for (int32_t t = 0; t < texts; t++)
     scores[t] = (double)o->values[t];
-  read_labels(o, firsts, labels, &rows.label_width);
+  rows.label_width = read_labels(o, firsts, labels);
   BRIM_TRY(brim_score_loss_compute(&o->how->scores, &rows, by, loss, err));
   *loss *= o->rows / divisor;
   for (int32_t t = 0; t < texts; t++)
@@ -94,7 +99,13 @@ static int score_loss(brim_runtime *runtime, const brim_outputs *o, double divis
   return status;
 }
 
+static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width) {
+  const uint64_t labels = rows * (uint64_t)label_width;
+  (void)how, (void)width;
+  return (2 * texts + (labels > texts ? labels : texts)) * sizeof(double) + (rows + 1) * sizeof(int32_t);
+}
+
 const brim_target brim_rerank_target = {
-    .name = "scores of rows", .scope = BRIM_LOSS_OF_PART, .choose = choose, .loss = score_loss, .measure = brim_measure_scores};
+    .name = "scores of rows", .scope = BRIM_LOSS_OF_PART, .choose = choose, .loss = score_loss, .room = room, .measure = brim_measure_scores};
 static const brim_target of_step = {
-    .name = "scores of a step", .scope = BRIM_LOSS_OF_STEP, .choose = choose, .loss = score_loss, .measure = brim_measure_scores};
+    .name = "scores of a step", .scope = BRIM_LOSS_OF_STEP, .choose = choose, .loss = score_loss, .room = room, .measure = brim_measure_scores};

@@ -42,24 +42,43 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
   return BRIM_OK;
 }
 
+static int choose(const brim_model *model, const brim_row_facts *facts, const brim_loss_options *options, brim_loss_how *how,
+                  const brim_target **target, brim_error *err) {
+  *how = (brim_loss_how){.normalized = brim_model_normalizes(model)};
+  if ((*target)->choose)
+    return (*target)->choose(options, facts, how, target, err);
+  return !options->name ? BRIM_OK
+                        : brim_error_set(err, BRIM_E_USAGE, "the loss \"%s\" is for embeddings and rerankers: the task %s has one loss",
+                                         options->name, brim_task_name(brim_model_task(model)));
+}
+
 int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
   const brim_target *target = brim_target_of(task);
-  brim_loss_how how = {.normalized = brim_model_normalizes(t->model)};
-  brim_row_facts facts;
+  brim_loss_how how;
+  brim_row_facts facts = {0};
   if (target->choose && t->supply.feed)
     BRIM_TRY(facts_of_feed(t, &facts, err));
   else if (target->choose)
     facts = facts_of(t->supply.dataset);
-  if (target->choose) {
-    BRIM_TRY(target->choose(&t->options.loss, &facts, &how, &target, err));
+  BRIM_TRY(choose(t->model, &facts, &t->options.loss, &how, &target, err));
+  if (target->choose)
     t->options.loss.name = brim_loss_name(task, &how);
-  } else if (t->options.loss.name) {
-    return brim_error_set(err, BRIM_E_USAGE, "the loss \"%s\" is for embeddings and rerankers: the task %s has one loss",
-                          t->options.loss.name, brim_task_name(task));
-  }
   brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
   t->host_loss.how = how;
+  return BRIM_OK;
+}
+
+int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, const brim_loss_options *options,
+                     brim_host_loss *out, brim_error *err) {
+  const brim_target *target = brim_target_of(brim_model_task(model));
+  const brim_row_facts facts = facts_of(dataset);
+  brim_loss_how how;
+  if (!target->choose)
+    return brim_error_set(err, BRIM_E_USAGE, "the task %s has one loss, which the device computes", brim_task_name(brim_model_task(model)));
+  BRIM_TRY(choose(model, &facts, options, &how, &target, err));
+  brim_host_loss_init(out, runtime, target, model, brim_dataset_most_texts(dataset));
+  out->how = how;
   return BRIM_OK;
 }
 

@@ -35,7 +35,7 @@ int32_t brim_declare_named(const brim_writing *w, const char *module, const char
     snprintf(of_layer, sizeof of_layer, w->names->layer, is_shared ? w->shared : w->layer);
 #pragma GCC diagnostic pop
   }
-  snprintf(name, sizeof name, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, module, suffix);
+  snprintf(name, sizeof name, "%s%s%s%s", w->outside || brim_task_has_vectors(w->config->labels.task) ? "" : w->config->family->prefix, of_layer, module, suffix);
   return brim_declare(w->p, name, rows, columns, flags | (is_shared ? BRIM_WEIGHT_SHARED : 0));
 }
 
@@ -197,6 +197,6 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
     text = pool(w, text);
   if (head.dropout >= 0)
     text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
-  const int32_t output = brim_declare_linear(&outside, w->names->head_output, c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
+  const int32_t output = brim_declare_linear(&outside, w->names->head_output, brim_config_outputs(c), c->hidden, BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, text, output), c->labels.task);
 }

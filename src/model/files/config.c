@@ -439,6 +439,10 @@ void brim_config_free(brim_config *config) {
   *config = (brim_config){0};
 }
 
+int32_t brim_config_outputs(const brim_config *config) {
+  return brim_task_has_scores(config->labels.task) ? 1 : config->labels.count;
+}
+
 int32_t brim_config_max_length(const brim_config *config) {
   return config->family->pad_positions ? config->positions - config->pad_id - 1 : config->positions;
 }

@@ -97,7 +97,7 @@ static void write_name(brim_text *out, const brim_config *config, int32_t id) {
 
 static void write_id2label(brim_text *out, const brim_config *config) {
   brim_text_string(out, "{");
-  for (int32_t id = 0; id < config->labels.count; id++) {
+  for (int32_t id = 0; id < brim_config_outputs(config); id++) {
     brim_text_printf(out, "%s\n    \"%d\": ", id ? "," : "", id);
     write_name(out, config, id);
   }
@@ -106,7 +106,7 @@ static void write_id2label(brim_text *out, const brim_config *config) {
 
 static void write_label2id(brim_text *out, const brim_config *config) {
   brim_text_string(out, "{");
-  for (int32_t id = 0; id < config->labels.count; id++) {
+  for (int32_t id = 0; id < brim_config_outputs(config); id++) {
     brim_text_string(out, id ? ",\n    " : "\n    ");
     write_name(out, config, id);
     brim_text_printf(out, ": %d", id);
@@ -120,7 +120,7 @@ static void write_problem(brim_text *out, const brim_config *config) {
 }
 
 static void write_label_count(brim_text *out, const brim_config *config) {
-  brim_text_integer(out, config->labels.count);
+  brim_text_integer(out, brim_config_outputs(config));
 }
 
 static void write_dtype(brim_text *out, const brim_config *config) {

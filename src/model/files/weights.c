@@ -9,6 +9,7 @@
 #include "model/files/safetensors.h"
 #include "model/run/flat.h"
 #include "model/run/model.h"
+#include "task/task.h"
 
 typedef struct loading {
   brim_model *model;
@@ -45,11 +46,24 @@ static const brim_stored *find_name(const brim_store *store, const char *name) {
   return t ? t : find_old_name(store, name);
 }
 
+static const brim_stored *find_prefixed(const loading *l, const char *prefix, const char *older, const char *own) {
+  char name[192];
+  snprintf(name, sizeof name, "%s%s", prefix, own);
+  const brim_stored *t = find_name(l->store, name);
+  if (!t && older) {
+    snprintf(name, sizeof name, "%s%s", older, own);
+    t = find_name(l->store, name);
+  }
+  return t;
+}
+
 /* Under its name; or without the encoder's prefix, as files of a bare encoder have it; or with an older one. */
 static const brim_stored *find_tensor(const loading *l, const brim_parameter *p) {
   const char *prefix = l->model->config.family->prefix, *older = l->model->config.family->older_prefix;
   const size_t length = strlen(prefix);
   const brim_stored *t = find_name(l->store, p->name);
+  if (!t && brim_task_has_vectors(l->model->config.labels.task)) /* an encoder's own names lack the prefix, a classifier's file has it */
+    return find_prefixed(l, prefix, older, p->name);
   if (!t && strncmp(p->name, prefix, length) == 0)
     t = find_name(l->store, p->name + length);
   if (!t && older && strncmp(p->name, prefix, length) == 0) {
