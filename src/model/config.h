@@ -7,6 +7,15 @@
 
 enum { BRIM_MOST_LAYERS = 1 << 10 };
 
+/* A dense layer after pooling, as sentence-transformers' folders have it. */
+enum { BRIM_MOST_DENSE = 4 };
+typedef struct brim_dense_module {
+  char path[32]; /* its folder: "2_Dense" */
+  int32_t in, out;
+  bool biased;
+  brim_activation activation;
+} brim_dense_module;
+
 typedef struct brim_config {
   const brim_family *family;
   int32_t vocab_size, hidden, layers, heads, intermediate;
@@ -34,6 +43,8 @@ typedef struct brim_config {
   brim_activation head_activation;
   bool late; /* tokens are pooled after the head's dense layer */
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
+  brim_dense_module dense[BRIM_MOST_DENSE];
+  int32_t dense_count;
   bool reranks;       /* sentence-transformers calls it a cross-encoder */
   bool bare_scores;   /* whose scores are its outputs, not their sigmoid */
   brim_labels labels; /* task, classes and their names */

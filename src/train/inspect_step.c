@@ -158,32 +158,55 @@ static int add_outputs(job *j, brim_error *err) {
   return BRIM_OK;
 }
 
-static int add_gradients(job *j, brim_error *err) {
+static int add_gradients(job *j, float *norm, brim_error *err) {
+  double square = 0;
   BRIM_TRY(brim_flat_map(j->model, BRIM_GRADIENTS, &j->gradients, err));
   for (int32_t i = 0; i < brim_model_parameter_count(j->model); i++) {
     const brim_parameter *p = brim_model_parameter(j->model, i);
     char name[240];
     snprintf(name, sizeof name, "grad.%s", p->name);
     BRIM_TRY(add(j, name, p->rank, p->shape[0], p->shape[1], j->gradients + p->offset, err));
+    for (int64_t k = 0; k < p->count; k++)
+      square += (double)j->gradients[p->offset + k] * (double)j->gradients[p->offset + k];
   }
+  *norm = (float)sqrt(square);
   return BRIM_OK;
 }
 
+/* Of all tokens, in one part. */
+static int add_hidden(job *j, brim_error *err) {
+  const brim_pass pass = {.all_tokens = true};
+  const int64_t tokens = (int64_t)brim_dataset_tokens(j->dataset), width = brim_model_hidden_size(j->model);
+  const uint64_t at_once = j->at_once;
+  float *hidden = brim_arena_alloc_array(&j->arena, (size_t)(tokens * width), sizeof *hidden);
+  if (!hidden)
+    return BRIM_NOMEM(err);
+  j->at_once = brim_dataset_rows(j->dataset);
+  BRIM_TRY(prepare(j, err));
+  BRIM_TRY(fill(j, 0, err));
+  BRIM_TRY(brim_model_forward(j->model, &j->batch, &pass, NULL, NULL, err));
+  BRIM_TRY(brim_model_hidden(j->model, &j->batch, hidden, err));
+  j->at_once = at_once;
+  return add(j, "hidden", 2, tokens, width, hidden, err);
+}
+
 static int compute(job *j, const brim_loss_options *options, const char *output, brim_error *err) {
-  const size_t tensors = (size_t)brim_model_parameter_count(j->model) + (size_t)brim_dataset_most_texts(j->dataset) + 2;
+  const size_t tensors = (size_t)brim_model_parameter_count(j->model) + (size_t)brim_dataset_most_texts(j->dataset) + 4;
   double loss;
-  float single;
+  float single, norm;
   j->tensors = brim_arena_alloc_array(&j->arena, tensors, sizeof *j->tensors);
   if (!j->tensors)
     return BRIM_NOMEM(err);
   BRIM_TRY(brim_choose_loss(j->runtime, j->model, j->dataset, options, &j->host, err));
   BRIM_TRY(add_outputs(j, err));
+  BRIM_TRY(add_hidden(j, err));
   BRIM_TRY(prepare(j, err));
   BRIM_TRY(brim_host_loss_begin(&j->host, (uint32_t)brim_dataset_rows(j->dataset), err));
   BRIM_TRY((j->host.target->scope == BRIM_LOSS_OF_STEP ? whole : in_parts)(j, &loss, err));
   single = (float)loss;
   BRIM_TRY(add(j, "loss", 1, 1, 0, &single, err));
-  BRIM_TRY(add_gradients(j, err));
+  BRIM_TRY(add(j, "grad_norm", 1, 1, 0, &norm, err));
+  BRIM_TRY(add_gradients(j, &norm, err));
   return brim_tensors_write(j->runtime, output, j->tensors, j->count, err);
 }
 

@@ -35,7 +35,8 @@ int32_t brim_declare_named(const brim_writing *w, const char *module, const char
     snprintf(of_layer, sizeof of_layer, w->names->layer, is_shared ? w->shared : w->layer);
 #pragma GCC diagnostic pop
   }
-  snprintf(name, sizeof name, "%s%s%s%s", w->outside || brim_task_has_vectors(w->config->labels.task) ? "" : w->config->family->prefix, of_layer, module, suffix);
+  const bool bare = w->outside || brim_task_has_vectors(w->config->labels.task); /* whose files are of a bare encoder */
+  snprintf(name, sizeof name, "%s%s%s%s", bare ? "" : w->config->family->prefix, of_layer, module, suffix);
   return brim_declare(w->p, name, rows, columns, flags | (is_shared ? BRIM_WEIGHT_SHARED : 0));
 }
 
@@ -149,10 +150,19 @@ static int32_t pool(const brim_writing *w, int32_t x) {
   return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
 }
 
-/* Pooled tokens alone. Backward begins with the gradient that the host gives: the loss is none of the device's. */
+/* Pooled tokens, and dense layers where the folder has them. Backward begins with the gradient that the host gives: the loss is none of the device's. */
 static void write_vector_head(const brim_writing *w, int32_t x) {
   brim_begin_section(w->p, "head", false, x);
-  const int32_t text = pool(w, x);
+  brim_writing outside = *w;
+  outside.layer = outside.shared = BRIM_NONE;
+  int32_t text = pool(w, x);
+  for (int32_t i = 0; i < w->config->dense_count; i++) {
+    const brim_dense_module *d = &w->config->dense[i];
+    char name[sizeof d->path + 8];
+    snprintf(name, sizeof name, "%s/linear", d->path);
+    text = brim_append_dense(w->p, text, brim_declare_linear(&outside, name, d->out, d->in, d->biased ? 0 : BRIM_WEIGHT_BARE),
+                             d->activation);
+  }
   w->p->logits = text;
   brim_append_loss(w->p, text, w->config->labels.task);
 }

@@ -76,12 +76,12 @@ int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
                                .data = values + p->weights[i].is.offset};
   if (!status)
     status = brim_tensors_write(model->runtime, path, tensors, (int32_t)p->weight_count, err);
+  if (!status)
+    status = brim_sentence_save(&model->sentence, model->runtime, &model->config, tensors, (int32_t)p->weight_count, folder, err);
   if (values)
     brim_flat_unmap(model, values);
   if (!status)
     status = brim_config_save(model->runtime, &model->config, folder, err);
-  if (!status)
-    status = brim_sentence_save(&model->sentence, model->runtime, &model->config, folder, err);
   if (!status)
     status = brim_readme_save(model->runtime, &model->config, folder, err);
   brim_release(model->runtime, tensors);

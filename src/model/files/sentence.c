@@ -20,21 +20,57 @@ static brim_pooling pooling_of(const brim_modules *m) {
   return m->mode_count == 1 ? same[m->modes[0]] : BRIM_POOLING_CONFIG;
 }
 
-static int take_modules(brim_sentence *s, const brim_modules *m, const char *folder, brim_pooling wanted, brim_config *config,
-                        brim_error *err) {
-  for (int32_t i = 0; i < m->step_count; i++)
-    if (m->steps[i].weight)
+static const struct {
+  const char *class;
+  brim_activation activation;
+} activations[] = {{"Identity", BRIM_ACT_NONE}, {"Tanh", BRIM_ACT_TANH}, {"ReLU", BRIM_ACT_RELU}, {"GELU", BRIM_ACT_GELU}, {"SiLU", BRIM_ACT_SILU}};
+enum { ACTIVATIONS = sizeof activations / sizeof *activations };
+
+static int take_dense(const brim_module_step *step, const char *folder, brim_config *config, brim_error *err) {
+  brim_dense_module *d = &config->dense[config->dense_count];
+  int which = 0;
+  while (which < ACTIVATIONS && strcmp(activations[which].class, brim_module_activation(step)) != 0)
+    which++;
+  if (config->dense_count == BRIM_MOST_DENSE || which == ACTIVATIONS || strlen(step->path) >= sizeof d->path)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
+                         "the Dense module %.40s is not trained by brim: at most %d are, with Identity, Tanh, ReLU, GELU or SiLU",
+                         step->path, BRIM_MOST_DENSE);
+  *d = (brim_dense_module){
+      .in = step->in, .out = step->out, .biased = step->bias != NULL, .activation = activations[which].activation};
+  memcpy(d->path, step->path, strlen(step->path));
+  config->dense_count++;
+  return BRIM_OK;
+}
+
+/* Pooling, dense layers, and a norm at the end. */
+static int take_modules(brim_sentence *s, const char *folder, brim_pooling wanted, brim_config *config, brim_error *err) {
+  const brim_modules *m = &s->modules;
+  for (int32_t i = 0; i < m->step_count; i++) {
+    if (s->normalizes && m->steps[i].weight)
       return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
-                           "the folder has a Dense module, which brim uses (brim embed) but does not train: train the encoder alone, "
-                           "in a folder without modules.json");
-  s->normalizes = m->step_count > 0;
+                           "the folder has a Dense module after Normalize, which brim uses (brim embed) but does not train");
+    if (m->steps[i].weight)
+      BRIM_TRY(take_dense(&m->steps[i], folder, config, err));
+    else
+      s->normalizes = true;
+  }
   s->without_prompt = m->without_prompt;
-  config->pooling = wanted != BRIM_POOLING_CONFIG ? wanted : pooling_of(m);
+  config->pooling = wanted != BRIM_POOLING_CONFIG && m->mode_count == 1 ? wanted : pooling_of(m);
   if (config->pooling == BRIM_POOLING_CONFIG)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
                          "the folder pools by more than one way, or by one that brim uses (brim embed) but does not train: "
-                         "choose the pooling cls, mean or max");
+                         "cls, mean and max are trained, one of them");
   return BRIM_OK;
+}
+
+const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
+  for (int32_t i = 0; i < s->modules.step_count; i++) {
+    const brim_module_step *step = &s->modules.steps[i];
+    const size_t length = step->path ? strlen(step->path) : 0;
+    if (step->weight && strncmp(name, step->path, length) == 0 && name[length] == '/')
+      return strcmp(name + length + 1, "linear.weight") == 0 ? step->weight : step->bias;
+  }
+  return NULL;
 }
 
 /* ---- settings ------------------------------------------------------------------------------------------------ */
@@ -90,19 +126,17 @@ const char *brim_sentence_activation(const brim_config *config) {
 
 int brim_sentence_load(brim_sentence *out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
                        brim_error *err) {
-  brim_modules m;
   *out = (brim_sentence){.runtime = runtime};
-  int status = brim_modules_find_encoder(runtime, folder, &m, err);
-  if (!status)
-    status = brim_modules_load(&m, folder, config->hidden, err);
-  if (!status)
-    status = take_modules(out, &m, folder, wanted, config, err);
-  brim_modules_free(&m);
-  return status ? status : read_settings(out, folder, err);
+  BRIM_TRY(brim_modules_find_encoder(runtime, folder, &out->modules, err));
+  BRIM_TRY(brim_modules_load(&out->modules, folder, config->hidden, err));
+  BRIM_TRY(take_modules(out, folder, wanted, config, err));
+  return read_settings(out, folder, err);
 }
 
 void brim_sentence_free(brim_sentence *sentence) {
-  if (sentence->runtime)
+  if (sentence->runtime) {
     brim_release(sentence->runtime, sentence->settings);
+    brim_modules_free(&sentence->modules);
+  }
   *sentence = (brim_sentence){0};
 }

@@ -1,4 +1,5 @@
 /* sentence_write.c: the files that make sentence-transformers open a folder. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,14 +34,19 @@ static void put_module(brim_text *out, int number, const char *path, const char 
                    number ? ",\n" : "", number, number, path, class);
 }
 
-static int write_modules(const brim_sentence *s, brim_runtime *runtime, const char *folder, brim_error *err) {
+static int write_modules(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const char *folder,
+                         brim_error *err) {
   brim_text out;
   brim_text_init(&out, runtime);
   brim_text_string(&out, "[\n");
   put_module(&out, 0, "", "Transformer");
   put_module(&out, 1, "1_Pooling", "Pooling");
+  for (int32_t i = 0; i < config->dense_count; i++)
+    put_module(&out, 2 + i, config->dense[i].path, "Dense");
+  char norm[32];
+  snprintf(norm, sizeof norm, "%d_Normalize", 2 + (int)config->dense_count);
   if (s->normalizes)
-    put_module(&out, 2, "2_Normalize", "Normalize");
+    put_module(&out, 2 + config->dense_count, norm, "Normalize");
   brim_text_string(&out, "\n]\n");
   return write_text(runtime, folder, "modules.json", &out, err);
 }
@@ -71,6 +77,60 @@ static int write_pooling(const brim_sentence *s, brim_runtime *runtime, const br
   return status;
 }
 
+static const char *class_of(brim_activation activation) {
+  switch (activation) {
+  case BRIM_ACT_TANH:
+    return "activation.Tanh";
+  case BRIM_ACT_RELU:
+    return "activation.ReLU";
+  case BRIM_ACT_GELU:
+    return "activation.GELU";
+  case BRIM_ACT_SILU:
+    return "activation.SiLU";
+  default:
+    return "linear.Identity";
+  }
+}
+
+/* Its tensors without the folder's name before theirs. */
+static int write_dense_weights(brim_runtime *runtime, const brim_dense_module *d, const brim_tensor *tensors, int32_t count,
+                               const char *inner, brim_error *err) {
+  const size_t length = strlen(d->path);
+  brim_tensor own[2];
+  int found = 0;
+  for (int32_t i = 0; i < count && found < 2; i++)
+    if (strncmp(tensors[i].name, d->path, length) == 0 && tensors[i].name[length] == '/') {
+      own[found] = tensors[i];
+      own[found++].name += length + 1;
+    }
+  char *path = brim_path_join(runtime, inner, "model.safetensors");
+  const int status = path ? brim_tensors_write(runtime, path, own, found, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int write_dense(brim_runtime *runtime, const brim_dense_module *d, const brim_tensor *tensors, int32_t count,
+                       const char *folder, brim_error *err) {
+  brim_text out;
+  char *inner = brim_path_join(runtime, folder, d->path);
+  if (!inner)
+    return BRIM_NOMEM(err);
+  brim_text_init(&out, runtime);
+  brim_text_printf(&out,
+                   "{\n  \"in_features\": %d,\n  \"out_features\": %d,\n  \"bias\": %s,\n  \"activation_function\": "
+                   "\"torch.nn.modules.%s\"\n}\n",
+                   (int)d->in, (int)d->out, d->biased ? "true" : "false", class_of(d->activation));
+  int status = brim_make_folder(runtime, inner, err);
+  if (!status)
+    status = write_text(runtime, inner, "config.json", &out, err);
+  else
+    brim_text_free(&out);
+  if (!status)
+    status = write_dense_weights(runtime, d, tensors, count, inner, err);
+  brim_release(runtime, inner);
+  return status;
+}
+
 /* How long texts may be is in tokenizer_config.json. */
 static int write_settings(const brim_sentence *s, brim_runtime *runtime, const char *folder, brim_error *err) {
   static const char plain[] =
@@ -94,13 +154,15 @@ static int write_reranker(brim_runtime *runtime, const brim_config *config, cons
   return write_text(runtime, folder, "config_sentence_transformers.json", &out, err);
 }
 
-int brim_sentence_save(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const char *folder,
-                       brim_error *err) {
+int brim_sentence_save(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const brim_tensor *tensors,
+                       int32_t tensor_count, const char *folder, brim_error *err) {
   if (brim_task_has_scores(config->labels.task))
     return write_reranker(runtime, config, folder, err);
   if (!brim_task_has_vectors(config->labels.task))
     return BRIM_OK;
-  BRIM_TRY(write_modules(s, runtime, folder, err));
+  BRIM_TRY(write_modules(s, runtime, config, folder, err));
   BRIM_TRY(write_pooling(s, runtime, config, folder, err));
+  for (int32_t i = 0; i < config->dense_count; i++)
+    BRIM_TRY(write_dense(runtime, &config->dense[i], tensors, tensor_count, folder, err));
   return write_settings(s, runtime, folder, err);
 }

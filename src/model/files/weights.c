@@ -229,8 +229,18 @@ static bool may_be_missing(const loading *l, const brim_weight *w) {
   return w->section == (int32_t)l->model->program.section_count - 1;
 }
 
+/* Of a dense layer after pooling, which has a file of its own. */
+static bool take_dense(const loading *l, const brim_parameter *p) {
+  const float *from = strchr(p->name, '/') ? brim_sentence_weight(&l->model->sentence, p->name) : NULL;
+  for (int64_t i = 0; from && i < p->count; i++)
+    l->values[p->offset + i] = (real)from[i];
+  return from != NULL;
+}
+
 static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
   const brim_parameter *p = &w->is;
+  if (take_dense(l, p))
+    return BRIM_OK;
   const brim_stored *t = find_tensor(l, p);
   if (is_reinitialized(l, w)) {
     if (t)
