@@ -103,7 +103,8 @@ typedef struct brim_ledger {
 
 /* The batches of one epoch: a pure function of (lengths, options, epoch), equal on every rank: no rank asks another. Immutable:
  * shareable.
- *  - batch_size: a step has batch_size rows; which rows they are depends on neither world_size nor max_tokens nor padding.
+ *  - batch_size: a step has batch_size rows; which rows they are depends on neither world_size nor max_tokens nor padding (but
+ *    where rows of several texts are sorted, they are sorted otherwise when they are padded).
  *  - max_tokens alone: a step is `accumulate` batches of at most max_tokens slots; which rows they are does not depend on
  *    world_size when `accumulate` or `slices` is given (accumulate 0 is then 1).
  * In both cases the step is then shared out: every rank gets the same number of parts, of nearly equal cost.

@@ -259,6 +259,13 @@ static int add_words(brim_dataset *d, const brim_sample *sample, brim_error *err
   return d->words[rows].numbers && d->words[rows].text ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+bool brim_lacks_tokens(size_t length, const int32_t *lengths, int32_t count) {
+  bool lacks = length == 0;
+  for (int32_t i = 0; lengths && i < count; i++)
+    lacks |= lengths[i] == 0;
+  return lacks;
+}
+
 int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) {
   uint8_t type = highest_type(sample);
   size_t length = (size_t)sample->length;
@@ -387,6 +394,8 @@ static uint64_t fingerprint(const brim_dataset *d) {
     if (d->token_labels)
       hash = brim_hash64(d->token_labels[i], length * sizeof *d->token_labels[i], hash);
   }
+  if (d->most_texts > 1)
+    hash = brim_hash64(&d->most_texts, sizeof d->most_texts, hash);
   if (d->firsts) {
     hash = brim_hash64(d->firsts, ((size_t)d->rows + 1) * sizeof *d->firsts, hash);
     hash = brim_hash64(d->text_lengths, (size_t)d->firsts[d->rows] * sizeof *d->text_lengths, hash);

@@ -77,6 +77,8 @@ void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);
 int brim_dataset_count_labels(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Gives back unused room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
+/* Whether the row has a text without tokens. `lengths` NULL: it is one, of `length`. */
+bool brim_lacks_tokens(size_t length, const int32_t *lengths, int32_t count);
 /* Computes the fingerprint, and whether every row has a label. */
 void brim_dataset_finish(brim_dataset *dataset);
 /* brim_dataset_load without a cache (load.c). */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
+#include "data/source.h"
 #include "feed/steps.h"
 #include "text/tokenizer.h"
 
@@ -170,6 +171,7 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
   if (feed->options.window == 0)
     feed->options.window = DEFAULT_WINDOW;
   feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
+  feed->options.source.most_texts = brim_source_most_texts(&options->source); /* a feed's K is known beforehand */
   feed->options.source.none_labels |= options->labels ? brim_labels_none(options->labels) : 0;
   int status = brim_tokenizer_content(tokenizer, feed->options.source.words, &feed->tokenizer, err);
   if (status == BRIM_OK)

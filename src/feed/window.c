@@ -52,7 +52,7 @@ void brim_window_clear(brim_runtime *runtime, brim_window *w) {
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
 int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t name, brim_sample *out, brim_error *err) {
-  if (row->length == 0)
+  if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
   const uint8_t *types = p->plain && !row->pair ? NULL : row->type_ids;

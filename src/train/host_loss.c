@@ -51,7 +51,7 @@ void brim_host_loss_free(brim_host_loss *h) {
 static uint64_t batch_memory(const brim_host_loss *h, const brim_model_limits *limits) {
   const uint64_t tokens = (uint64_t)limits->max_slots + 1, texts = (uint64_t)limits->max_sequences + 2;
   const uint64_t text = 3 * sizeof(int32_t) + sizeof(uint64_t) + 1 + (uint64_t)h->label_width * sizeof(float);
-  return sizeof(brim_batch) + tokens * (sizeof(int32_t) + 1) + texts * text;
+  return tokens * (sizeof(int32_t) + 1) + texts * text;
 }
 
 uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows, uint64_t parts, const brim_model_limits *limits) {
@@ -64,7 +64,8 @@ uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows, uint64_t 
   const uint64_t at_once = of_step(h) ? rows : (uint64_t)limits->max_sequences, most = of_step(h) ? texts : at_once;
   const uint64_t room = h->target->room ? h->target->room(&h->how, at_once, most, h->width, h->label_width) : 0;
   const uint64_t firsts = h->most_texts > 1 ? ((uint64_t)limits->max_sequences + 1) * sizeof *h->part_firsts : 0;
-  return room + (of_step(h) ? part + texts * text + rows * row + parts * batch_memory(h, limits) : 2 * part + firsts);
+  const uint64_t list = (parts + parts / 2 + 16) * sizeof *h->kept; /* which grows ahead */
+  return room + (of_step(h) ? part + texts * text + rows * row + list + parts * batch_memory(h, limits) : 2 * part + firsts);
 }
 
 static int take_rows(brim_host_loss *h, size_t rows, brim_error *err) {
