@@ -42,8 +42,9 @@ int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, br
                      brim_source_options *source) {
   *columns = (cli_columns){0};
   if (!brim_task_has_vectors(task) && !brim_task_has_scores(task))
-    return cli->values->columns ? brim_error_set(&cli->error, BRIM_E_USAGE, "--columns is for rows of several texts: --task embedding "
-                                                                            "or --task rerank")
+    return cli->values->columns ? brim_error_set(&cli->error, BRIM_E_USAGE,
+                                                 "--columns is for rows of several texts: --task embedding "
+                                                 "or --task rerank")
                                 : BRIM_OK;
   int status = cut_columns(cli, columns);
   source->text_columns = columns->names, source->text_column_count = columns->count;

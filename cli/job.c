@@ -243,11 +243,21 @@ static int load_model(cli_call *cli, cli_job *job) {
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
   const char *name = brim_pooling_name(made_for);
   if (brim_task_has_vectors(brim_model_task(model)))
-    cli_note(cli, "vectors are %s of a text's tokens%s", brim_model_pooling(model) == BRIM_POOLING_CLS ? "the first" :
-             brim_model_pooling(model) == BRIM_POOLING_MAX ? "the largest values" : "the mean",
+    cli_note(cli, "vectors are %s of a text's tokens%s",
+             brim_model_pooling(model) == BRIM_POOLING_CLS   ? "the first"
+             : brim_model_pooling(model) == BRIM_POOLING_MAX ? "the largest values"
+                                                             : "the mean",
              cli_given(&cli->arguments, "pooling") ? "" : "; --pooling changes it");
   else if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
+}
+
+/* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
+static void cut_as_made(cli_call *cli, const brim_model_info *info, int32_t *max_length) {
+  if (!brim_task_has_vectors(cli_task(cli)) || cli->values->max_length || !info->made_length || info->made_length >= *max_length)
+    return;
+  *max_length = info->made_length;
+  cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*max_length);
 }
 
 static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
@@ -287,6 +297,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   brim_profile_end(job->profile, 0);
   if (!status)
     status = cli_pick_max_length(cli, info.max_length, job->tokenizer, &max_length);
+  if (!status)
+    cut_as_made(cli, &info, &max_length);
   if (!status)
     status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");

@@ -306,7 +306,8 @@ const cli_option cli_words_option[] = {
 const cli_option cli_job_task_options[] = {
     CHOICE("task", task, "classification|regression|multi-label|tokens|embedding|rerank", .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
-                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word. embedding: vectors of texts, trained with "
+                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word. embedding: vectors of texts, "
+                   "trained with "
                    "pairs and triples. rerank: a score of a query and a document"),
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
@@ -344,16 +345,16 @@ const cli_option cli_method_options[] = {
 
 /* Losses of embeddings and rerankers. */
 const cli_option cli_vector_loss_options[] = {
-    CHOICE("loss", loss, "in-batch|cosent|cosine|contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
-           .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
-           .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or "
-                   "contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, "
-                   "margin-mse"),
+    CHOICE(
+        "loss", loss, "in-batch|cosent|cosine|contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
+        .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
+        .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or "
+                "contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, "
+                "margin-mse"),
     REAL("scale", scale, "X", 0, 1e6, .needs = "task=embedding|rerank", .shown = "20; in-group 10", .to = {TRAIN(loss.scale)},
          .help = "factor of cosines in in-batch and cosent, and of scores in in-group"),
     CHOICE("distance", distance, "cosine|euclidean|manhattan", .needs = "task=embedding",
-           .shown = "euclidean; contrastive cosine", .to = {TRAIN(loss.distance)},
-           .help = "of triplet and contrastive"),
+           .shown = "euclidean; contrastive cosine", .to = {TRAIN(loss.distance)}, .help = "of triplet and contrastive"),
     REAL("margin", margin, "X", 0, 1e6, .needs = "task=embedding", .shown = "5; contrastive 0.5", .to = {TRAIN(loss.margin)},
          .help = "of triplet and contrastive"),
     REAL("temperature", temperature, "X", 0, 1e6, .needs = "task=embedding", .shown = "1", .to = {TRAIN(loss.temperature)},
@@ -365,8 +366,7 @@ const cli_option cli_vector_loss_options[] = {
     CHOICE("similarity", similarity, "cosine|dot", .needs = "task=embedding", .shown = "cosine", .to = {TRAIN(loss.similarity)},
            .help = "in-batch: what is compared; dot has --scale 1"),
     CHOICE("hardness", hardness, "none|in-batch|own|all", .needs = "task=embedding", .shown = "none",
-           .to = {TRAIN(loss.hardness)},
-           .help = "in-batch: negatives that weigh more the more alike they are"),
+           .to = {TRAIN(loss.hardness)}, .help = "in-batch: negatives that weigh more the more alike they are"),
     REAL("hardness-strength", hardness_strength, "X", 0, 1e6, .needs = "hardness", .shown = "9 of in-batch, else 5",
          .to = {TRAIN(loss.hardness_strength)}, .help = "how much more"),
     TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",

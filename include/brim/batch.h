@@ -11,8 +11,8 @@ extern "C" {
  *
  * A row is one text, or several (brim_dataset_firsts), each computed as a sequence by itself. Rows are what steps are made of,
  * what is shuffled, dropped and counted, and a row is never split over two parts. What is computed at once is counted in texts:
- * slots are tokens, or texts * width; a row's cost is the sum over its texts; rows are sorted by their tokens or, padded, by their
- * longest text. */
+ * slots are tokens, or texts * width; a row's cost is the sum over its texts; rows are sorted by their tokens or, padded, by
+ * their longest text. */
 typedef enum brim_batching {
   BRIM_SEQUENTIAL = 0, /* file order */
   BRIM_RANDOM,         /* a fresh permutation every epoch */
@@ -122,10 +122,10 @@ typedef struct brim_lengths {
   const int32_t *text_lengths; /* [firsts[rows]] tokens of each text, at least 1; a row has at least one text */
 } brim_lengths;
 BRIM_API brim_lengths brim_lengths_of(const brim_dataset *dataset);
-/* brim_plan_new of any rows: with firsts NULL the same. A row that takes more than max_tokens, or has more texts than max_rows, is
- * an error or alone, as `oversize` says. */
-BRIM_API int brim_plan_new_of(brim_runtime *runtime, const brim_lengths *lengths, const brim_plan_options *options, uint64_t epoch,
-                              brim_plan **out, brim_error *err) BRIM_CHECK;
+/* brim_plan_new of any rows: with firsts NULL the same. A row that takes more than max_tokens, or has more texts than max_rows,
+ * is an error or alone, as `oversize` says. */
+BRIM_API int brim_plan_new_of(brim_runtime *runtime, const brim_lengths *lengths, const brim_plan_options *options,
+                              uint64_t epoch, brim_plan **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_plan_free(brim_plan *plan);
 BRIM_API uint64_t brim_plan_steps(const brim_plan *plan);
 /* Parts of one rank (equal on every rank). */

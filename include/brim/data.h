@@ -49,14 +49,14 @@ typedef struct brim_source_options {
   brim_quote quote;   /* AUTO: csv is quoted, tsv is not */
   int delimiter;      /* csv, tsv: the ASCII character between columns; 0: a comma in csv, a tab in tsv */
   bool no_header;     /* csv, tsv: columns are named by number, from 0 */
-  const char *text_column;  /* NULL: "text" ("0" without a header) */
-  const char *pair_column;  /* NULL: "text_pair" if there is such a column */
+  const char *text_column; /* NULL: "text" ("0" without a header) */
+  const char *pair_column; /* NULL: "text_pair" if there is such a column */
   /* Rows of several texts, in place of these two: the columns of their texts, in order. In JSON any but the first may be a list
    * of texts. With `paired` the first column's text is the first half of a pair with each of the others'. */
   const char *const *text_columns; /* [text_column_count] NULL and 0: rows are one text, or one pair */
   int text_column_count;
-  int least_columns; /* the first of them, which every file and row has; 0: all. Of the others a file may have none, and a text
-                        that is null or empty is not there */
+  int least_columns;  /* the first of them, which every file and row has; 0: all. Of the others a file may have none, and a text
+                         that is null or empty is not there */
   int32_t most_texts; /* a row of more is an error; 0: of a dataset any number, of a feed a text a column */
   bool paired;
   const char *label_column; /* NULL: "label" or "labels" if there is such a column */
@@ -137,8 +137,8 @@ BRIM_API int brim_source_passed_over(brim_runtime *runtime, const char *path, br
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 
 /* Which columns of a source are the texts of a row, and which is its label: as `given` names them, else as data sets of
- * sentence-transformers do, by the first file's header or first object: anchor, positive and negatives; query, document or passage;
- * question, answer; sentence1, sentence2; else all columns in order but a label (score, label, ..) and ids. */
+ * sentence-transformers do, by the first file's header or first object: anchor, positive and negatives; query, document or
+ * passage; question, answer; sentence1, sentence2; else all columns in order but a label (score, label, ..) and ids. */
 enum { BRIM_MOST_TEXT_COLUMNS = 64 };
 typedef struct brim_text_columns {
   const char *names[BRIM_MOST_TEXT_COLUMNS]; /* [count] texts, in order: first what is asked or compared with, then the rest */
@@ -304,11 +304,11 @@ BRIM_API int brim_dataset_load(brim_runtime *runtime, const char *const *paths, 
                                const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_dataset_free(brim_dataset *dataset);
 BRIM_API uint64_t brim_dataset_rows(const brim_dataset *dataset);
-BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);           /* after truncation */
-BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);        /* rows that were cut */
-BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);             /* tokens that were cut */
-BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset);    /* [rows] tokens of all texts of each */
-BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);           /* tokens of the longest text */
+BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);        /* after truncation */
+BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);     /* rows that were cut */
+BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);          /* tokens that were cut */
+BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
+BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);        /* tokens of the longest text */
 /* Texts of all rows: as many as rows, unless rows have several. */
 BRIM_API uint64_t brim_dataset_texts(const brim_dataset *dataset);
 /* Where each row's texts begin among those of all rows: [rows + 1], the last is their number. NULL: each row is one text. */

@@ -103,8 +103,8 @@ BRIM_API bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out);
 /* The damaged rows of the present epoch, in order, up to the present window and since open or restore: at most 1,000, of *count.
  * `row` is as in a batch. Borrowed until the next call. */
 BRIM_API const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count);
-/* About the most bytes that windows take: (prefetch + 2) * window rows of as many texts of max_length tokens as they may have, and
- * their plans. 0: without max_length there is no bound. */
+/* About the most bytes that windows take: (prefetch + 2) * window rows of as many texts of max_length tokens as they may have,
+ * and their plans. 0: without max_length there is no bound. */
 BRIM_API uint64_t brim_feed_memory(const brim_feed *feed);
 
 BRIM_API int64_t brim_feed_file_count(const brim_feed *feed);

@@ -24,9 +24,10 @@ BRIM_API bool brim_task_parse(const char *name, brim_task *out);
 BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);
 BRIM_API bool brim_task_has_values(brim_task task);
-BRIM_API bool brim_task_has_tokens(brim_task task);  /* labels are of tokens */
-BRIM_API bool brim_task_has_vectors(brim_task task); /* outputs are a vector of each text; rows may lack a label, which is a value */
-BRIM_API bool brim_task_has_scores(brim_task task);  /* an output is a score of a query and a document; likewise */
+BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
+BRIM_API bool
+brim_task_has_vectors(brim_task task); /* outputs are a vector of each text; rows may lack a label, which is a value */
+BRIM_API bool brim_task_has_scores(brim_task task); /* an output is a score of a query and a document; likewise */
 /* Whether a label is one class, of a row or of a token: what such a model makes of it is a brim_outcome, and not its logits. */
 BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */
@@ -65,8 +66,8 @@ typedef struct brim_metrics {
 /* Which loss embeddings and rerankers are trained with: docs/users/embeddings.md. NULL and 0: that loss's own, which are those of
  * sentence-transformers. */
 typedef struct brim_loss_options {
-  const char *name; /* embedding: in-batch, cosent, cosine, contrastive, triplet, margin-mse, distill-kl; rerank: bce, mse,
-                       in-group, list-net, margin-mse. NULL: by the rows */
+  const char *name;       /* embedding: in-batch, cosent, cosine, contrastive, triplet, margin-mse, distill-kl; rerank: bce, mse,
+                             in-group, list-net, margin-mse. NULL: by the rows */
   double scale;           /* of in-batch (20), cosent (20), in-group (10) */
   double margin;          /* of triplet (5), contrastive (0.5) */
   double temperature;     /* of distill-kl (1) */

@@ -14,7 +14,8 @@ static uint64_t texts_of(const brim_dataset *dataset, uint64_t row) {
   return dataset->firsts ? dataset->firsts[row + 1] - dataset->firsts[row] : 1;
 }
 
-/* The rows of a part lie anywhere in memory: they are called for here, and come while the rest is looked at. *out: their texts. */
+/* The rows of a part lie anywhere in memory: they are called for here, and come while the rest is looked at. *out: their texts.
+ */
 static int check_part(const brim_dataset *dataset, const brim_planned *part, size_t *out, brim_error *err) {
   int64_t tokens = 0;
   uint64_t texts = 0;
@@ -101,8 +102,8 @@ static int reserve(brim_batch *batch, size_t tokens, size_t texts, size_t rows, 
   return BRIM_OK;
 }
 
-int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t texts, bool several,
-                       int32_t label_width, brim_error *err) {
+int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t texts, bool several, int32_t label_width,
+                       brim_error *err) {
   batch->runtime = runtime;
   BRIM_TRY(reserve(batch, (size_t)tokens, (size_t)texts, (size_t)texts, err));
   if (several)

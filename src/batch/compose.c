@@ -99,8 +99,8 @@ static int compose(brim_composition *c, brim_error *err) {
   return brim_error_set(err, BRIM_E_INTERNAL, "unknown batching");
 }
 
-int brim_compose(brim_composition *c, brim_runtime *runtime, const brim_recipe *recipe, const brim_row_sizes *sizes, uint64_t rows,
-                 brim_error *err) {
+int brim_compose(brim_composition *c, brim_runtime *runtime, const brim_recipe *recipe, const brim_row_sizes *sizes,
+                 uint64_t rows, brim_error *err) {
   *c = (brim_composition){.runtime = runtime, .recipe = recipe, .sizes = *sizes, .rows = rows, .unfinished = BRIM_NO_BATCH};
   if (rows == 0)
     return BRIM_OK;

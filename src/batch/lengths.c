@@ -77,12 +77,14 @@ static int bad_cut(const brim_recipe *recipe, uint64_t row, int32_t longest, bri
 static int too_many(const brim_recipe *recipe, uint64_t row, const brim_row_size *size, int64_t slots, brim_error *err) {
   const brim_budget *budget = &recipe->budget;
   if (size->texts > budget->texts)
-    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has %d texts, more than max_rows %lld: raise it, or set oversize to alone",
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "row %llu has %d texts, more than max_rows %lld: raise it, or set oversize to alone",
                           (unsigned long long)row, (int)size->texts, (long long)budget->texts);
-  return brim_error_set(err, BRIM_E_MISMATCH,
-                        "row %llu with %d tokens in %d texts takes %lld slots, more than max_tokens %lld: raise it, encode with a "
-                        "lower max_length, or set oversize to alone",
-                        (unsigned long long)row, (int)size->tokens, (int)size->texts, (long long)slots, (long long)budget->slots);
+  return brim_error_set(
+      err, BRIM_E_MISMATCH,
+      "row %llu with %d tokens in %d texts takes %lld slots, more than max_tokens %lld: raise it, encode with a "
+      "lower max_length, or set oversize to alone",
+      (unsigned long long)row, (int)size->tokens, (int)size->texts, (long long)slots, (long long)budget->slots);
 }
 
 static int check_row(const brim_recipe *recipe, uint64_t row, const brim_row_size *size, brim_error *err) {
@@ -145,7 +147,7 @@ void brim_planned_rows_free(brim_planned_rows *p) {
 
 brim_lengths brim_lengths_of(const brim_dataset *dataset) {
   return (brim_lengths){.rows = brim_dataset_rows(dataset),
-                       .lengths = brim_dataset_lengths(dataset),
-                       .firsts = brim_dataset_firsts(dataset),
-                       .text_lengths = brim_dataset_text_lengths(dataset)};
+                        .lengths = brim_dataset_lengths(dataset),
+                        .firsts = brim_dataset_firsts(dataset),
+                        .text_lengths = brim_dataset_text_lengths(dataset)};
 }

@@ -19,9 +19,9 @@ struct brim_plan {
   uint32_t *places;   /* [rows planned] */
   int32_t *lengths;   /* [rows planned] cut; NULL where rows have several texts, which are in the next */
   brim_row_size *several;
-  uint32_t *parts;    /* [world * part_count + 1] where each begins in the three: step by step, in each rank by rank */
-  uint8_t *slices;    /* [rows planned] which slice of its step each is in; NULL: there are none */
-  uint64_t *steps;    /* [step_count + 1] parts of one rank before each step */
+  uint32_t *parts; /* [world * part_count + 1] where each begins in the three: step by step, in each rank by rank */
+  uint8_t *slices; /* [rows planned] which slice of its step each is in; NULL: there are none */
+  uint64_t *steps; /* [step_count + 1] parts of one rank before each step */
   size_t part_room, step_room;
   uint64_t row_count, part_count, step_count;
   brim_drop *drops;

@@ -35,7 +35,8 @@ typedef struct brim_share {
   uint32_t *texts;
   uint32_t *groups; /* ends of groups in `sorted` */
   uint32_t *bin_of;
-  size_t place_room, key_room, several_room, text_room, sorted_room, scratch_room, weight_room, group_room, bin_room, end_room, slice_room;
+  size_t place_room, key_room, several_room, text_room, sorted_room, scratch_room, weight_room, group_room, bin_room, end_room,
+      slice_room;
   brim_assignment first, second;
   brim_packer packer;
   brim_balance balance;

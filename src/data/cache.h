@@ -22,7 +22,7 @@ typedef struct brim_cache_header {
   uint64_t classes, files, reasons, words, string_bytes;                     /* of strings, and bytes of all of them */
   uint64_t task, mapped, pairs, truncated, lost, fingerprint;
   uint64_t tokenizer, from_texts, unlabelled_words;
-  uint64_t texts, most_texts; /* texts: 0 where each row is one */
+  uint64_t texts, most_texts;                  /* texts: 0 where each row is one */
   uint64_t token_labels, numbered, word_bytes; /* tokens that have a place for a label, or a word's number; bytes of words */
 } brim_cache_header;
 

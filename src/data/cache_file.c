@@ -77,10 +77,9 @@ static sections lay_out(const brim_cache_header *h) {
 
 /* Counts that a file of this size can have, so that no sum of theirs overflows. */
 static bool counts_fit(const brim_cache_header *h, uint64_t size) {
-  const uint64_t counts[] = {h->sources, h->rows,         h->tokens,       h->typed_tokens, h->values,
-                             h->origins, h->exclusions,   h->classes,      h->files,        h->reasons,
-                             h->words,   h->string_bytes, h->token_labels, h->numbered,     h->word_bytes,
-                             h->texts};
+  const uint64_t counts[] = {h->sources,      h->rows,     h->tokens,     h->typed_tokens, h->values, h->origins,
+                             h->exclusions,   h->classes,  h->files,      h->reasons,      h->words,  h->string_bytes,
+                             h->token_labels, h->numbered, h->word_bytes, h->texts};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     if (counts[i] > size)
       return false;

@@ -1,4 +1,5 @@
-/* columns.c: which columns of a file are the texts of a row, and which its label, as data sets of sentence-transformers name them.
+/* columns.c: which columns of a file are the texts of a row, and which its label, as data sets of sentence-transformers name
+ * them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +36,8 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
   brim_csv_scan scan = {.runtime = runtime};
   char *decoded = brim_alloc(runtime, length + 1);
   int status = decoded ? BRIM_OK : BRIM_NOMEM(err);
-  const brim_csv_status scanned = (file->quoted ? brim_csv_scan_quoted : brim_csv_scan_plain)(&scan, bytes, length,
-                                                                                               length < HEAD, file->delimiter);
+  const brim_csv_status scanned = (file->quoted ? brim_csv_scan_quoted : brim_csv_scan_plain)(&scan, bytes, length, length < HEAD,
+                                                                                              file->delimiter);
   for (size_t i = 0; scanned == BRIM_CSV_DONE && i < scan.count && !status; i++) {
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
     status = add_name(n, decoded, used, err);
@@ -89,8 +90,8 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, names
 /* ---- which of them ------------------------------------------------------------------------------------------- */
 
 static const char *const firsts[] = {"anchor", "query", "question", "sentence1", "premise", "text1", "text", NULL};
-static const char *const seconds[] = {"positive", "document", "passage", "answer",    "sentence2", "hypothesis",
-                                      "text2",    "text",     "text_pair", "response", "context",  NULL};
+static const char *const seconds[] = {"positive", "document", "passage",   "answer",   "sentence2", "hypothesis",
+                                      "text2",    "text",     "text_pair", "response", "context",   NULL};
 static const char *const labels[] = {"score", "label", "scores", "labels", "similarity", "similarity_score", NULL};
 static const char *const others[] = {"id", "_id", "idx", "index", "split", "source", "genre", NULL};
 
@@ -147,10 +148,11 @@ static int refuse(const brim_source *source, const names *n, brim_task task, bri
   size_t used = 0;
   for (int i = 0; i < n->count && used < sizeof list - 60; i++)
     used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.40s\"", i ? ", " : "", n->of[i]);
-  return brim_error_at(err, BRIM_E_USAGE, brim_source_name(&source->files[0]), 0, -1,
-                       "the task %s needs columns with two texts or more, such as anchor and positive, or sentence1, sentence2 and "
-                       "score; the columns are %s: name them (--columns)",
-                       brim_task_name(task), used ? list : "not known before they are read");
+  return brim_error_at(
+      err, BRIM_E_USAGE, brim_source_name(&source->files[0]), 0, -1,
+      "the task %s needs columns with two texts or more, such as anchor and positive, or sentence1, sentence2 and "
+      "score; the columns are %s: name them (--columns)",
+      brim_task_name(task), used ? list : "not known before they are read");
 }
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */

@@ -307,8 +307,7 @@ int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *len
   BRIM_TRY(make_room(d, count, false, false, false, err));
   if (d->firsts) {
     const size_t texts = (size_t)d->firsts[d->rows] + count;
-    BRIM_TRY(
-        brim_grow(d->runtime, (void **)&d->firsts, &d->firsts_room, (size_t)d->rows + count + 1, sizeof *d->firsts, err));
+    BRIM_TRY(brim_grow(d->runtime, (void **)&d->firsts, &d->firsts_room, (size_t)d->rows + count + 1, sizeof *d->firsts, err));
     BRIM_TRY(brim_grow(d->runtime, (void **)&d->text_lengths, &d->text_room, texts, sizeof *d->text_lengths, err));
   }
   if (!(ids = keep(d, &d->tokens, ids, tokens * sizeof *ids)))

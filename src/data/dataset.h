@@ -20,8 +20,8 @@ struct brim_dataset {
   /* [rows] each; they grow together. */
   const int32_t **ids;
   int32_t *lengths;
-  /* Where rows have several texts: [rows + 1] where each row's begin, and [firsts[rows]] their tokens. NULL as long as each row is
-   * one text. */
+  /* Where rows have several texts: [rows + 1] where each row's begin, and [firsts[rows]] their tokens. NULL as long as each row
+   * is one text. */
   uint64_t *firsts;
   int32_t *text_lengths;
   const uint8_t **type_ids;     /* NULL as long as all are 0; rows of which all are 0 have NULL */

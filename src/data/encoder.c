@@ -445,8 +445,7 @@ void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longes
   for (; out->count < left && out->count < most; out->count++) {
     const brim_coded_row *row = &out->rows[out->count];
     const int32_t length = out->lengths[out->count];
-    const bool bare = b->alone ||
-                      (row->pair == NONE && row->further_count == 0 && row->label == NONE && row->damage == NONE);
+    const bool bare = b->alone || (row->pair == NONE && row->further_count == 0 && row->label == NONE && row->damage == NONE);
     if (length == 0 || length > longest || !bare)
       break;
     out->tokens += (size_t)length;

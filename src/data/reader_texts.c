@@ -17,8 +17,8 @@ int brim_reader_check_columns(const brim_source_options *o, brim_error *err) {
   if (o->text_column_count < least)
     return brim_error_set(err, BRIM_E_USAGE, "text_columns: pairs need the column of their first halves and one of the second");
   if (o->least_columns && (o->least_columns < least || o->least_columns > o->text_column_count))
-    return brim_error_set(err, BRIM_E_USAGE, "least_columns is %d: of these %d text columns it is from %d to %d", o->least_columns,
-                          o->text_column_count, least, o->text_column_count);
+    return brim_error_set(err, BRIM_E_USAGE, "least_columns is %d: of these %d text columns it is from %d to %d",
+                          o->least_columns, o->text_column_count, least, o->text_column_count);
   return BRIM_OK;
 }
 

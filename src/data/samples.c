@@ -281,7 +281,8 @@ static int64_t group_size(const brim_json_value *root, const brim_json_value *fi
 }
 
 /* *value: the last of the group. `most`: of the largest group, whose labels all have room for. */
-static int read_group(json_batch *batch, const brim_json_value *root, const brim_json_value **value, int64_t most, brim_error *err) {
+static int read_group(json_batch *batch, const brim_json_value *root, const brim_json_value **value, int64_t most,
+                      brim_error *err) {
   brim_sample sample = {.row = batch->dataset->rows, .label_width = (int32_t)most};
   json_row *row = &batch->row;
   const int64_t size = group_size(root, *value);

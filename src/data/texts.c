@@ -31,7 +31,7 @@ typedef struct block {
   int count;
   int32_t *ids;
   uint8_t *type_ids;
-  int32_t *words; /* of each token the number of its word, where texts are lists of words */
+  int32_t *words;        /* of each token the number of its word, where texts are lists of words */
   int32_t *text_lengths; /* of all rows' texts */
   size_t used, texts, id_capacity, type_capacity, word_capacity, text_capacity;
   row_range rows[BLOCK_ROWS];

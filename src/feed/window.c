@@ -131,10 +131,11 @@ static int check_texts(const brim_producer *p, const brim_encoded *row, brim_err
   const int64_t slots = o->padding == BRIM_PAD_NONE ? (int64_t)row->length : width * row->text_count;
   if (o->oversize != BRIM_OVERSIZE_ERROR || !o->max_tokens || slots <= o->max_tokens)
     return BRIM_OK;
-  return brim_error_at(err, BRIM_E_USAGE, row->file, row->line, row->byte,
-                       "the row's %d texts take %lld slots, more than max_tokens %lld: raise it, lower max_length, or set oversize "
-                       "to alone",
-                       (int)row->text_count, (long long)slots, (long long)o->max_tokens);
+  return brim_error_at(
+      err, BRIM_E_USAGE, row->file, row->line, row->byte,
+      "the row's %d texts take %lld slots, more than max_tokens %lld: raise it, lower max_length, or set oversize "
+      "to alone",
+      (int)row->text_count, (long long)slots, (long long)o->max_tokens);
 }
 
 /* The plan would refuse such a row too, but knows neither file nor line. */

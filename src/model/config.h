@@ -84,5 +84,7 @@ int brim_config_save(brim_runtime *runtime, const brim_config *config, const cha
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
 /* brim_model_info.made_for. */
 int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) BRIM_CHECK;
+/* brim_model_info.made_length. */
+int brim_length_made_for(brim_runtime *runtime, const char *folder, int32_t *out, brim_error *err) BRIM_CHECK;
 
 #endif

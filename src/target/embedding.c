@@ -33,8 +33,9 @@ static int read_numbers(const char *name, const char *text, double *numbers, int
     char *end;
     const double number = strtod(at, &end);
     if (end == at || !(number > 0 && number <= INT32_MAX) || (*end && *end != ',') || *count == BRIM_MOST_DIMENSIONS)
-      return brim_error_set(err, BRIM_E_USAGE, "%s is \"%s\": numbers with commas between are expected, such as 384,256,128, at most %d",
-                            name, text, BRIM_MOST_DIMENSIONS);
+      return brim_error_set(err, BRIM_E_USAGE,
+                            "%s is \"%s\": numbers with commas between are expected, such as 384,256,128, at most %d", name, text,
+                            BRIM_MOST_DIMENSIONS);
     numbers[(*count)++] = number;
     at = *end ? end + 1 : end;
   }
@@ -56,7 +57,8 @@ static int read_matryoshka(const brim_loss_options *o, brim_vector_loss *loss, b
     BRIM_TRY(read_numbers("matryoshka_weights", o->matryoshka_weights, loss->weights, &weights, err));
   return !o->matryoshka_weights || weights == loss->dimension_count
              ? BRIM_OK
-             : brim_error_set(err, BRIM_E_USAGE, "matryoshka has %d numbers, and matryoshka_weights %d", loss->dimension_count, weights);
+             : brim_error_set(err, BRIM_E_USAGE, "matryoshka has %d numbers, and matryoshka_weights %d", loss->dimension_count,
+                              weights);
 }
 
 static int read_in_batch(const brim_loss_options *o, brim_vector_loss *loss, brim_error *err) {
@@ -67,10 +69,11 @@ static int read_in_batch(const brim_loss_options *o, brim_vector_loss *loss, bri
     for (int i = 0; i < count; i++)
       loss->directions |= 1U << which[i];
     if (count < 0 || !(loss->directions & BRIM_QUERY_TO_DOC))
-      return brim_error_set(err, BRIM_E_USAGE,
-                            "directions are \"%s\": query-to-doc is expected, and with commas between query-to-query, doc-to-query, "
-                            "doc-to-doc",
-                            o->directions);
+      return brim_error_set(
+          err, BRIM_E_USAGE,
+          "directions are \"%s\": query-to-doc is expected, and with commas between query-to-query, doc-to-query, "
+          "doc-to-doc",
+          o->directions);
   }
   if (o->partition && brim_words_of(o->partition, partitions, which, 1) != 1)
     return brim_error_set(err, BRIM_E_USAGE, "partition is \"%s\": joint or per-direction are expected", o->partition);
@@ -119,7 +122,8 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   if (labelled && facts->labels == BRIM_RANGE_NONE)
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
   if (loss->kind == BRIM_LOSS_CONTRASTIVE && facts->labels > BRIM_RANGE_UNIT)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the loss contrastive needs labels from 0 (unlike) to 1 (alike): use cosent for others");
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the loss contrastive needs labels from 0 (unlike) to 1 (alike): use cosent for others");
   if (loss->kind == BRIM_LOSS_COSINE && facts->labels == BRIM_RANGE_ANY)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the loss cosine needs labels from -1 to 1, which cosines can have: divide them, or use cosent");
@@ -134,9 +138,9 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   if (facts->least_texts < 2)
     return brim_error_set(err, BRIM_E_MISMATCH, "embeddings are trained with rows of two or more texts, and these have one");
   if (!brim_vector_loss_named(name, strlen(name), &how->vectors))
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "loss is \"%s\": embeddings have in-batch, cosent, cosine, contrastive, triplet, margin-mse and distill-kl",
-                          name);
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "loss is \"%s\": embeddings have in-batch, cosent, cosine, contrastive, triplet, margin-mse and distill-kl", name);
   BRIM_TRY(read_options(options, &how->vectors, err));
   BRIM_TRY(check_rows(&how->vectors, facts, err));
   const bool of_step = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT;
@@ -234,7 +238,15 @@ static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, in
 }
 
 /* In-batch negatives and CoSENT compare the rows of a step with each other; others are sums over rows. */
-const brim_target brim_embedding_target = {
-    .name = "vectors of a step", .scope = BRIM_LOSS_OF_STEP, .choose = choose, .loss = vector_loss, .room = room, .measure = brim_measure_vectors};
-static const brim_target of_part = {
-    .name = "vectors of rows", .scope = BRIM_LOSS_OF_PART, .choose = choose, .loss = vector_loss, .room = room, .measure = brim_measure_vectors};
+const brim_target brim_embedding_target = {.name = "vectors of a step",
+                                           .scope = BRIM_LOSS_OF_STEP,
+                                           .choose = choose,
+                                           .loss = vector_loss,
+                                           .room = room,
+                                           .measure = brim_measure_vectors};
+static const brim_target of_part = {.name = "vectors of rows",
+                                    .scope = BRIM_LOSS_OF_PART,
+                                    .choose = choose,
+                                    .loss = vector_loss,
+                                    .room = room,
+                                    .measure = brim_measure_vectors};

@@ -23,8 +23,8 @@ static bool is_by_score(const brim_loss_how *how) {
 static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, brim_error *err) {
   const char *name = brim_score_loss_name(how->scores.kind);
   if (!is_by_score(how) && facts->least_texts < 2)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s compares the documents of a row: give a query, a positive and negatives",
-                          name);
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the loss %s compares the documents of a row: give a query, a positive and negatives", name);
   if (facts->labels == BRIM_RANGE_NONE &&
       (how->scores.kind == BRIM_SCORE_MARGIN_MSE || (is_by_score(how) && facts->least_texts < 2)))
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
@@ -105,7 +105,15 @@ static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, in
   return (2 * texts + (labels > texts ? labels : texts)) * sizeof(double) + (rows + 1) * sizeof(int32_t);
 }
 
-const brim_target brim_rerank_target = {
-    .name = "scores of rows", .scope = BRIM_LOSS_OF_PART, .choose = choose, .loss = score_loss, .room = room, .measure = brim_measure_scores};
-static const brim_target of_step = {
-    .name = "scores of a step", .scope = BRIM_LOSS_OF_STEP, .choose = choose, .loss = score_loss, .room = room, .measure = brim_measure_scores};
+const brim_target brim_rerank_target = {.name = "scores of rows",
+                                        .scope = BRIM_LOSS_OF_PART,
+                                        .choose = choose,
+                                        .loss = score_loss,
+                                        .room = room,
+                                        .measure = brim_measure_scores};
+static const brim_target of_step = {.name = "scores of a step",
+                                    .scope = BRIM_LOSS_OF_STEP,
+                                    .choose = choose,
+                                    .loss = score_loss,
+                                    .room = room,
+                                    .measure = brim_measure_scores};

@@ -48,9 +48,9 @@ int brim_words_of(const char *text, const char *const *names, int *out, int most
 }
 
 brim_label_range brim_label_range_with(brim_label_range range, float label) {
-  const brim_label_range own = label == 0 || label == 1      ? BRIM_RANGE_BINARY
-                               : label > 0 && label < 1      ? BRIM_RANGE_UNIT
-                               : label >= -1 && label <= 1   ? BRIM_RANGE_SIGNED
-                                                             : BRIM_RANGE_ANY;
+  const brim_label_range own = label == 0 || label == 1    ? BRIM_RANGE_BINARY
+                               : label > 0 && label < 1    ? BRIM_RANGE_UNIT
+                               : label >= -1 && label <= 1 ? BRIM_RANGE_SIGNED
+                                                           : BRIM_RANGE_ANY;
   return own > range ? own : range;
 }

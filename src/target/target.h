@@ -56,8 +56,8 @@ typedef struct brim_outputs {
 typedef struct brim_target {
   const char *name;
   brim_loss_scope scope;
-  /* Chooses the loss: *target becomes the one with its scope. BRIM_E_USAGE and BRIM_E_MISMATCH say what the rows lack. NULL: there
-   * is nothing to choose. */
+  /* Chooses the loss: *target becomes the one with its scope. BRIM_E_USAGE and BRIM_E_MISMATCH say what the rows lack. NULL:
+   * there is nothing to choose. */
   int (*choose)(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how,
                 const struct brim_target **target, brim_error *err);
   /* The loss, a share of the step's, and its gradient by the outputs, [texts, width], which is written: sums over rows divided by

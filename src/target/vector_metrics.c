@@ -1,4 +1,5 @@
-/* vector_metrics.c: what vectors are worth: how their similarities go with labels; whether positives are nearer than negatives. */
+/* vector_metrics.c: what vectors are worth: how their similarities go with labels; whether positives are nearer than negatives.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -94,8 +95,8 @@ static int measure_labelled(const brim_scored *s, brim_metrics *out, brim_error 
 
 typedef struct search {
   const brim_scored *s;
-  double *units;     /* [texts, outputs] */
-  uint64_t *ranks;   /* [rows]: of the positive, from 1 */
+  double *units;   /* [texts, outputs] */
+  uint64_t *ranks; /* [rows]: of the positive, from 1 */
 } search;
 
 static const double *unit_of(const search *a, uint64_t text) {

@@ -22,17 +22,17 @@ static float logit(float mean) {
 }
 
 /* transformers knows the class; problem_type is of no consequence there, and a regression has one output, too. */
-const brim_task_rules brim_rerank = {.name = "rerank",
-                                     .problem = "regression",
-                                     .class = "ForSequenceClassification",
-                                     .scores = true,
-                                     .least = 1,
-                                     .valid = "a score of a query and a document is a finite number",
-                                     .fits = fits,
-                                     .loss = BRIM_LOSS_SQUARED_ERROR,
-                                     .metrics = {"loss", "mrr", "ndcg", "map", "accuracy", "f1", "average_precision", "pearson",
-                                                 "spearman"},
-                                     .best = "ndcg",
-                                     .measuring = 4 * sizeof(double) + BRIM_CORRELATION_WORK,
-                                     .opinion = opinion,
-                                     .logit = logit};
+const brim_task_rules brim_rerank = {
+    .name = "rerank",
+    .problem = "regression",
+    .class = "ForSequenceClassification",
+    .scores = true,
+    .least = 1,
+    .valid = "a score of a query and a document is a finite number",
+    .fits = fits,
+    .loss = BRIM_LOSS_SQUARED_ERROR,
+    .metrics = {"loss", "mrr", "ndcg", "map", "accuracy", "f1", "average_precision", "pearson", "spearman"},
+    .best = "ndcg",
+    .measuring = 4 * sizeof(double) + BRIM_CORRELATION_WORK,
+    .opinion = opinion,
+    .logit = logit};

@@ -7,12 +7,10 @@
 
 #include "task/tasks.h"
 
-static const brim_task_rules *const tasks[] = {[BRIM_TASK_CLASSIFICATION] = &brim_classification,
-                                               [BRIM_TASK_REGRESSION] = &brim_regression,
-                                               [BRIM_TASK_MULTI_LABEL] = &brim_multi_label,
-                                               [BRIM_TASK_TOKENS] = &brim_tokens,
-                                               [BRIM_TASK_EMBEDDING] = &brim_embedding,
-                                               [BRIM_TASK_RERANK] = &brim_rerank};
+static const brim_task_rules *const tasks[] = {
+    [BRIM_TASK_CLASSIFICATION] = &brim_classification, [BRIM_TASK_REGRESSION] = &brim_regression,
+    [BRIM_TASK_MULTI_LABEL] = &brim_multi_label,       [BRIM_TASK_TOKENS] = &brim_tokens,
+    [BRIM_TASK_EMBEDDING] = &brim_embedding,           [BRIM_TASK_RERANK] = &brim_rerank};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
 const brim_task_rules *brim_task_rules_of(brim_task task) {

@@ -89,8 +89,9 @@ static int texts_fit(const brim_model *model, const brim_dataset *dataset, const
   const brim_target *target = brim_target_of(task);
   if (!brim_dataset_firsts(dataset) || !target || target->scope != BRIM_LOSS_ON_DEVICE)
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_MISMATCH, "%s: the rows have several texts, and the model is of %s, which has one: give it one "
-                                              "column of texts",
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "%s: the rows have several texts, and the model is of %s, which has one: give it one "
+                        "column of texts",
                         name, brim_task_name(task));
 }
 

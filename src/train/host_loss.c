@@ -245,7 +245,8 @@ static int find_firsts(brim_host_loss *h, const brim_batch *part, int32_t first,
 
 int brim_host_loss_of_rows(brim_host_loss *h, const brim_batch *part, int32_t first, int32_t count, double divisor, double *loss,
                            brim_error *err) {
-  const int32_t text = part->firsts ? part->firsts[first] : first, end = part->firsts ? part->firsts[first + count] : first + count;
+  const int32_t text = part->firsts ? part->firsts[first] : first,
+                end = part->firsts ? part->firsts[first + count] : first + count;
   const int32_t *firsts;
   BRIM_TRY(find_firsts(h, part, first, count, &firsts, err));
   const brim_outputs outputs = {.rows = count,

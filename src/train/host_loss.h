@@ -20,10 +20,10 @@ typedef struct brim_host_loss {
   float *labels;
   float *gradient; /* of a part: [its texts, width] */
   uint64_t *same;
-  double *halves;   /* [rows * K, 2] of `same`, on their way to all ranks */
-  double *counts;   /* [rows] texts of each, likewise; these two where K is more than 1 */
-  int32_t *firsts;  /* [rows + 1] */
-  float *part;      /* [texts of a part, width]: outputs, then their gradient. It stays until the device was waited for */
+  double *halves;       /* [rows * K, 2] of `same`, on their way to all ranks */
+  double *counts;       /* [rows] texts of each, likewise; these two where K is more than 1 */
+  int32_t *firsts;      /* [rows + 1] */
+  float *part;          /* [texts of a part, width]: outputs, then their gradient. It stays until the device was waited for */
   int32_t *part_firsts; /* [rows of a part + 1] of those whose loss is computed */
   size_t room;          /* rows that there is memory for */
   size_t part_room;     /* texts of a part */

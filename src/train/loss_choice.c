@@ -36,9 +36,11 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
     return brim_error_set(err, BRIM_E_USAGE, "a stream's rows are not looked at before training: name the loss");
   const brim_source_options *source = &how->source;
   const int32_t most = brim_supply_most_texts(&t->supply), least = source->text_column_count == 0 ? 1
-                                                                   : source->least_columns      ? source->least_columns
-                                                                                                : source->text_column_count;
-  *facts = (brim_row_facts){.least_texts = source->paired ? least - 1 : least, .most_texts = most, .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
+                                                                   : source->least_columns        ? source->least_columns
+                                                                                                  : source->text_column_count;
+  *facts = (brim_row_facts){.least_texts = source->paired ? least - 1 : least,
+                            .most_texts = most,
+                            .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
   return BRIM_OK;
 }
 
@@ -47,9 +49,10 @@ static int choose(const brim_model *model, const brim_row_facts *facts, const br
   *how = (brim_loss_how){.normalized = brim_model_normalizes(model)};
   if ((*target)->choose)
     return (*target)->choose(options, facts, how, target, err);
-  return !options->name ? BRIM_OK
-                        : brim_error_set(err, BRIM_E_USAGE, "the loss \"%s\" is for embeddings and rerankers: the task %s has one loss",
-                                         options->name, brim_task_name(brim_model_task(model)));
+  return !options->name
+             ? BRIM_OK
+             : brim_error_set(err, BRIM_E_USAGE, "the loss \"%s\" is for embeddings and rerankers: the task %s has one loss",
+                              options->name, brim_task_name(brim_model_task(model)));
 }
 
 int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
@@ -69,13 +72,14 @@ int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
-int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, const brim_loss_options *options,
-                     brim_host_loss *out, brim_error *err) {
+int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset,
+                     const brim_loss_options *options, brim_host_loss *out, brim_error *err) {
   const brim_target *target = brim_target_of(brim_model_task(model));
   const brim_row_facts facts = facts_of(dataset);
   brim_loss_how how;
   if (!target->choose)
-    return brim_error_set(err, BRIM_E_USAGE, "the task %s has one loss, which the device computes", brim_task_name(brim_model_task(model)));
+    return brim_error_set(err, BRIM_E_USAGE, "the task %s has one loss, which the device computes",
+                          brim_task_name(brim_model_task(model)));
   BRIM_TRY(choose(model, &facts, options, &how, &target, err));
   brim_host_loss_init(out, runtime, target, model, brim_dataset_most_texts(dataset));
   out->how = how;

@@ -1,8 +1,8 @@
 /* metrics.c: what outputs are worth over the labels of a data set; how is the task's affair. */
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/train.h"
-#include "base/hashmap.h"
 #include "target/target.h"
 #include "task/task.h"
 #include "train/evaluate.h"
@@ -79,7 +79,8 @@ static int measure_by_target(const brim_target *target, const brim_scored *score
                              brim_error *err) {
   brim_scored s = *scored;
   const size_t texts = (size_t)brim_dataset_texts(dataset);
-  uint64_t *hashes = brim_alloc_array(s.runtime, texts + (size_t)s.rows, sizeof *hashes), *groups = hashes + texts, *same = hashes;
+  uint64_t *hashes = brim_alloc_array(s.runtime, texts + (size_t)s.rows, sizeof *hashes), *groups = hashes + texts,
+           *same = hashes;
   if (!hashes)
     return BRIM_NOMEM(err);
   for (uint64_t row = 0; row < s.rows; row++) {

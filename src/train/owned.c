@@ -216,11 +216,25 @@ static bool is_dense(const char *name) {
 
 /* What brim writes into a run folder by these names. */
 static bool is_name_of_run(const char *name) {
-  static const char *const ours[] = {
-      "config.json",    "model.safetensors",       "evaluation.jsonl",        "report.html", "tensorboard", "README.md",
-      "tokenizer.json", "tokenizer_config.json",   "special_tokens_map.json", "vocab.txt",   "vocab.json",  "merges.txt",
-      "spiece.model",   "sentencepiece.bpe.model", "modules.json",            "1_Pooling",   "sentence_bert_config.json",
-      "config_sentence_transformers.json", BRIM_REPLACED_RUN};
+  static const char *const ours[] = {"config.json",
+                                     "model.safetensors",
+                                     "evaluation.jsonl",
+                                     "report.html",
+                                     "tensorboard",
+                                     "README.md",
+                                     "tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "special_tokens_map.json",
+                                     "vocab.txt",
+                                     "vocab.json",
+                                     "merges.txt",
+                                     "spiece.model",
+                                     "sentencepiece.bpe.model",
+                                     "modules.json",
+                                     "1_Pooling",
+                                     "sentence_bert_config.json",
+                                     "config_sentence_transformers.json",
+                                     BRIM_REPLACED_RUN};
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (strcmp(name, ours[i]) == 0)
       return true;

@@ -1,6 +1,6 @@
 /* Losses of embeddings and rerankers through a model, against sentence-transformers in double precision: outputs, loss and the
- * gradient of every weight, dense modules too, in parts of 1, 2, 3, 7 rows and at once. Outputs and loss have the same bits in any
- * parts. */
+ * gradient of every weight, dense modules too, in parts of 1, 2, 3, 7 rows and at once. Outputs and loss have the same bits in
+ * any parts. */
 #include "brim/train.h"
 #include "golden_tensors.h"
 #include "levels.h"
@@ -12,14 +12,20 @@ typedef struct oracle {
   brim_loss_options loss;
 } oracle;
 
-#define EMBEDDING(name, model, ...) {"embedding/" name, "embedding/models/" model, BRIM_TASK_EMBEDDING, {__VA_ARGS__}}
+#define EMBEDDING(name, model, ...)                                                                                              \
+  {                                                                                                                              \
+    "embedding/" name, "embedding/models/" model, BRIM_TASK_EMBEDDING, {                                                         \
+      __VA_ARGS__                                                                                                                \
+    }                                                                                                                            \
+  }
 static const oracle oracles[] = {
     EMBEDDING("mnrl", "mean", .name = "mnrl"),
     EMBEDDING("mnrl-negatives", "mean-norm", .name = "in-batch"),
     EMBEDDING("mnrl-two-negatives", "cls", .name = "in-batch", .scale = 10),
     EMBEDDING("mnrl-dot", "mean-norm", .name = "in-batch", .scale = 14, .similarity = "dot"),
     EMBEDDING("mnrl-dense", "mean-dense-norm", .name = "in-batch"),
-    EMBEDDING("mnrl-symmetric", "max", .name = "in-batch", .directions = "query-to-doc,doc-to-query", .partition = "per-direction"),
+    EMBEDDING("mnrl-symmetric", "max", .name = "in-batch", .directions = "query-to-doc,doc-to-query",
+              .partition = "per-direction"),
     EMBEDDING("mnrl-all-directions", "mean", .name = "in-batch", .scale = 30,
               .directions = "query_to_doc,query_to_query,doc_to_query,doc_to_doc"),
     EMBEDDING("matryoshka", "mean", .name = "in-batch", .matryoshka = "32,16,8", .matryoshka_weights = "1,0.5,0.25"),
@@ -96,7 +102,8 @@ static void check_against(const oracle *o, const char *path, const char *how) {
   }
   const double loss = difference(got, want, "loss", apart_from);
   ok(outputs <= 1e-5 && loss <= 2e-6 && gradients <= 1e-5 && zeros <= 1e-6,
-     "%s, %s: outputs %.1e, loss %.1e, gradients %.1e (%s), those of 0 %.1e", o->name, how, outputs, loss, gradients, worst, zeros);
+     "%s, %s: outputs %.1e, loss %.1e, gradients %.1e (%s), those of 0 %.1e", o->name, how, outputs, loss, gradients, worst,
+     zeros);
   brim_store_close(got);
   brim_store_close(want);
 }

@@ -1,6 +1,6 @@
 /* Rows of one to five texts, whose loss the host computes: of parts, where rows are whole, and of whole steps. Any cutting,
- * padding, strategy and number of ranks or threads gives the same; runs resume at every step; a row of several texts is worth what
- * its texts are as rows. The targets are the test's own. Ranks are threads here. */
+ * padding, strategy and number of ranks or threads gives the same; runs resume at every step; a row of several texts is worth
+ * what its texts are as rows. The targets are the test's own. Ranks are threads here. */
 #include <malloc.h>
 #include <math.h>
 

@@ -146,7 +146,8 @@ static void test_steps(void) {
     if (one.batch_size == 0 || one.required_batch_size_multiple > 1)
       continue;
     many = one;
-    one.world_size = 1, one.max_tokens = one.batching == BRIM_PACKED ? 4096 : 0, one.max_rows = 0, one.accumulate = 0, one.rows_for = NULL;
+    one.world_size = 1, one.max_tokens = one.batching == BRIM_PACKED ? 4096 : 0, one.max_rows = 0, one.accumulate = 0,
+    one.rows_for = NULL;
     many.world_size = 3, many.max_tokens = 300, many.max_rows = 7;
     brim_plan *a = plan_texts(&c, &one, 2), *b = plan_texts(&c, &many, 2);
     if (!same_rows(a, 1, b, 3))
@@ -325,7 +326,8 @@ static void refused(const brim_plan_options *options, const brim_lengths *length
 static void test_refusals(void) {
   const int32_t lengths[] = {5, 30}, texts[] = {5, 10, 20}, short_texts[] = {5, 10, 19}, none[] = {5, 0, 30};
   const uint64_t firsts[] = {0, 1, 3};
-  const brim_lengths rows = {2, lengths, firsts, texts}, wrong = {2, lengths, firsts, short_texts}, empty = {2, lengths, firsts, none};
+  const brim_lengths rows = {2, lengths, firsts, texts}, wrong = {2, lengths, firsts, short_texts},
+                     empty = {2, lengths, firsts, none};
   refused(&(brim_plan_options){.batch_size = 2, .max_length = 15}, &rows, "row 1 has a text of 20 tokens, and max_length is 15");
   refused(&(brim_plan_options){.max_tokens = 15, .oversize = BRIM_OVERSIZE_TRUNCATE}, &rows, "oversize truncate cuts a row");
   refused(&(brim_plan_options){.max_tokens = 25}, &rows, "row 1 with 30 tokens in 2 texts takes 30 slots");

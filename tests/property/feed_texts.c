@@ -247,11 +247,12 @@ int main(void) {
   static const struct {
     const char *name;
     brim_plan_options plan;
-  } ways[] = {{"random", {.batching = BRIM_RANDOM, .batch_size = 8, .seed = 1}},
-              {"in parts", {.batching = BRIM_RANDOM, .batch_size = 16, .max_tokens = 90, .oversize = BRIM_OVERSIZE_ALONE}},
-              {"uniform, padded", {.batching = BRIM_UNIFORM, .padding = BRIM_PAD_LONGEST, .batch_size = 8}},
-              {"packed", {.batching = BRIM_PACKED, .max_tokens = 120, .oversize = BRIM_OVERSIZE_ALONE}},
-              {"bucketed, budget", {.batching = BRIM_BUCKETED, .max_tokens = 100, .oversize = BRIM_OVERSIZE_ALONE, .read_ahead = 20}}};
+  } ways[] = {
+      {"random", {.batching = BRIM_RANDOM, .batch_size = 8, .seed = 1}},
+      {"in parts", {.batching = BRIM_RANDOM, .batch_size = 16, .max_tokens = 90, .oversize = BRIM_OVERSIZE_ALONE}},
+      {"uniform, padded", {.batching = BRIM_UNIFORM, .padding = BRIM_PAD_LONGEST, .batch_size = 8}},
+      {"packed", {.batching = BRIM_PACKED, .max_tokens = 120, .oversize = BRIM_OVERSIZE_ALONE}},
+      {"bucketed, budget", {.batching = BRIM_BUCKETED, .max_tokens = 100, .oversize = BRIM_OVERSIZE_ALONE, .read_ahead = 20}}};
   data_start(1);
   brim_tokenizer_free(data_tokenizer()); /* writes its file */
   write_files();
@@ -264,7 +265,10 @@ int main(void) {
     check_limits(&o);
   }
   check_ranks("random", options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12}), false);
-  check_ranks("random, in parts", options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12, .max_rows = 7, .oversize = BRIM_OVERSIZE_ALONE}), false);
+  check_ranks(
+      "random, in parts",
+      options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12, .max_rows = 7, .oversize = BRIM_OVERSIZE_ALONE}),
+      false);
   check_ranks("random", options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12}), true);
   const brim_feed_options o = options_of(ways[1].plan);
   check_refused(&o);

@@ -53,7 +53,8 @@ static const char *const triple[] = {"anchor", "positive", "negative"};
 
 static void files(void) {
   static const char csv[] = "positive,anchor,negative,text\nb,a,c,x\nde,d,,y\n";
-  const brim_source_options all = {TRIPLE}, two = {TRIPLE, .least_columns = 2}, pairs = {TRIPLE, .least_columns = 2, .paired = true};
+  const brim_source_options all = {TRIPLE}, two = {TRIPLE, .least_columns = 2},
+                            pairs = {TRIPLE, .least_columns = 2, .paired = true};
   expect("columns in their order", "a.csv", csv, all, "a b c|d de |");
   expect("an empty field of one that may be missing is no text", "a.csv", csv, two, "a b c|d de|");
   expect("pairs of the first with each other", "a.csv", csv, pairs, "a+b a+c|d+de|");
@@ -84,12 +85,14 @@ static void lists(void) {
          "!5 a.jsonl: line 1, byte 0: \"positive\" is null: fill it in\n");
   expect("what is no text", "a.jsonl", "{\"anchor\": \"a\", \"positive\": [3]}\n", two,
          "!5 a.jsonl: line 1, byte 29: \"positive\" holds an integer where a string is expected\n");
-  expect("what is no list", "a.jsonl", "{\"anchor\": \"a\", \"positive\": {}}\n", two,
-         "!5 a.jsonl: line 1, byte 28: \"positive\" is an object where a string or a list of them is expected; if this is a table "
-         "by its columns, write it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
-  expect("a list of first texts", "a.jsonl", "{\"anchor\": [\"a\"], \"positive\": \"b\"}\n", two,
-         "!5 a.jsonl: line 1, byte 11: \"anchor\" is an array where a string is expected; if this is a table by its columns, write "
-         "it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
+  expect(
+      "what is no list", "a.jsonl", "{\"anchor\": \"a\", \"positive\": {}}\n", two,
+      "!5 a.jsonl: line 1, byte 28: \"positive\" is an object where a string or a list of them is expected; if this is a table "
+      "by its columns, write it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
+  expect(
+      "a list of first texts", "a.jsonl", "{\"anchor\": [\"a\"], \"positive\": \"b\"}\n", two,
+      "!5 a.jsonl: line 1, byte 11: \"anchor\" is an array where a string is expected; if this is a table by its columns, write "
+      "it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
 }
 
 static void options(void) {
@@ -98,7 +101,8 @@ static void options(void) {
          "!2 text_columns name all texts of a row: leave out text_column and pair_column\n");
   expect("words", "a.csv", csv, (brim_source_options){TRIPLE, .words = true},
          "!2 text_columns name all texts of a row: leave out words, whose rows are one text\n");
-  expect("pairs of one column", "a.csv", csv, (brim_source_options){.text_columns = triple, .text_column_count = 1, .paired = true},
+  expect("pairs of one column", "a.csv", csv,
+         (brim_source_options){.text_columns = triple, .text_column_count = 1, .paired = true},
          "!2 text_columns: pairs need the column of their first halves and one of the second\n");
   expect("too many that must be there", "a.csv", csv, (brim_source_options){TRIPLE, .least_columns = 4},
          "!2 least_columns is 4: of these 3 text columns it is from 1 to 3\n");
@@ -116,7 +120,8 @@ static void counted(void) {
   brim_error err;
   ok_int(load(path, &two, &d, &err), BRIM_OK, "load");
   ok_string(shown(d), "abc b|d eef c| g|", "each text is cut by itself");
-  ok(brim_dataset_rows(d) == 3 && brim_dataset_texts(d) == 7 && brim_dataset_tokens(d) == 5 + 3 + 3 + 5 + 3 + 2 + 3, "rows, texts, tokens");
+  ok(brim_dataset_rows(d) == 3 && brim_dataset_texts(d) == 7 && brim_dataset_tokens(d) == 5 + 3 + 3 + 5 + 3 + 2 + 3,
+     "rows, texts, tokens");
   ok(brim_dataset_truncated(d) == 2 && brim_dataset_lost(d) == 3 + 2, "rows that were cut, and tokens");
   ok(brim_dataset_longest(d) == 5 && brim_dataset_most_texts(d) == 3, "the longest text, and the most texts of a row");
   ok(!memcmp(brim_dataset_firsts(d), (uint64_t[]){0, 2, 5, 7}, 32) &&
@@ -143,7 +148,8 @@ static void counted(void) {
 /* Where the same tokens are cut otherwise, or a row could have had more texts, a run is another. */
 static void identity(void) {
   static const int32_t ids[] = {2, 5, 3, 2, 6, 3};
-  const brim_sample one = {.ids = ids, .length = 6}, two = {.ids = ids, .length = 6, .text_lengths = (int32_t[]){3, 3}, .text_count = 2},
+  const brim_sample one = {.ids = ids, .length = 6},
+                    two = {.ids = ids, .length = 6, .text_lengths = (int32_t[]){3, 3}, .text_count = 2},
                     other = {.ids = ids, .length = 6, .text_lengths = (int32_t[]){2, 4}, .text_count = 2},
                     wrong = {.ids = ids, .length = 6, .text_lengths = (int32_t[]){2, 3}, .text_count = 2};
   const brim_sample samples[] = {one, two, other};

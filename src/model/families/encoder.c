@@ -150,7 +150,8 @@ static int32_t pool(const brim_writing *w, int32_t x) {
   return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
 }
 
-/* Pooled tokens, and dense layers where the folder has them. Backward begins with the gradient that the host gives: the loss is none of the device's. */
+/* Pooled tokens, and dense layers where the folder has them. Backward begins with the gradient that the host gives: the loss is
+ * none of the device's. */
 static void write_vector_head(const brim_writing *w, int32_t x) {
   brim_begin_section(w->p, "head", false, x);
   brim_writing outside = *w;
@@ -207,6 +208,7 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
     text = pool(w, text);
   if (head.dropout >= 0)
     text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
-  const int32_t output = brim_declare_linear(&outside, w->names->head_output, brim_config_outputs(c), c->hidden, BRIM_WEIGHT_LABELS);
+  const int32_t output = brim_declare_linear(&outside, w->names->head_output, brim_config_outputs(c), c->hidden,
+                                             BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, text, output), c->labels.task);
 }

@@ -6,8 +6,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "model/config.h"
-#include "model/files/sentence.h"
 #include "model/families/rotary.h"
+#include "model/files/sentence.h"
 #include "task/task.h"
 
 /* ---- any JSON value, two spaces a level as Hugging Face writes it ------------------------------------------ */
@@ -212,7 +212,8 @@ enum { DECIDED = sizeof decided / sizeof *decided };
 static const struct decided *find_decided(const brim_config *config, const char *key, size_t length) {
   for (size_t i = 0; i < DECIDED; i++)
     if (strlen(decided[i].key) == length && memcmp(decided[i].key, key, length) == 0)
-      return (decided[i].added == writes_rope || decided[i].added == has_labels) && !decided[i].added(config) ? NULL : &decided[i];
+      return (decided[i].added == writes_rope || decided[i].added == has_labels) && !decided[i].added(config) ? NULL
+                                                                                                              : &decided[i];
   return NULL;
 }
 

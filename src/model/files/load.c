@@ -24,7 +24,8 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
   out->window = out->window_layers > 0 ? config.window : 0;
   out->task = brim_config_class_task(&config);
   brim_config_free(&config);
-  return brim_pooling_made_for(runtime, folder, &out->made_for, err);
+  BRIM_TRY(brim_pooling_made_for(runtime, folder, &out->made_for, err));
+  return brim_length_made_for(runtime, folder, &out->made_length, err);
 }
 
 #ifdef BRIM_REAL_DOUBLE

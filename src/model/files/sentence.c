@@ -23,7 +23,11 @@ static brim_pooling pooling_of(const brim_modules *m) {
 static const struct {
   const char *class;
   brim_activation activation;
-} activations[] = {{"Identity", BRIM_ACT_NONE}, {"Tanh", BRIM_ACT_TANH}, {"ReLU", BRIM_ACT_RELU}, {"GELU", BRIM_ACT_GELU}, {"SiLU", BRIM_ACT_SILU}};
+} activations[] = {{"Identity", BRIM_ACT_NONE},
+                   {"Tanh", BRIM_ACT_TANH},
+                   {"ReLU", BRIM_ACT_RELU},
+                   {"GELU", BRIM_ACT_GELU},
+                   {"SiLU", BRIM_ACT_SILU}};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
 static int take_dense(const brim_module_step *step, const char *folder, brim_config *config, brim_error *err) {

@@ -13,9 +13,9 @@
 typedef struct brim_sentence {
   brim_runtime *runtime;
   brim_modules modules; /* of the folder */
-  bool normalizes;     /* vectors are brought to length 1 */
-  bool without_prompt; /* tokens of prompts are not pooled */
-  char *settings;      /* config_sentence_transformers.json as it was; NULL: there was none */
+  bool normalizes;      /* vectors are brought to length 1 */
+  bool without_prompt;  /* tokens of prompts are not pooled */
+  char *settings;       /* config_sentence_transformers.json as it was; NULL: there was none */
   size_t settings_length;
 } brim_sentence;
 
@@ -27,8 +27,8 @@ void brim_sentence_free(brim_sentence *sentence);
 /* The weight of a dense layer: "2_Dense/linear.weight"; NULL: there is none. */
 const float *brim_sentence_weight(const brim_sentence *sentence, const char *name);
 /* Dense layers are among the tensors. Nothing, for other tasks. */
-int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, const brim_config *config, const brim_tensor *tensors,
-                       int32_t tensor_count, const char *folder, brim_error *err) BRIM_CHECK;
+int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, const brim_config *config,
+                       const brim_tensor *tensors, int32_t tensor_count, const char *folder, brim_error *err) BRIM_CHECK;
 /* Whether the folder is a cross-encoder, by config_sentence_transformers.json or by a member of config.json: config->reranks, and
  * bare_scores. */
 int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;

@@ -178,7 +178,8 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   model->tape = (brim_tape){0};
   BRIM_TRY(check_room(stage, batch, slots, err));
   if (labels && brim_task_has_vectors(model->config.labels.task))
-    return brim_error_set(err, BRIM_E_USAGE, "the loss of embeddings is of all rows of a step: brim_train computes it, no pass does");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the loss of embeddings is of all rows of a step: brim_train computes it, no pass does");
   BRIM_TRY(check_loss(batch, labels, err));
   if (pass->all_tokens && pass->training && !stage->limits.all_tokens)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared to compute the last layer for all tokens");
