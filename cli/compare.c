@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "job.h"
+#include "modes.h"
 #include "ranks.h"
 
 static const cli_option options[] = {
@@ -11,7 +12,8 @@ static const cli_option options[] = {
     ROWS(cli_job_input_options),
     TEXT("modes", compared, "LIST", .fallback = "fixed,dynamic,uniform,brim",
          .help = "what to compare, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
-                 "(uniform+longest), brim (random+none), or any BATCHING+PADDING"),
+                 "(uniform+longest), brim (random+none), or any BATCHING+PADDING; each may have its own options: "
+                 "brim+checkpoint, uniform+max-tokens=2048+accumulate=2"),
     ROWS(cli_job_task_options),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
@@ -20,6 +22,7 @@ static const cli_option options[] = {
     HEADING("Batches"),
     ROWS(cli_batch_size_option),
     ROWS(cli_max_tokens_option),
+    ROWS(cli_accumulate_option),
     ROWS(cli_seed_option),
     ROWS(cli_method_options),
     ROWS(cli_optimizer_options),
@@ -36,102 +39,6 @@ static const cli_option options[] = {
     ROWS(cli_general_options),
     {0},
 };
-
-enum { MOST_MODES = BRIM_MOST_MODES, MOST_PRECISIONS = 2 };
-
-typedef struct mode_list {
-  brim_mode modes[MOST_MODES];
-  char names[MOST_MODES][48];
-  int count;
-  brim_precision precisions[MOST_PRECISIONS];
-  int precision_count;
-} mode_list;
-
-static const brim_mode known_modes[] = {{"fixed", BRIM_RANDOM, BRIM_PAD_MAX_LENGTH, NULL},
-                                        {"dynamic", BRIM_RANDOM, BRIM_PAD_LONGEST, NULL},
-                                        {"uniform", BRIM_UNIFORM, BRIM_PAD_LONGEST, NULL},
-                                        {"brim", BRIM_RANDOM, BRIM_PAD_NONE, NULL}};
-
-/* A known name, or "uniform+none". */
-static bool parse_mode(char *word, brim_mode *mode) {
-  for (size_t i = 0; i < sizeof known_modes / sizeof *known_modes; i++)
-    if (strcmp(word, known_modes[i].name) == 0) {
-      *mode = known_modes[i];
-      return true;
-    }
-  char *plus = strchr(word, '+');
-  if (!plus)
-    return false;
-  *plus = 0;
-  bool known = brim_batching_parse(word, &mode->batching) && brim_padding_parse(plus + 1, &mode->padding);
-  *plus = '+';
-  return known;
-}
-
-static int parse_modes(cli_call *cli, mode_list *list) {
-  for (const char *at = cli->values->compared; *at;) {
-    size_t length = strcspn(at, ",");
-    if (list->count == MOST_MODES)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "--modes: give at most %d", MOST_MODES);
-    char *name = list->names[list->count];
-    snprintf(name, sizeof list->names[0], "%.*s", (int)length, at);
-    if (!parse_mode(name, &list->modes[list->count]))
-      return brim_error_set(&cli->error, BRIM_E_USAGE,
-                            "--modes: \"%s\" is none of fixed, dynamic, uniform, brim, BATCHING+PADDING", name);
-    list->modes[list->count++].name = name;
-    at += length + (at[length] == ',');
-  }
-  return list->count ? BRIM_OK
-                     : brim_error_set(&cli->error, BRIM_E_USAGE, "--modes is empty: give at least one, such as dynamic");
-}
-
-/* The next word of a list with commas; false at its end. */
-static bool next_word(const char **at, char *word, size_t room) {
-  const size_t length = strcspn(*at, ",");
-  if (!**at)
-    return false;
-  snprintf(word, room, "%.*s", (int)length, *at);
-  *at += length + ((*at)[length] == ',');
-  return true;
-}
-
-static int parse_precisions(cli_call *cli, mode_list *list) {
-  char word[48];
-  for (const char *at = cli->values->precisions; next_word(&at, word, sizeof word);) {
-    brim_precision precision = BRIM_PRECISION_FP32;
-    if (strcmp(word, "fp16") == 0)
-      return cli_refuse_fp16(cli);
-    if (!brim_precision_parse(word, &precision) || precision == BRIM_PRECISION_INT8)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision: \"%s\" is none of fp32, bf16", word);
-    for (int i = 0; i < list->precision_count; i++)
-      if (list->precisions[i] == precision)
-        return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision: %s is there twice: name each once", word);
-    list->precisions[list->precision_count++] = precision;
-  }
-  return list->precision_count ? BRIM_OK
-                               : brim_error_set(&cli->error, BRIM_E_USAGE, "--precision is empty: give fp32, bf16 or both");
-}
-
-/* A row for each mode in each precision, from the last on, so that a mode is read before its place is taken. */
-static int multiply_modes(cli_call *cli, mode_list *list) {
-  const int modes = list->count, each = list->precision_count;
-  if (modes * each > MOST_MODES)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--modes, --precision: %d modes in %d precisions are more than %d rows",
-                          modes, each, MOST_MODES);
-  list->count = modes * each;
-  for (int i = list->count - 1; i >= 0; i--) {
-    char name[sizeof list->names[0]];
-    list->modes[i] = list->modes[i / each];
-    list->modes[i].precision = &list->precisions[i % each];
-    if (each > 1)
-      snprintf(name, sizeof name, "%.40s %s", list->names[i / each], brim_precision_name(list->precisions[i % each]));
-    else
-      snprintf(name, sizeof name, "%s", list->names[i]);
-    memcpy(list->names[i], name, sizeof name);
-    list->modes[i].name = list->names[i];
-  }
-  return BRIM_OK;
-}
 
 /* ---- output ----------------------------------------------------------------------------------------------- */
 
@@ -158,7 +65,7 @@ static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, boo
   brim_json_put_string(json, "method", r->mode.name);
   brim_json_put_string(json, "batching", brim_batching_name(r->mode.batching));
   brim_json_put_string(json, "padding", brim_padding_name(r->mode.padding));
-  brim_json_put_string(json, "precision", brim_precision_name(*r->mode.precision));
+  brim_json_put_string(json, "precision", brim_precision_name(r->mode.options->precision));
   brim_json_put_count(json, "steps", r->steps);
   brim_json_put_count(json, "rows", r->rows);
   brim_json_put_count(json, "tokens", r->tokens);
@@ -181,10 +88,10 @@ static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, boo
 /* Who has the turn, what all have done, and what their steps said. */
 typedef struct watch {
   cli_call *cli;
-  const mode_list *list;
+  const cli_modes *list;
   int mode;
-  int64_t steps, done[MOST_MODES]; /* of all modes; of each */
-  brim_mode_curve curves[MOST_MODES];
+  int64_t steps, done[BRIM_MOST_MODES]; /* of all modes; of each */
+  brim_mode_curve curves[BRIM_MOST_MODES];
 } watch;
 
 enum { MOST_FIELDS = 16 };
@@ -223,7 +130,7 @@ static int show_progress(watch *w, const brim_event *event) {
   for (int i = 0; i < event->field_count; i++) {
     fields[i] = event->fields[i];
     if (strcmp(fields[i].name, "phase") == 0)
-      fields[i].text = trains ? "all modes" : w->list->modes[w->mode].name;
+      fields[i].text = trains ? "all modes" : w->list->at[w->mode].name;
     else if (trains && strcmp(fields[i].name, "done") == 0)
       fields[i].integer = done;
     else if (trains && strcmp(fields[i].name, "total") == 0)
@@ -282,35 +189,33 @@ static int write_page(cli_call *cli, const brim_comparison *comparison) {
   return status;
 }
 
-static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
+static int compare(cli_call *cli, cli_job *job, const cli_modes *list) {
   watch watched = {.cli = cli, .list = list};
   job->options.event = on_event, job->options.event_context = &watched;
-  brim_mode_result results[MOST_MODES] = {0};
+  brim_mode_result results[BRIM_MOST_MODES] = {0};
   const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
   const brim_comparison comparison = {results, watched.curves, list->count, is_regression(job->model)};
-  int status = brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->modes, list->count, results,
+  int status = brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->at, list->count, results,
                             &cli->error);
   if (!status)
     status = print(cli, &comparison);
   if (!status && cli->values->html)
     status = write_page(cli, &comparison);
-  for (int i = 0; i < MOST_MODES; i++)
+  for (int i = 0; i < BRIM_MOST_MODES; i++)
     brim_mode_curve_free(&watched.curves[i]);
   return status;
 }
 
 static int run(cli_call *cli) {
   cli_job job = {0};
-  mode_list list = {0};
-  int status = parse_modes(cli, &list);
-  if (!status)
-    status = parse_precisions(cli, &list);
-  if (!status)
-    status = multiply_modes(cli, &list);
+  cli_modes list;
+  int status = cli_modes_parse(cli, &list);
   if (!status && cli->values->eval.count > 1)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");
   if (!status) {
     status = cli_job_open(cli, &job);
+    if (!status)
+      status = cli_modes_fill(cli, &job, &list);
     if (!status)
       status = compare(cli, &job, &list);
     cli_job_close(&job);

@@ -260,8 +260,7 @@ static void cut_as_made(cli_call *cli, const brim_model_info *info, int32_t *max
   cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*max_length);
 }
 
-static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
-  brim_train_options *o = &job->options;
+int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length, brim_train_options *o) {
   brim_train_options_init(o);
   int status = cli_plan_options(cli, &o->plan);
   if (!status)
@@ -300,7 +299,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   if (!status)
     cut_as_made(cli, &info, &max_length);
   if (!status)
-    status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
+    status = cli_job_train_options(cli, job, max_length, &job->options); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);

@@ -23,6 +23,8 @@ typedef struct cli_job {
 
 /* Checks the options, loads tokenizer, data and model, and says what is odd about them. Zero *job first; close it in any case. */
 int cli_job_open(cli_call *cli, cli_job *job);
+/* The options of training that the command has now, for the job's files; rows are cut at max_length. */
+int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length, brim_train_options *out);
 void cli_job_close(cli_job *job);
 /* What an interrupted run says that had no step: there is nothing to resume from. */
 void cli_job_hint_no_step(cli_call *cli);

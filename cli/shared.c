@@ -223,15 +223,20 @@ const cli_option cli_seed_option[] = {
     {0},
 };
 
+const cli_option cli_accumulate_option[] = {
+    INTEGER("accumulate", accumulate, "N", 1, 1e6, .shown = "one a rank", .to = {PLAN(accumulate)},
+            .help = "gradient accumulation: compute each step in N parts; the batch size stays what --batch-size says. With "
+                    "--max-tokens alone, N batches make a step"),
+    {0},
+};
+
 const cli_option cli_batch_options[] = {
     CHOICE("batching", batching, CLI_BATCHINGS, .fallback = "random", .to = {PLAN(batching)}, .parse = cli_parse_batching,
            .help = "which rows go together"),
     ROWS(cli_padding_option),
     ROWS(cli_batch_size_option),
     ROWS(cli_max_tokens_option),
-    INTEGER("accumulate", accumulate, "N", 1, 1e6, .shown = "one a rank", .to = {PLAN(accumulate)},
-            .help = "gradient accumulation: compute each step in N parts; the batch size stays what --batch-size says. With "
-                    "--max-tokens alone, N batches make a step"),
+    ROWS(cli_accumulate_option),
     INTEGER("slices", slices, "N", 1, BRIM_MOST_SLICES, .shown = "none", .to = {PLAN(slices)},
             .help = "compute each step in N slices and add their sums in a fixed order: the weights have the same bits for "
                     "any number of processes"),

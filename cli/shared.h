@@ -61,7 +61,8 @@ extern const cli_option cli_selection_options[], cli_column_options[], cli_label
 /* Text */
 extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_truncation_options[];
 /* Batches */
-extern const cli_option cli_batch_size_option[], cli_max_tokens_option[], cli_padding_option[], cli_seed_option[];
+extern const cli_option cli_batch_size_option[], cli_max_tokens_option[], cli_accumulate_option[], cli_padding_option[],
+    cli_seed_option[];
 extern const cli_option cli_batch_options[], cli_stream_options[], cli_fold_options[];
 /* A training job: `brim train` and `brim compare` */
 extern const cli_option cli_words_option[], cli_job_input_options[], cli_job_task_options[], cli_job_length_options[];

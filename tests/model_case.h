@@ -107,10 +107,10 @@ __attribute__((unused)) static const real *case_values_of(const brim_model *mode
   return case_look(model, model->values, model->program.flat_size);
 }
 __attribute__((unused)) static const real *case_gradients_of(const brim_model *model) {
-  return case_look(model, model->gradients, model->program.flat_size - model->trained);
+  return case_look(model, model->gradients, model->trained.size);
 }
 __attribute__((unused)) static const real *case_states_of(const brim_model *model, int which) {
-  return case_look(model, model->states[which], model->program.flat_size - model->trained);
+  return case_look(model, model->states[which], model->trained.size);
 }
 /* The gradient of a parameter alone; NULL: it is frozen. */
 __attribute__((unused)) static const real *case_gradient_of(const brim_model *model, const brim_parameter *p) {

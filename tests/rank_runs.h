@@ -26,12 +26,16 @@ static bool by_messages; /* ranks share no memory */
 static bool by_sums;     /* and gather nothing */
 
 static float *run_states(case_job *job) {
-  const int64_t from = brim_model_trained_offset(job->model), count = brim_model_flat_size(job->model) - from;
+  const int64_t count = job->model->trained.size;
   float *states = calloc((size_t)(BRIM_MOST_STATES * brim_model_flat_size(job->model)), sizeof *states);
   brim_error ignored;
   for (int i = 0; i < brim_optimizer_states(job->model->optimizer); i++)
-    if (brim_model_read(job->model, (brim_flat)(BRIM_STATE0 + i), from, count, states + i * count, &ignored))
-      states[0] = NAN; /* it was not prepared for training */
+    for (int32_t k = 0; k < job->model->trained.count; k++) {
+      const brim_trained_range *range = &job->model->trained.ranges[k];
+      if (brim_model_read(job->model, (brim_flat)(BRIM_STATE0 + i), range->value, range->count,
+                          states + i * count + range->offset, &ignored))
+        states[0] = NAN; /* it was not prepared for training */
+    }
   return states;
 }
 

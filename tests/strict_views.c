@@ -34,12 +34,17 @@ static float *locked_view(brim_model *model, brim_flat which) {
   }
   if (which != BRIM_VALUES && !model->gradients)
     return NULL;
-  const int64_t from = which == BRIM_VALUES ? 0 : model->trained, count = model->program.flat_size - from;
+  const brim_trained_range all = {.count = model->program.flat_size};
+  const brim_trained_range *ranges = which == BRIM_VALUES ? &all : model->trained.ranges;
+  const int32_t range_count = which == BRIM_VALUES ? 1 : model->trained.count;
+  const int64_t count = which == BRIM_VALUES ? all.count : model->trained.size;
   brim_error err;
   free(views[i].copy[which]);
   views[i].copy[which] = malloc((size_t)count * sizeof(float));
-  if (!views[i].copy[which] || brim_model_read(model, which, from, count, views[i].copy[which], &err))
-    abort();
+  for (int32_t k = 0; k < range_count; k++)
+    if (!views[i].copy[which] ||
+        brim_model_read(model, which, ranges[k].value, ranges[k].count, views[i].copy[which] + ranges[k].offset, &err))
+      abort();
   return views[i].copy[which];
 }
 

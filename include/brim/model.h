@@ -123,13 +123,13 @@ typedef struct brim_parameter {
 BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
 BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
 BRIM_API int64_t brim_model_flat_size(const brim_model *model); /* elements of the flat buffers, padding included */
-/* Which of the flat buffers. Gradients and the optimizer's states are those of the trained end of the values, from
- * brim_model_trained_offset on, and are there after brim_model_prepare with training: as many states as the optimizer keeps of a
- * value (AdamW's are the first and the second moment). */
+/* Which of the flat buffers. Gradients and the optimizer's states are those of what is trained (brim_model_freeze), and are there
+ * after brim_model_prepare with training: as many states as the optimizer keeps of a value (AdamW's are the first and the second
+ * moment). */
 typedef enum brim_flat { BRIM_VALUES, BRIM_GRADIENTS, BRIM_STATE0, BRIM_STATE1 } brim_flat;
 /* Copies `count` elements out of a buffer or into it, wherever the device has its memory. `offset` is that of the parameter table
- * (brim_parameter.offset) for every buffer. After a write the model knows of it: nothing else is to be called. BRIM_E_USAGE:
- * there is no such buffer, or no such elements. */
+ * (brim_parameter.offset) for every buffer; what is copied at once is one parameter, or several of which all are there. After a
+ * write the model knows of it: nothing else is to be called. BRIM_E_USAGE: there is no such buffer, or no such elements. */
 BRIM_API int brim_model_read(brim_model *model, brim_flat which, int64_t offset, int64_t count, float *to,
                              brim_error *err) BRIM_CHECK;
 BRIM_API int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t count, const float *from,
@@ -147,8 +147,6 @@ BRIM_API float *brim_model_values(brim_model *model);
  * text, or too many layers. */
 BRIM_API int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) BRIM_CHECK;
 BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddings", "layers:N", "encoder" */
-/* Elements of the flat buffers before the first that is trained. */
-BRIM_API int64_t brim_model_trained_offset(const brim_model *model);
 
 /* How a gradient changes the weights: docs/developers/numerics.md has the formula of each optimizer. Rates that are right for one
  * are not for another. */

@@ -44,7 +44,7 @@ typedef struct brim_mode {
   const char *name;
   brim_batching batching;
   brim_padding padding;
-  const brim_precision *precision; /* NULL: that of the options */
+  const brim_train_options *options; /* its own, but for batching and padding; NULL: those of the comparison */
 } brim_mode;
 /* A mode's turn in a round: a share of its run. */
 typedef struct brim_mode_round {
@@ -71,7 +71,9 @@ typedef struct brim_mode_result {
  * most BRIM_MOST_ROUNDS rounds of as many steps as each mode has, so that whatever else the machine does hits all alike; what
  * comes out of a mode is what a separate run gives, to the bit. Those that wait keep their weights and the optimizer's states
  * in memory; where that does not fit into memory_limit, or into what the machine has, there is one round. A step is taken and
- * forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked at.
+ * forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked at. Options of a
+ * mode may differ in how steps are composed, cut and computed; the optimizer, what is frozen, averaged weights, the memory limit
+ * and the group are those of the comparison, or BRIM_E_USAGE names the mode.
  *
  * Events are those of training; before them "rounds" (modes, rounds, steps of all modes, memory_kept in bytes, fits: false if one
  * round is all that memory allows), and before each turn "mode" (name, batching, padding, index, count, round, rounds): the

@@ -13,6 +13,7 @@ from . import _core, rows as _rows, runtime as _runtime
 from .errors import UsageError
 from .labels import _one_label
 
+PADDINGS = ("none", "longest", "max_length")
 WAYS = {"fixed": ("random", "max_length"), "dynamic": ("random", "longest"), "uniform": ("uniform", "longest"), "brim": ("random", "none")}
 
 
@@ -120,14 +121,36 @@ class Comparison(_Paged):
              w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], self._regression)]
 
 
-def way(name: str) -> tuple[str, str, str]:
-    """A name of ``WAYS``, or "batching+padding"."""
-    if name in WAYS:
-        return name, *WAYS[name]
-    batching, plus, padding = name.partition("+")
-    if not plus:
-        raise ValueError(f'"{name}" is none of {", ".join(WAYS)}, and not batching+padding')
-    return name, batching, padding
+def way(mode: str | tuple[str, dict[str, Any]]) -> tuple[str, str, str, dict[str, Any]]:
+    """A name of ``WAYS`` or "batching+padding", with "+option" or "+option=value" after it, or with a dict of options: name, batching,
+    padding, options."""
+    if isinstance(mode, tuple):
+        name, more = mode
+        named, batching, padding, options = way(name)
+        said = "".join(f"+{key}" if value is True else f"+{key}={value}" for key, value in more.items())
+        return named + said, batching, padding, options | more
+    first, *words = mode.split("+")
+    if words and words[0].replace("-", "_") in PADDINGS:
+        kind = (first, words.pop(0).replace("-", "_"))
+    elif first in WAYS:
+        kind = WAYS[first]
+    else:
+        raise ValueError(f'"{mode}" is none of {", ".join(WAYS)}, and not batching+padding')
+    return mode, *kind, dict(_mode_option(one) for one in words)
+
+
+def _mode_option(word: str) -> tuple[str, Any]:
+    """An option of a mode's name, and its value: a number where it reads as one."""
+    name, equals, text = word.partition("=")
+    name = name.replace("-", "_")
+    if not equals:
+        return {"checkpoint": "checkpoint_activations"}.get(name, name), True
+    for read in (int, float):
+        try:
+            return name, read(text)
+        except ValueError:
+            pass
+    return name, text
 
 
 # ---- analyze ---------------------------------------------------------------------------------------------------------

@@ -433,31 +433,41 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
     return FoldsResult(**found)
 
 
-def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str] = tuple(WAYS), **options: Any) -> Comparison:
+def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str | tuple[str, dict[str, Any]]] = tuple(WAYS), **options: Any) -> Comparison:
     """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
 
-    modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding". precision: one, or several, such as ["fp32", "bf16"]: each mode
+    modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding"; each may have its own options of batches and training, as
+    "brim+checkpoint_activations", "uniform+max_tokens=2048" or ("brim", {"batch_size": 64}). precision: one, or several, such as ["fp32", "bf16"]: each mode
     in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
     """
     for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
-    ways = [(*way(mode), "") for mode in ([modes] if isinstance(modes, str) else modes)]
+    one = isinstance(modes, str) or isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)
+    ways = [way(mode) for mode in ([modes] if one else modes)]
     if isinstance(options.get("precision"), (list, tuple)):
         several = options.pop("precision")
         if not several or len(set(several)) < len(several):
             raise UsageError(f"precision: {several!r}: name each once")
         names = [""] if len(several) == 1 else [f" {one}" for one in several]
-        ways = [(name + after, batching, padding, one) for name, batching, padding, _ in ways for one, after in zip(several, names)]
+        ways = [(name + after, batching, padding, own | {"precision": one}) for name, batching, padding, own in ways for one, after in zip(several, names)]
     return train(model, rows, eval=eval, _compare=ways, **options)
 
 
 def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) -> Comparison:
     if len(evals) > 1:
         raise UsageError("brim.compare evaluates on one set")
+    modes = []
+    for name, batching, padding, own in ways:
+        own = _options.canonical(own)
+        if not own.keys() <= _options.PLAN | _options.TRAIN:
+            raise UsageError(f"mode {name}: {min(own.keys() - _options.PLAN - _options.TRAIN)} is no option of batches or training")
+        plan, rest = _prepared(model, None, seed, limit, {**options, **own})
+        plan.pop("batching", None), plan.pop("padding", None)
+        modes.append((name, batching, padding, plan, rest))
     plan, rest = _prepared(model, None, seed, limit, options)
     plan.pop("batching", None)
-    found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, ways, told.listen)
+    found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
     metric = None if not evals else {"regression": "rmse", "tokens": "f1_micro"}.get(model.task, "accuracy")

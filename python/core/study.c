@@ -16,7 +16,7 @@ typedef struct job {
   brim_train_options train;
   core_listener listener;
   brim_mode modes[MOST_MODES];
-  brim_precision precisions[MOST_MODES]; /* of those that have their own */
+  brim_train_options own[MOST_MODES]; /* options of each mode */
   brim_mode_result results[MOST_MODES];
   brim_mode_curve curves[MOST_MODES];
   int mode_count, turn; /* whose turn it is */
@@ -75,23 +75,27 @@ static int compare_work(void *context, brim_error *error) {
                       error);
 }
 
-/* [(name, batching, padding, precision or "": that of the options)] */
+/* [(name, batching, padding, plan options, options)] */
 static bool read_modes(job *j, PyObject *list) {
   const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : 0;
   if (count < 1 || count > MOST_MODES)
     return PyErr_Format(PyExc_ValueError, "expected 1 to %d modes to compare", MOST_MODES) != NULL;
   for (Py_ssize_t i = 0; i < count; i++) {
-    const char *batching, *padding, *precision;
+    const char *batching, *padding;
+    PyObject *plan, *options;
+    brim_train_options *own = &j->own[i];
     int chosen[2];
-    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "ssss", &j->modes[i].name, &batching, &padding, &precision))
+    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sssOO", &j->modes[i].name, &batching, &padding, &plan, &options))
       return false;
-    if (*precision && (!brim_precision_parse(precision, &j->precisions[i]) || j->precisions[i] == BRIM_PRECISION_INT8))
-      return PyErr_Format(PyExc_ValueError, "precision: \"%s\" is none of fp32, bf16, fp16", precision) != NULL;
+    brim_train_options_init(own);
+    if (!core_plan_options(plan, &own->plan) || !core_no_more(plan) || !core_train_options(options, own) ||
+        !core_no_more(options))
+      return false;
     if (!core_parse_batching(batching, &chosen[0]) || !core_parse_padding(padding, &chosen[1]))
       return PyErr_Format(PyExc_ValueError, "there is no mode %s+%s", batching, padding) != NULL;
     j->modes[i].batching = (brim_batching)chosen[0];
     j->modes[i].padding = (brim_padding)chosen[1];
-    j->modes[i].precision = *precision ? &j->precisions[i] : NULL;
+    j->modes[i].options = own;
   }
   j->mode_count = (int)count;
   return true;
@@ -122,7 +126,7 @@ static PyObject *mode_dict(const job *j, int index) {
   char said[48];
   const brim_mode_result *r = &j->results[index];
   const brim_mode_curve *c = &j->curves[index];
-  const brim_precision precision = r->mode.precision ? *r->mode.precision : j->train.precision;
+  const brim_precision precision = r->mode.options->precision;
   PyObject *curve = Py_BuildValue("(NNN)", number_list(c->samples, c->count), number_list(c->seconds, c->count),
                                   number_list(c->loss, c->count));
   PyObject *metrics = r->evaluated ? core_metrics_dict(&r->metrics) : Py_NewRef(Py_None);

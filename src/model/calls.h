@@ -101,9 +101,9 @@ void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* Its copy in 16 bits, of a weight that has its bit in `half`. */
 void brim_fill_weight_half(brim_lowering *l, void *field, int32_t weight, int64_t element);
-/* The weight is there, and not frozen. */
-bool brim_is_weight_trained(const brim_lowering *l, int32_t weight);
-/* From `element` on; NULL where it is frozen. */
+/* The weight is there, and trained, or adjoins one that is. */
+bool brim_has_weight_gradient(const brim_lowering *l, int32_t weight);
+/* From `element` on; NULL where it has none. */
 void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* Where the call changes `count` values from there on, which may be those of weights that adjoin, and none after them. */
 void brim_fill_weight_gradients(brim_lowering *l, void *field, int32_t weight, int64_t element, int64_t count);

@@ -347,14 +347,15 @@ void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, in
     brim_fill_weight_gradients(l, field, weight, element, l->program->weights[weight].is.count - element);
 }
 
-bool brim_is_weight_trained(const brim_lowering *l, int32_t weight) {
-  return !l->status && weight != BRIM_NONE && l->program->weights[weight].section >= l->schedule->variant.frozen;
+bool brim_has_weight_gradient(const brim_lowering *l, int32_t weight) {
+  return !l->status && weight != BRIM_NONE &&
+         brim_trained_at(l->schedule->variant.trained, brim_weight_at(l->program, weight)) >= 0;
 }
 
 void brim_fill_weight_gradients(brim_lowering *l, void *field, int32_t weight, int64_t element, int64_t count) {
-  if (!brim_is_weight_trained(l, weight))
+  if (!brim_has_weight_gradient(l, weight))
     return;
-  const int64_t at = brim_weight_at(l->program, weight) + element;
+  const int64_t at = brim_trained_at(l->schedule->variant.trained, brim_weight_at(l->program, weight)) + element;
   fill(l, field, (brim_fill_in){.source = BRIM_FROM_WEIGHT_GRADIENT, .index = weight, .offset = at});
   l->changes_to = at + count > l->changes_to ? at + count : l->changes_to;
 }

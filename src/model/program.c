@@ -107,6 +107,7 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
                      .one = flags & BRIM_WEIGHT_ONE,
                      .labels = flags & BRIM_WEIGHT_LABELS,
                      .bare = flags & BRIM_WEIGHT_BARE,
+                     .adjoins = flags & BRIM_WEIGHT_ADJOINS,
                      .section = (int32_t)p->section_count - 1};
   p->flat_size += w->is.count;
   return (int32_t)p->weight_count++;
@@ -160,21 +161,6 @@ static int64_t shorter_side(const brim_weight *w) {
   if (w->is.rank == 1)
     return w->one ? shape[0] : 0;
   return shape[0] < shape[1] ? shape[0] : shape[1];
-}
-
-bool brim_program_joins_slices(const brim_program *p, int32_t frozen) {
-  for (size_t w = 0; w < p->weight_count; w++) {
-    int32_t uses = 0;
-    for (size_t i = 0; i < p->operation_count; i++)
-      for (int32_t k = 0; k < p->operations[i].weights.count; k++)
-        uses += p->operations[i].weights.of[k] == (int32_t)w;
-    if (uses > 1 && p->weights[w].section >= frozen)
-      return false;
-  }
-  for (size_t i = 0; i < p->operation_count; i++)
-    if (p->operations[i].kind->sums_texts && p->operations[i].section >= frozen)
-      return false;
-  return true;
 }
 
 /* Values of a product's weight, as brim_ops_limits counts them. */

@@ -59,6 +59,7 @@ typedef struct brim_weight {
   bool half;             /* products in bf16 read it: there is a copy in 16 bits */
   bool labels;           /* its rows are those of the labels */
   bool bare;             /* no bias was declared after it */
+  bool adjoins;          /* the weight before it */
   brim_read_by selected; /* which rows of an embedding a batch reads */
   int32_t section;       /* in which it was declared: that of the first use, or one before */
   bool used;
@@ -171,9 +172,6 @@ static inline int32_t brim_width_of(const brim_program *p, int32_t value) {
 static inline int32_t brim_bias_of(const brim_program *p, int32_t weight) {
   return p->status || weight == BRIM_NONE || p->weights[weight].bare ? BRIM_NONE : weight + 1;
 }
-/* Whether all slices of a step may be computed at once, with the bits of one after the other: each trained weight has one
- * contribution to its gradient, which is cut at slices. `frozen`: sections from below. */
-bool brim_program_joins_slices(const brim_program *p, int32_t frozen);
 /* Where the weights of a section begin in the flat buffers. */
 static inline int64_t brim_section_at(const brim_program *p, int32_t section) {
   return p->weights[p->sections[section].first_weight].is.offset;

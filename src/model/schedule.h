@@ -7,6 +7,7 @@
 #define BRIM_MODEL_SCHEDULE_H
 #include "model/program.h"
 #include "model/ready.h"
+#include "model/trained.h"
 
 /* One way of running a program. */
 typedef struct brim_variant {
@@ -14,7 +15,7 @@ typedef struct brim_variant {
   bool all_rows;    /* every token's hidden state is wanted; else only what the head reads is computed in the last layer */
   bool checkpoints; /* layers keep their input alone, and backward runs their forward again */
   brim_precision precision;
-  int32_t frozen; /* sections from below that are not trained */
+  const brim_trained *trained; /* borrowed */
 } brim_variant;
 
 /* The device's operations, in the order of its list. */
@@ -49,7 +50,7 @@ typedef enum brim_origin {
   BRIM_FROM_VERSION,         /* address of version `index`, `offset` elements on */
   BRIM_FROM_WEIGHT,          /* address of the value at `offset` */
   BRIM_FROM_WEIGHT_HALF,     /* of the value's copy in 16 bits */
-  BRIM_FROM_WEIGHT_GRADIENT, /* and of its gradient */
+  BRIM_FROM_WEIGHT_GRADIENT, /* of the gradient at `offset` */
   BRIM_FROM_PACKED,          /* address of packed weight `index` */
   BRIM_FROM_COUNT,           /* rows of kind `index`, `offset` times */
   BRIM_FROM_ROWS,            /* brim_rows of kind `index` */
@@ -75,8 +76,8 @@ typedef struct brim_call {
   bool only_with_loss;
   uint16_t size; /* of the operands */
   int32_t operation, section;
-  int64_t changes_to; /* it adds to gradients of values before this one alone; 0: to none */
-  int64_t complete;   /* of backward: after it nothing is added to gradients of the values from this one on */
+  int64_t changes_to; /* it adds to the gradient before this offset alone; 0: nowhere */
+  int64_t complete;   /* of backward: after it nothing is added to the gradient from this offset on */
   uint32_t operands;  /* offset in the schedule's bytes */
   int32_t first_fill, fill_count;
 } brim_call;
@@ -153,8 +154,7 @@ typedef struct brim_frame {
   const real *values;
   const brim_bfloat *half; /* copies of the values from `narrowed` on */
   int64_t narrowed;
-  real *gradients; /* of the value at `trained` and those after it */
-  int64_t trained;
+  real *gradients; /* of what is trained */
   void *const *packed;
   char *memory[BRIM_REGIONS];
   /* of the loss */

@@ -412,8 +412,9 @@ typedef struct brim_int8_feed { /* y = norm(residual + dropout(act(x up^T + b) d
 
 /* ---- optimizer */
 
-typedef struct brim_update_range { /* a tensor of the flat buffers */
-  int64_t offset, count;
+typedef struct brim_update_range { /* a tensor that is trained */
+  int64_t offset, count;           /* of gradients, states, values at the start */
+  int64_t frozen;                  /* values before it that have none of these: its own values begin at offset + frozen */
   bool decay;
   double rate;            /* factor of the learning rate, decay included: 1, or less in lower layers */
   int64_t row_size;       /* > 0: an embedding with rows of this size, see `touched` */

@@ -6,7 +6,7 @@
 /* ---- dense values ----------------------------------------------------------------------------------------- */
 
 /* Values of a bucket, if as many adjoin: a share of what is left, so that the last ones, which nothing hides, are small. */
-enum { LEAST = 1 << 19, SHARE = 4, REST = 1 << 14 };
+enum { LEAST = 1 << 19, SHARE = 4, REST = 1 << 14, PADDING = 16 };
 
 /* Of the ranges that are left, but for embeddings. */
 static int64_t dense_values(const brim_gradient_view *g, int32_t range) {
@@ -25,8 +25,9 @@ bool brim_bucket_next(const brim_gradient_view *g, int32_t *range, int64_t *offs
   for (; *range < g->range_count && (*count < least || rest < REST); (*range)++) {
     const brim_update_range *r = &g->ranges[g->range_count - 1 - *range];
     const int64_t end = *count > 0 ? *offset + *count : r->offset + r->count;
-    if (r->row_size <= 0)
-      *offset = r->offset, *count = end - r->offset, rest -= r->count; /* gaps between tensors are zeros */
+    const bool adjoins = *count == 0 || *offset - (r->offset + r->count) < PADDING; /* padding between tensors is zeros */
+    if (r->row_size <= 0 && adjoins)
+      *offset = r->offset, *count = end - r->offset, rest -= r->count;
     else if (*count > 0)
       break;
   }

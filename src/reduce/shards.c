@@ -187,8 +187,8 @@ typedef struct pieces {
   bool own; /* or those of others */
   void (*fn)(const struct pieces *p, const extent *of, int64_t offset, int64_t count);
   const void *context;
-  float *values; /* of a move */
-  bool zero;     /* the gradient */
+  float *values; /* of a move: a state, or the model's */
+  bool gathers;  /* these; the gradient becomes zero */
 } pieces;
 
 static bool is_meant(const pieces *p, const extent *of) {
@@ -219,8 +219,10 @@ static float *gradient_of(const pieces *p) {
 
 /* What is in the owner's gradient. */
 static void take_piece(const pieces *p, const extent *of, int64_t offset, int64_t count) {
-  memcpy(p->values + offset, sum_of(p->shards, of->owner, 0) + offset, (size_t)count * sizeof *p->values);
-  if (p->zero)
+  const brim_gradient_view g = brim_gradient_view_of(p->shards->reduce->how.model);
+  const int64_t frozen = p->gathers ? g.ranges[of->is.range].frozen : 0;
+  memcpy(p->values + frozen + offset, sum_of(p->shards, of->owner, 0) + offset, (size_t)count * sizeof *p->values);
+  if (p->gathers)
     memset(gradient_of(p) + offset, 0, (size_t)count * sizeof(float));
 }
 
@@ -322,11 +324,11 @@ static int shards_update(brim_reduce *r, const brim_update_options *options, bri
 /* The values of the other shards; their gradient becomes zero. */
 static int shards_gather(brim_reduce *r, brim_error *err) {
   shards *s = r->state;
-  pieces p = {.shards = s, .fn = take_piece, .zero = true};
+  pieces p = {.shards = s, .fn = take_piece, .gathers = true};
   BRIM_TRY(brim_group_agree(r->how.group, BRIM_OK, err));
   if (!brim_extents_were_updated(r->how.model))
     return BRIM_OK;
-  p.values = brim_flat_at(r->how.model, BRIM_VALUES) + brim_model_trained_offset(r->how.model);
+  p.values = brim_flat_at(r->how.model, BRIM_VALUES);
   run(&p);
   for (int32_t i = 0; i < s->extent_count; i++)
     if (s->extents[i].owner >= 0 && s->extents[i].owner != s->rank)

@@ -17,7 +17,7 @@
 #include "train/schedule.h"
 #include "train/turn.h"
 
-enum { PRECISIONS = BRIM_PRECISION_INT8 + 1 };
+enum { KINDS = 2 * (BRIM_PRECISION_INT8 + 1) }; /* of runs that take memory alike: a precision, activations kept or not */
 
 typedef struct compare_run {
   brim_turns turns;
@@ -36,10 +36,10 @@ typedef struct compare_job {
   float *weights;    /* every mode starts from these */
   compare_run *runs; /* [count] */
   int rounds;
-  bool fits;                            /* what waits fits into memory */
-  uint64_t held, kept;                  /* bytes: before anything is taken; of all that wait */
-  brim_model_limits limits[PRECISIONS]; /* of all modes of a precision; max_slots 0: there are none */
-  int largest[PRECISIONS];              /* the mode that computes the most at once */
+  bool fits;                       /* what waits fits into memory */
+  uint64_t held, kept;             /* bytes: before anything is taken; of all that wait */
+  brim_model_limits limits[KINDS]; /* of all modes of a kind; max_slots 0: there are none */
+  int largest[KINDS];              /* the mode that computes the most at once */
 } compare_job;
 
 static uint64_t compare_bytes(const brim_model *model) {
@@ -52,10 +52,10 @@ static int compare_restore(const compare_job *job, brim_error *err) {
 }
 
 static brim_train_options compare_options(const compare_job *job, const brim_mode *mode) {
-  brim_train_options options = *job->options;
+  brim_train_options options = mode->options ? *mode->options : *job->options;
   options.plan.batching = mode->batching;
   options.plan.padding = mode->padding;
-  options.precision = mode->precision ? *mode->precision : options.precision;
+  options.event = job->options->event, options.event_context = job->options->event_context;
   if (mode->padding == BRIM_PAD_MAX_LENGTH && options.plan.max_length == 0)
     options.plan.max_length = brim_dataset_longest(job->train);
   if (options.group.world_size <= 0)
@@ -73,24 +73,52 @@ static int compare_tell(const compare_job *job, const brim_event *event, brim_er
 
 /* ---- before the clock runs -------------------------------------------------------------------------------- */
 
-/* Steps of every mode, and what the largest part of each precision takes. */
+static bool same_text(const char *one, const char *other) {
+  return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* What is kept of a mode that waits, and the model's memory, are those of one optimizer and one end that is trained. */
+static int compare_check_mode(const compare_job *job, const brim_mode *mode, brim_error *err) {
+  const brim_train_options *one = job->options, *other = mode->options ? mode->options : one;
+  const struct {
+    const char *name;
+    bool same;
+  } shared[] = {{"optimizer", same_text(one->optimizer, other->optimizer)},
+                {"decay_towards", same_text(one->decay_towards, other->decay_towards)},
+                {"mixout", one->mixout == other->mixout},
+                {"freeze", same_text(one->freeze, other->freeze)},
+                {"swa_start", one->swa_start == other->swa_start},
+                {"memory_limit", one->memory_limit == other->memory_limit},
+                {"max_length", one->plan.max_length == other->plan.max_length},
+                {"world_size", one->group.world_size == other->group.world_size}};
+  for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+    if (!shared[i].same)
+      return brim_error_set(err, BRIM_E_USAGE, "mode %s: %s is the same in all modes of a comparison", mode->name,
+                            shared[i].name);
+  return BRIM_OK;
+}
+
+/* Steps of every mode, and what the largest part of each kind takes. */
 static int compare_survey(compare_job *job, brim_error *err) {
   for (int i = 0; i < job->count; i++) {
     brim_train_options options = compare_options(job, &job->modes[i]);
     brim_outlook outlook;
+    BRIM_TRY(compare_check_mode(job, &job->modes[i], err));
     BRIM_TRY(brim_train_options_check(&options, err));
     BRIM_TRY(brim_outlook_run(job->runtime, brim_lengths_of(job->train), &options, &outlook, NULL, err));
     job->runs[i].steps = outlook.total_steps;
-    brim_model_limits *all = &job->limits[options.precision];
+    const int kind = 2 * options.precision + options.checkpoint_activations;
+    brim_model_limits *all = &job->limits[kind];
     if (outlook.limits.max_slots > all->max_slots) {
       all->max_slots = outlook.limits.max_slots;
-      job->largest[options.precision] = i;
+      job->largest[kind] = i;
     }
     if (outlook.limits.max_sequences > all->max_sequences)
       all->max_sequences = outlook.limits.max_sequences;
     if (outlook.limits.max_length > all->max_length)
       all->max_length = outlook.limits.max_length;
     all->training = true, all->precision = options.precision;
+    all->checkpoint_activations = options.checkpoint_activations;
   }
   return BRIM_OK;
 }
@@ -98,9 +126,9 @@ static int compare_survey(compare_job *job, brim_error *err) {
 /* Bytes that training comes to at the most. */
 static uint64_t compare_training(const compare_job *job) {
   uint64_t most = 0;
-  for (int p = 0; p < PRECISIONS; p++)
-    if (job->limits[p].max_slots > 0 && brim_model_memory(job->model, &job->limits[p]) > most)
-      most = brim_model_memory(job->model, &job->limits[p]);
+  for (int kind = 0; kind < KINDS; kind++)
+    if (job->limits[kind].max_slots > 0 && brim_model_memory(job->model, &job->limits[kind]) > most)
+      most = brim_model_memory(job->model, &job->limits[kind]);
   return most;
 }
 
@@ -157,13 +185,13 @@ static int compare_warm_up(const compare_job *job, const brim_mode *mode, brim_e
 /* Takes the memory of all modes at once, and writes to it: later steps are larger than the one that warms up. Under a
  * memory_limit modes take what they cut their steps to. */
 static int compare_prepare(const compare_job *job, brim_error *err) {
-  for (int p = 0; p < PRECISIONS && job->options->memory_limit == 0; p++)
-    if (job->limits[p].max_slots > 0)
-      BRIM_TRY(brim_model_prepare(job->model, &job->limits[p], err));
+  for (int kind = 0; kind < KINDS && job->options->memory_limit == 0; kind++)
+    if (job->limits[kind].max_slots > 0)
+      BRIM_TRY(brim_model_prepare(job->model, &job->limits[kind], err));
   brim_model_touch_memory(job->model);
-  for (int p = 0; p < PRECISIONS; p++)
-    if (job->limits[p].max_slots > 0)
-      BRIM_TRY(compare_warm_up(job, &job->modes[job->largest[p]], err));
+  for (int kind = 0; kind < KINDS; kind++)
+    if (job->limits[kind].max_slots > 0)
+      BRIM_TRY(compare_warm_up(job, &job->modes[job->largest[kind]], err));
   return BRIM_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "batch/collate.h"
 #include "brim/study.h"
+#include "model/run/flat.h"
 #include "task/task.h"
 
 #define BACKWARD    (2.0 / 3) /* of a step's products */
@@ -28,7 +29,7 @@ static sizes sizes_of(const brim_model *model) {
   sizes s = {0};
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    if (p->offset < brim_model_trained_offset(model))
+    if (brim_flat_trained_at(model, i) < 0)
       continue;
     if (p->sparse_rows && (double)p->shape[0] > s.rows)
       s.rows = (double)p->shape[0], s.row_bytes = (double)p->shape[1] * sizeof(float);

@@ -34,7 +34,7 @@ static int checkpoint_write_average(brim_runtime *runtime, const brim_model *mod
 
 static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, const char *folder, const brim_train_state *state,
                                   const float *average, const brim_train_identity *identity, brim_error *err) {
-  brim_train_hashes hashes = {.average = state->averaged > 0 ? brim_flat_hash(model, average, 0, 0) : 0};
+  brim_train_hashes hashes = {.average = state->averaged > 0 ? brim_flat_hash(model, BRIM_VALUES, average, 0) : 0};
   BRIM_TRY(brim_model_weights_hash(model, &hashes.values, err));
   BRIM_TRY(brim_model_optimizer_hash(model, &hashes.optimizer, err));
   char *path = brim_path_join(runtime, folder, "state.json");
@@ -101,7 +101,7 @@ static int checkpoint_read_flat(brim_runtime *runtime, const char *folder, const
   int status = path ? brim_flat_read(runtime, model, flat, path, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
   BRIM_TRY(status);
-  return brim_flat_hash(model, flat, 0, 0) == hash ? BRIM_OK : checkpoint_damaged(folder, what, err);
+  return brim_flat_hash(model, BRIM_VALUES, flat, 0) == hash ? BRIM_OK : checkpoint_damaged(folder, what, err);
 }
 
 static int checkpoint_read_optimizer(brim_runtime *runtime, const char *path, const brim_train_hashes *hashes, brim_model *model,

@@ -6,11 +6,12 @@
 #include "model/run/flat.h"
 #include "model/run/model.h"
 
-uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
+uint64_t brim_flat_hash(const brim_model *model, brim_flat which, const float *flat, uint64_t seed) {
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    if (p->offset >= from)
-      seed = brim_hash64(flat + (p->offset - from), (size_t)p->count * sizeof *flat, seed);
+    const int64_t at = which == BRIM_VALUES ? p->offset : brim_flat_trained_at(model, i);
+    if (at >= 0)
+      seed = brim_hash64(flat + at, (size_t)p->count * sizeof *flat, seed);
   }
   return seed;
 }
@@ -19,7 +20,7 @@ uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from
 static int hash_buffer(brim_model *model, brim_flat which, uint64_t *hash, brim_error *err) {
   float *flat;
   BRIM_TRY(brim_flat_map(model, which, &flat, err));
-  *hash = brim_flat_hash(model, flat, which == BRIM_VALUES ? 0 : brim_model_trained_offset(model), *hash);
+  *hash = brim_flat_hash(model, which, flat, *hash);
   brim_flat_unmap(model, flat);
   return BRIM_OK;
 }

@@ -122,13 +122,13 @@ static int make_results(results *r, const inspection *in, brim_error *err) {
 
 /* "grad.NAME" for every trained parameter. */
 static int list_gradients(results *r, const brim_model *model, brim_error *err) {
-  const int64_t trained = brim_model_trained_offset(model);
   double square = 0;
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    if (p->offset < trained)
+    const int64_t at = brim_flat_trained_at(model, i);
+    if (at < 0)
       continue;
-    const float *gradient = r->gradients + (p->offset - trained);
+    const float *gradient = r->gradients + at;
     const size_t length = strlen(p->name);
     char *name = brim_arena_alloc(&r->arena, length + sizeof "grad.");
     if (!name)

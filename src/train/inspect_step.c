@@ -163,11 +163,12 @@ static int add_gradients(job *j, float *norm, brim_error *err) {
   BRIM_TRY(brim_flat_map(j->model, BRIM_GRADIENTS, &j->gradients, err));
   for (int32_t i = 0; i < brim_model_parameter_count(j->model); i++) {
     const brim_parameter *p = brim_model_parameter(j->model, i);
+    const float *own = j->gradients + brim_flat_trained_at(j->model, i);
     char name[240];
     snprintf(name, sizeof name, "grad.%s", p->name);
-    BRIM_TRY(add(j, name, p->rank, p->shape[0], p->shape[1], j->gradients + p->offset, err));
+    BRIM_TRY(add(j, name, p->rank, p->shape[0], p->shape[1], own, err));
     for (int64_t k = 0; k < p->count; k++)
-      square += (double)j->gradients[p->offset + k] * (double)j->gradients[p->offset + k];
+      square += (double)own[k] * (double)own[k];
   }
   *norm = (float)sqrt(square);
   return BRIM_OK;

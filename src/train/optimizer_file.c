@@ -10,14 +10,6 @@
 #include "model/run/flat.h"
 #include "model/run/model.h"
 
-/* Index of the first parameter that is trained: only those from there on have states. */
-static int32_t first_trained(const brim_model *model) {
-  int32_t i = 0;
-  while (brim_model_parameter(model, i)->offset < brim_model_trained_offset(model))
-    i++;
-  return i;
-}
-
 static int state_count(const brim_model *model) {
   return brim_optimizer_states(model->optimizer);
 }
@@ -47,25 +39,34 @@ static int map_states(brim_model *model, float *flat[BRIM_MOST_STATES], brim_err
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
+/* Those of one state; *count moves on. */
+static int list_state(const brim_model *model, const char *state, const float *flat, brim_arena *arena, brim_tensor *tensors,
+                      int32_t *count, brim_error *err) {
+  for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
+    const brim_parameter *p = brim_model_parameter(model, i);
+    const int64_t at = brim_flat_trained_at(model, i);
+    if (at < 0)
+      continue;
+    brim_tensor *to = &tensors[(*count)++];
+    *to = (brim_tensor){
+        .name = tensor_name(arena, state, p->name), .rank = p->rank, .shape = {p->shape[0], p->shape[1]}, .data = flat + at};
+    if (!to->name)
+      return BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
+}
+
 static int write_states(brim_runtime *runtime, const brim_model *model, float *const flat[], const char *path, brim_error *err) {
-  const int64_t trained = brim_model_trained_offset(model);
-  const int32_t first = first_trained(model), count = brim_model_parameter_count(model) - first;
-  const int32_t all = state_count(model) * count;
+  const size_t most = (size_t)state_count(model) * (size_t)brim_model_parameter_count(model);
+  int32_t count = 0;
   brim_arena arena;
   brim_arena_init(&arena, runtime, 0);
-  brim_tensor *tensors = brim_arena_alloc_array(&arena, (size_t)all + 1, sizeof *tensors);
+  brim_tensor *tensors = brim_arena_alloc_array(&arena, most + 1, sizeof *tensors);
   int status = tensors ? BRIM_OK : BRIM_NOMEM(err);
-  for (int32_t i = 0; i < all && !status; i++) {
-    const brim_parameter *p = brim_model_parameter(model, first + i % count);
-    tensors[i] = (brim_tensor){.name = tensor_name(&arena, model->optimizer->states[i / count], p->name),
-                               .rank = p->rank,
-                               .shape = {p->shape[0], p->shape[1]},
-                               .data = flat[i / count] + (p->offset - trained)};
-    if (!tensors[i].name)
-      status = BRIM_NOMEM(err);
-  }
+  for (int i = 0; i < state_count(model) && !status; i++)
+    status = list_state(model, model->optimizer->states[i], flat[i], &arena, tensors, &count, err);
   if (!status)
-    status = brim_tensors_write(runtime, path, tensors, all, err);
+    status = brim_tensors_write(runtime, path, tensors, count, err);
   brim_arena_free(&arena);
   return status;
 }
@@ -90,21 +91,29 @@ static int read_tensor(const brim_store *store, const char *path, const char *na
   return brim_store_read(store, tensor, target, err);
 }
 
+/* `flat`: of one state. */
+static int read_state(const brim_store *store, brim_arena *arena, const brim_model *model, const char *state, float *flat,
+                      const char *path, brim_error *err) {
+  const brim_arena_mark mark = brim_arena_mark_now(arena);
+  for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
+    const brim_parameter *p = brim_model_parameter(model, i);
+    const int64_t at = brim_flat_trained_at(model, i);
+    if (at < 0)
+      continue;
+    brim_arena_reset(arena, mark);
+    const char *name = tensor_name(arena, state, p->name);
+    BRIM_TRY(name ? read_tensor(store, path, name, flat + at, p->count, err) : BRIM_NOMEM(err));
+  }
+  return BRIM_OK;
+}
+
 static int read_states(const brim_store *store, brim_runtime *runtime, const brim_model *model, float *const flat[],
                        const char *path, brim_error *err) {
-  const int64_t trained = brim_model_trained_offset(model);
-  const int32_t first = first_trained(model), count = brim_model_parameter_count(model) - first;
   brim_arena arena;
   brim_arena_init(&arena, runtime, 0);
-  brim_arena_mark mark = brim_arena_mark_now(&arena);
   int status = BRIM_OK;
-  for (int32_t i = 0; i < state_count(model) * count && !status; i++) {
-    const brim_parameter *p = brim_model_parameter(model, first + i % count);
-    brim_arena_reset(&arena, mark);
-    char *name = tensor_name(&arena, model->optimizer->states[i / count], p->name);
-    float *to = flat[i / count] + (p->offset - trained);
-    status = name ? read_tensor(store, path, name, to, p->count, err) : BRIM_NOMEM(err);
-  }
+  for (int i = 0; i < state_count(model) && !status; i++)
+    status = read_state(store, &arena, model, model->optimizer->states[i], flat[i], path, err);
   brim_arena_free(&arena);
   return status;
 }

@@ -18,7 +18,24 @@ static brim_flat flat_at(int index) {
 }
 
 static int64_t trained_count(const brim_model *model) {
-  return brim_model_flat_size(model) - brim_model_trained_offset(model);
+  return model->trained.size;
+}
+
+/* All ranges of what is trained, from a flat buffer to what is kept of it, or back. */
+static int keep(brim_model *model, brim_flat which, float *kept, brim_error *err) {
+  for (int32_t i = 0; i < model->trained.count; i++) {
+    const brim_trained_range *range = &model->trained.ranges[i];
+    BRIM_TRY(brim_model_read(model, which, range->value, range->count, kept + range->offset, err));
+  }
+  return BRIM_OK;
+}
+
+static int take(brim_model *model, brim_flat which, const float *kept, brim_error *err) {
+  for (int32_t i = 0; i < model->trained.count; i++) {
+    const brim_trained_range *range = &model->trained.ranges[i];
+    BRIM_TRY(brim_model_write(model, which, range->value, range->count, kept + range->offset, err));
+  }
+  return BRIM_OK;
 }
 
 int brim_turns_size(brim_model *model, const brim_train_options *options, uint64_t *bytes, brim_error *err) {
@@ -44,9 +61,8 @@ void brim_turns_free(brim_turns *turns) {
 }
 
 static int take_flats(brim_trainer *t, brim_error *err) {
-  const int64_t from = brim_model_trained_offset(t->model), count = trained_count(t->model);
   for (int i = 0; i < flat_count(t->model); i++)
-    BRIM_TRY(brim_model_write(t->model, flat_at(i), from, count, t->turns->kept[i], err));
+    BRIM_TRY(take(t->model, flat_at(i), t->turns->kept[i], err));
   return BRIM_OK;
 }
 
@@ -72,9 +88,8 @@ int brim_trainer_take_turn(brim_trainer *t, brim_error *err) {
 }
 
 static int keep_flats(brim_trainer *t, brim_error *err) {
-  const int64_t from = brim_model_trained_offset(t->model), count = trained_count(t->model);
   for (int i = 0; i < flat_count(t->model); i++)
-    BRIM_TRY(brim_model_read(t->model, flat_at(i), from, count, t->turns->kept[i], err));
+    BRIM_TRY(keep(t->model, flat_at(i), t->turns->kept[i], err));
   return BRIM_OK;
 }
 

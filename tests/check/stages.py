@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The table of stages, as TAP: stages.py SOURCE_ROOT. Every tracked file selects a stage of .ci/run, and kernels select what they need."""
+"""The table of stages, as TAP: stages.py SOURCE_ROOT. Every tracked file selects a stage of .ci/run, and kernels select what they need.
+Faults of tools/faults.txt fit the source."""
 
 import importlib.machinery
 import importlib.util
@@ -10,16 +11,16 @@ import sys
 from points import end, holds
 
 
-def load(root):
-    loader = importlib.machinery.SourceFileLoader("ci", str(root / "tools" / "ci"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("ci", loader))
+def load(root, name):
+    loader = importlib.machinery.SourceFileLoader(name, str(root / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
     return module
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    ci = load(root)
+    ci = load(root, "ci")
     tracked = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout.split("\n")[:-1]
     if not tracked:  # an archive: its files are those of a checkout
         tracked = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and not path.relative_to(root).parts[0].startswith("build")]
@@ -52,6 +53,9 @@ def main():
     holds([] if [red for red, _ in found] == [False, False, True] and not found[0][1] and "warning" in found[1][1] else found,
           "a stage over its budget is a warning, over twice it is red")
     holds([name for name, stage in ci.STAGES.items() if stage.get("budget", 0) <= 0], "every stage has a budget")
+    planter = load(root, "plant_faults")
+    holds([f"{fault['name']}: does not fit {fault['file']}" for fault in planter.faults() if planter.changed(fault) is None],
+          "faults that tools/plant_faults puts in fit the source")
     return end()
 
 

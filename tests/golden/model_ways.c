@@ -95,14 +95,14 @@ static const brim_parameter *find(const brim_model *model, const char *name) {
 static void compare(job *j, const char *name, const float *gradients) {
   const in_file at = filed(name + strlen("grad."));
   const brim_parameter *p = find(j->model, at.name);
-  const int64_t trained = brim_model_trained_offset(j->model);
-  if (p && p->offset < trained)
+  const int64_t trained = p ? brim_trained_at(&j->model->trained, p->offset) : 0;
+  if (trained < 0)
     return; /* frozen */
   int64_t count = 0;
   float *want = read_tensor(j->want, name, &count);
   double d = (double)INFINITY;
   if (p && p->count == count * at.parts) {
-    const float *got = gradients + (p->offset - trained) + at.part * count;
+    const float *got = gradients + trained + at.part * count;
     d = is_key_bias(name) ? 10 * farthest_from(got, want, count) : apart_from(got, want, count);
   }
   free(want);
@@ -131,7 +131,7 @@ static void check(job *j, const way *how, const char *kernels) {
   int64_t trained = 0;
   for (int32_t i = 0; i < brim_model_parameter_count(j->model); i++) {
     const brim_parameter *p = brim_model_parameter(j->model, i);
-    trained += p->offset >= brim_model_trained_offset(j->model) ? p->count : 0;
+    trained += brim_flat_trained_at(j->model, i) >= 0 ? p->count : 0;
   }
   ok(apart <= 2e-6 && j->worst <= 1e-5 && j->compared == trained,
      "%s, %s, frozen: %s%s, parts of %u rows%s: loss %.1e, gradients %.1e (%s)", j->name, kernels,

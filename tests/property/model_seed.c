@@ -52,7 +52,7 @@ static void check(way w) {
   double loss;
   case_fill(&batch, rows, 0, (uint32_t)brim_dataset_rows(rows), w.width);
   brim_model *device = load(&w, &batch), *host = load(&w, &batch);
-  const int64_t count = device->program.flat_size - device->trained;
+  const int64_t count = device->trained.size;
   must(brim_model_forward(device, &batch, &pass, &loss, floats, &err), "forward with loss", &err);
   take_gradient(device, gradient);
   must(brim_model_backward(device, &batch, &pass, &err), "backward", &err);

@@ -2,6 +2,8 @@
  * slices, empty ones among them, every family, fp32 and bf16, with dropout, freezing and checkpoints of activations. */
 #include "base/reduce_tree.h"
 #include "base/runtime.h"
+#include "model/run/flat.h"
+#include "model/run/gradient.h"
 #include "model/run/queue.h"
 #include "model_case.h"
 
@@ -87,7 +89,7 @@ static void compute(brim_model *m, brim_batch *batch, double *loss) {
 
 /* Gradients of slices, each alone, added along the tree into the first. Returns whether their losses are those given. */
 static bool one_by_one(brim_model *m, texts *t, real **sums, const double *losses) {
-  const int64_t size = brim_model_flat_size(m) - brim_model_trained_offset(m);
+  const int64_t size = brim_gradient_size(m);
   int32_t names[MOST], firsts[MOST + 1], count = 0, offsets[ROWS + 1], at[MOST], depth = 0;
   uint8_t joins[MOST];
   bool same = true;
@@ -115,7 +117,7 @@ static bool one_by_one(brim_model *m, texts *t, real **sums, const double *losse
 static const char *compare(const brim_model *m, const real *got, const real *want) {
   for (size_t i = 0; i < m->program.weight_count; i++) {
     const brim_parameter *p = &m->program.weights[i].is;
-    const int64_t from = p->offset - brim_model_trained_offset(m);
+    const int64_t from = brim_flat_trained_at(m, (int32_t)i);
     if (from >= 0 && memcmp(got + from, want + from, (size_t)p->count * sizeof(real)) != 0)
       return p->name;
   }
@@ -138,7 +140,7 @@ static void check_way(const char *name, const char *folder, const char *kernels,
       .slices = MOST};
   if (brim_model_prepare(m, &limits, &err))
     case_stop("prepare", &err);
-  const int64_t size = brim_model_flat_size(m) - brim_model_trained_offset(m);
+  const int64_t size = brim_gradient_size(m);
   real *sums[MOST];
   for (int i = 0; i < MOST; i++)
     sums[i] = malloc((size_t)size * sizeof(real) + 1);

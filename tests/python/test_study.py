@@ -60,11 +60,21 @@ class Studies(unittest.TestCase):
         self.assertEqual((narrow.precision, narrow.loss), ("bf16", both["brim bf16"].loss))
         self.assertNotEqual(both["brim fp32"].loss, both["brim bf16"].loss)
         self.assertEqual(brim.compare(MODEL, TRAIN, modes="brim", precision=["bf16"], max_steps=2)[0].name, "brim")
-        for wrong, words in (({"precision": ["fp32", "fp33"]}, "none of fp32, bf16"), ({"precision": ["bf16", "bf16"]}, "name each once"),
-                             ({"precision": []}, "name each once"), ({"modes": "best"}, "none of fixed"), ({"modes": "a+b"}, "there is no mode a\\+b"), ({"output": "x"}, "writes nothing"),
+        for wrong, words in (({"precision": ["fp32", "fp33"]}, "use fp32, bf16"), ({"precision": ["bf16", "bf16"]}, "name each once"),
+                             ({"precision": []}, "name each once"), ({"modes": "best"}, "none of fixed"), ({"modes": "a+b"}, "none of fixed"), ({"modes": "a+none"}, "there is no mode a\\+none"), ({"modes": "brim+clever"}, 'no option "clever"'),
+                             ({"modes": "brim+optimizer=sgd"}, "same in all modes"), ({"modes": [("brim", {"eval": TEST})]}, "no option of batches"), ({"output": "x"}, "writes nothing"),
                              ({"batching": "sorted"}, "ways have theirs"), ({"lrr": 1}, "did you mean lr")):
             with self.assertRaisesRegex((TypeError, ValueError), words):
                 brim.compare(MODEL, TRAIN, **wrong)
+
+    def test_modes_with_options(self):
+        """A mode with options is a comparison with these options, to the bit."""
+        ways = brim.compare(MODEL, TRAIN, modes=["brim", "uniform+batch_size=5+lr=1e-3", ("brim", {"checkpoint_activations": True, "accumulate": 2})], max_steps=3)
+        self.assertEqual([way.name for way in ways], ["brim", "uniform+batch_size=5+lr=1e-3", "brim+checkpoint_activations+accumulate=2"])
+        apart = [brim.compare(MODEL, TRAIN, modes=mode, max_steps=3, **options)[0] for mode, options in
+                 (("brim", {}), ("uniform", {"batch_size": 5, "lr": 1e-3}), ("brim", {"checkpoint_activations": True, "accumulate": 2}))]
+        self.assertEqual([(way.loss, way.tokens, way.slots) for way in ways], [(way.loss, way.tokens, way.slots) for way in apart])
+        self.assertEqual(brim.compare(MODEL, TRAIN, modes=("brim", {"batch_size": 5}), max_steps=1)[0].rows, 5)
 
     def test_analyze(self):
         want = json.loads(program("analyze", "-t", MODEL, "--json", TRAIN))

@@ -432,7 +432,7 @@ static void check_pieces(void) {
   ok_int(brim_model_read(m, BRIM_STATE0, size - 3, 3, got, &err), BRIM_E_USAGE, "moments before prepare: refused");
   if (brim_model_freeze(m, "embeddings", &err) || brim_model_prepare(m, &limits, &err))
     case_stop("prepare", &err);
-  const int64_t trained = brim_model_trained_offset(m);
+  const int64_t trained = m->trained.ranges[0].value;
   for (brim_flat which = BRIM_VALUES; which <= BRIM_STATE1; which++) {
     const float *at[] = {brim_model_values(m), brim_model_gradients(m), brim_model_state0(m), brim_model_state1(m)};
     memset(got, 0, sizeof got);

@@ -287,7 +287,7 @@ static void check_told(const char *golden, const char *third) {
     brim_model *model = prepared(case_golden(golden), &limits, freeze[i]);
     brim_error err = {0};
     double loss;
-    told t = {.model = model, .size = model->program.flat_size - model->trained};
+    told t = {.model = model, .size = model->trained.size};
     t.from = t.size;
     t.values = malloc((size_t)t.size * sizeof *t.values);
     const brim_ready_hook telling = {note_told, &t};

@@ -65,9 +65,10 @@ static int choose_tf32(brim_model *m, const brim_model_options *options, brim_er
 /* Lists that outlive what prepare takes. */
 static int take_lists(brim_model *m, brim_error *err) {
   m->ranges = brim_arena_alloc_array(&m->arena, m->program.weight_count, sizeof *m->ranges);
+  m->range_weights = brim_arena_alloc_array(&m->arena, m->program.weight_count, sizeof *m->range_weights);
   m->past = brim_arena_alloc_array(&m->arena, BRIM_UPDATE_PAST, sizeof *m->past);
   m->packed = brim_arena_alloc_array(&m->arena, (size_t)m->program.packed_count, sizeof *m->packed);
-  return m->ranges && m->past && m->packed ? BRIM_OK : BRIM_NOMEM(err);
+  return m->ranges && m->range_weights && m->past && m->packed ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 /* All weights, from a line on, and the answers. */
@@ -109,6 +110,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return brim_error_set(err, BRIM_E_USAGE, "the top %d layers cannot be initialised alone: layers below have the same weights",
                           options->reinit_layers);
   m->reinit_layers = options->reinit_layers;
+  BRIM_TRY(brim_trained_init(&m->trained, &m->program, &m->arena, err));
   BRIM_TRY(brim_model_reserve_schedules(m, err));
   BRIM_TRY(take_lists(m, err));
   BRIM_TRY(take_values(m, err));
@@ -263,7 +265,7 @@ static double text_flops(const brim_call_schedule *s, double length, bool half) 
 }
 
 static bool plan_all(const brim_model *model, bool training) {
-  const brim_variant variant = {.training = training, .all_rows = true, .frozen = model->frozen};
+  const brim_variant variant = {.training = training, .all_rows = true, .trained = &model->trained};
   brim_error ignored;
   return brim_schedule_make(model->plan, &model->program, &variant, &ignored) == BRIM_OK;
 }

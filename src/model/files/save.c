@@ -24,36 +24,40 @@ float *brim_model_state1(brim_model *model) {
   return brim_model_is_host(model) ? model->states[1] : NULL;
 }
 
-static int check_range(const brim_model *m, brim_flat which, int64_t offset, int64_t count, brim_error *err) {
-  const int64_t from = which == BRIM_VALUES ? 0 : m->trained;
+/* *at: where these elements of the parameter table are in a buffer. */
+static int find_elements(const brim_model *m, brim_flat which, int64_t offset, int64_t count, real **at, brim_error *err) {
+  const brim_trained_range all = {.count = m->program.flat_size}, *ranges = which == BRIM_VALUES ? &all : m->trained.ranges;
+  const int32_t range_count = which == BRIM_VALUES ? 1 : m->trained.count;
   if (!brim_flat_at(m, which))
     return brim_error_set(err, BRIM_E_USAGE,
                           "the model has no such buffer: prepare it for training first, with an optimizer that keeps it");
-  if (offset < from || count < 0 || count > m->program.flat_size - offset)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "%lld elements from %lld on are outside this buffer, which has those from %lld to %lld",
-                          (long long)count, (long long)offset, (long long)from, (long long)m->program.flat_size);
-  return BRIM_OK;
-}
-
-/* Where the element of a parameter at `offset` is in a buffer. */
-static real *address_of(const brim_model *m, brim_flat which, int64_t offset) {
-  return brim_flat_at(m, which) + (offset - (which == BRIM_VALUES ? 0 : m->trained));
+  for (int32_t i = 0; i < range_count; i++) {
+    const int64_t first = offset - ranges[i].value;
+    if (first < 0 || count < 0 || count > ranges[i].count - first)
+      continue;
+    *at = brim_flat_at(m, which) + ranges[i].offset + first;
+    return BRIM_OK;
+  }
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "%lld elements from %lld on are not in this buffer: all of them must be %s, in one range",
+                        (long long)count, (long long)offset, which == BRIM_VALUES ? "there" : "trained");
 }
 
 int brim_model_read(brim_model *model, brim_flat which, int64_t offset, int64_t count, float *to, brim_error *err) {
-  BRIM_TRY(check_range(model, which, offset, count, err));
+  real *at = NULL;
+  BRIM_TRY(find_elements(model, which, offset, count, &at, err));
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
-  model->ops->read(&model->context, to, address_of(model, which, offset), (size_t)count * sizeof(float));
+  model->ops->read(&model->context, to, at, (size_t)count * sizeof(float));
   return model->ops->sync(&model->context, err);
 }
 
 int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t count, const float *from, brim_error *err) {
-  BRIM_TRY(check_range(model, which, offset, count, err));
+  real *at = NULL;
+  BRIM_TRY(find_elements(model, which, offset, count, &at, err));
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
-  model->ops->write(&model->context, address_of(model, which, offset), from, (size_t)count * sizeof(float));
+  model->ops->write(&model->context, at, from, (size_t)count * sizeof(float));
   BRIM_TRY(model->ops->sync(&model->context, err));
   if (which == BRIM_GRADIENTS)
     brim_model_gradients_written(model);

@@ -32,14 +32,17 @@ static void normed_forward(brim_lowering *l, const brim_operation *o) {
 }
 
 static void normed_backward(brim_lowering *l, const brim_operation *o) {
-  brim_prenorm_gradient op = {.width = embedding_width(l, o), .add = true};
+  brim_prenorm_gradient op = {.width = embedding_width(l, o), .add = brim_has_weight_gradient(l, o->weights.of[EMBEDDING])};
   brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
   brim_fill_weight(l, &op.x.at, o->weights.of[EMBEDDING]);
   brim_fill(l, &op.mean, brim_read(l, o->inner.of[MEAN]), BRIM_READS);
   brim_fill(l, &op.rstd, brim_read(l, o->inner.of[RSTD]), BRIM_READS);
   brim_fill_weight(l, &op.gamma, o->weights.of[GAMMA]);
   brim_fill_typed(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
-  brim_fill_weight_gradient(l, &op.dx, o->weights.of[EMBEDDING], 0);
+  if (op.add)
+    brim_fill_weight_gradient(l, &op.dx, o->weights.of[EMBEDDING], 0);
+  else
+    brim_fill(l, &op.dx, brim_spare(l, BRIM_ROW_DISTANCES, op.width), BRIM_WRITES);
   brim_fill_weight_gradient(l, &op.dgamma, o->weights.of[GAMMA], 0);
   brim_fill_weight_gradient(l, &op.dbeta, o->weights.of[BETA], 0);
   BRIM_CALL(l, prenorm_backward, op);

@@ -48,7 +48,7 @@ static void forward(brim_lowering *l, const brim_operation *o) {
 
 /* Row `row` of an embedding has no gradient. */
 static void clear_row(brim_lowering *l, int32_t embedding, int32_t row) {
-  if (row == BRIM_NONE)
+  if (row == BRIM_NONE || !brim_has_weight_gradient(l, embedding))
     return;
   const int32_t width = brim_weight_columns(brim_program_of(l), embedding);
   brim_zero op = {.count = width};

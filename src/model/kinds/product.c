@@ -116,7 +116,7 @@ static void gradient_real(brim_lowering *l, const brim_product_gradient *g, grad
 static void backward(brim_lowering *l, const brim_product_gradient *g,
                      void (*write)(brim_lowering *, const brim_product_gradient *, gradient_side)) {
   const sizes n = sizes_of(l, g->weight, g->in, g->out);
-  if (brim_is_weight_trained(l, g->weight) || brim_is_weight_trained(l, g->bias))
+  if (brim_has_weight_gradient(l, g->weight) || brim_has_weight_gradient(l, g->bias))
     write(l, g, (gradient_side){true, n});
   if (g->dx.version != BRIM_NONE)
     write(l, g, (gradient_side){false, n});

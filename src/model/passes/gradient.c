@@ -1,6 +1,10 @@
-/* gradient.c: which operations take part in backward: those of trained parts, and all that lie above one. */
+/* gradient.c: which operations take part in backward: those with trained weights, and all that lie above one. */
 #include "model/kind.h"
 #include "model/schedule.h"
+
+static bool has_gradient(const brim_call_schedule *s, int32_t weight) {
+  return weight != BRIM_NONE && brim_trained_at(s->variant.trained, brim_weight_at(s->program, weight)) >= 0;
+}
 
 void brim_pass_gradient(brim_call_schedule *s) {
   const brim_program *p = s->program;
@@ -8,7 +12,7 @@ void brim_pass_gradient(brim_call_schedule *s) {
     const brim_operation *o = &p->operations[i];
     bool takes_part = false;
     for (int k = 0; k < o->weights.count; k++)
-      takes_part = takes_part || (o->weights.of[k] != BRIM_NONE && p->weights[o->weights.of[k]].section >= s->variant.frozen);
+      takes_part = takes_part || has_gradient(s, o->weights.of[k]);
     for (int k = 0; k < o->in.count; k++)
       takes_part = takes_part || s->trained[p->values[o->in.of[k]].maker];
     s->trained[i] = takes_part && s->variant.training;

@@ -46,7 +46,7 @@ bool brim_extents_were_updated(const brim_model *m) {
 
 void brim_extents_written(brim_model *m, const brim_extent *e) {
   const brim_update_range *range = &m->ranges[e->range];
-  const float *values = m->values + m->trained + range->offset + e->from;
+  const float *values = m->values + range->frozen + range->offset + e->from;
   if (range->copy)
     m->ops->narrow(&m->context, &(brim_to_bfloat){.count = e->count, .x = values, .y = range->copy + e->from});
 }

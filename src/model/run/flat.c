@@ -13,7 +13,11 @@ real *brim_flat_at(const brim_model *m, brim_flat which) {
 }
 
 static size_t bytes_of(const brim_model *m, brim_flat which) {
-  return (size_t)(m->program.flat_size - (which == BRIM_VALUES ? 0 : m->trained)) * sizeof(real);
+  return (size_t)(which == BRIM_VALUES ? m->program.flat_size : m->trained.size) * sizeof(real);
+}
+
+int64_t brim_flat_trained_at(const brim_model *m, int32_t parameter) {
+  return m->trained.weights[parameter] ? brim_trained_at(&m->trained, m->program.weights[parameter].is.offset) : -1;
 }
 
 int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) {

@@ -6,7 +6,7 @@
 
 /* *out: NULL after a failure; else the buffer itself where the device's memory is the host's, else a copy of it. Rows of
  * embeddings are up to date. BRIM_E_USAGE: there is no such buffer. Nothing else of the model may be called until
- * brim_flat_unmap, but for questions. Gradients and states begin at brim_model_trained_offset. */
+ * brim_flat_unmap, but for questions. Gradients and states are those of what is trained (model/trained.h). */
 int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) BRIM_CHECK;
 void brim_flat_unmap(brim_model *model, real *mapped);
 /* What is in `mapped` now is what the buffer has from now on, and the model knows of it. */
@@ -28,8 +28,9 @@ void brim_flat_ranks_wait(brim_model *model);
 /* Its address on the device; NULL: there is none. */
 real *brim_flat_at(const brim_model *model, brim_flat which);
 
-/* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
- * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
+/* Where the gradient of a parameter, and each of its states, begins in their buffers; -1: it is not trained. */
+int64_t brim_flat_trained_at(const brim_model *model, int32_t parameter);
+/* Of what is trained. NULL before brim_model_prepare with training. */
 float *brim_model_gradients(brim_model *model);
 /* The optimizer's states are flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints.
  * As for the values, these calls bring rows of embeddings up to date. */

@@ -43,7 +43,6 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .half = m->half,
                   .narrowed = m->half_from,
                   .gradients = m->gradients,
-                  .trained = m->trained,
                   .packed = m->packed,
                   .labels = batch->labels,
                   .classes = loss ? s->classes : NULL,
@@ -135,7 +134,7 @@ static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pas
 }
 
 bool brim_model_joins_slices(const brim_model *model) {
-  return brim_program_joins_slices(&model->program, model->frozen);
+  return brim_trained_joins_slices(&model->trained, &model->program);
 }
 
 int32_t brim_model_slice_losses(const brim_model *model, const int32_t **names, const double **losses) {

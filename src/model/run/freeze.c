@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "model/run/model.h"
@@ -38,12 +39,22 @@ int brim_freeze_parse(const char *what, int32_t *out, brim_error *err) {
   return BRIM_OK;
 }
 
-static void name_frozen(brim_model *m) {
+/* So many sections from below. */
+static void name_frozen(brim_model *m, int32_t frozen) {
   const int32_t layers = brim_layer_count(&m->program);
-  if (m->frozen > 1 && m->frozen <= layers)
-    snprintf(m->frozen_name, sizeof m->frozen_name, "layers:%d", m->frozen - 1);
+  if (frozen > 1 && frozen <= layers)
+    snprintf(m->frozen_name, sizeof m->frozen_name, "layers:%d", frozen - 1);
   else
-    snprintf(m->frozen_name, sizeof m->frozen_name, "%s", m->frozen > layers ? "encoder" : m->frozen ? "embeddings" : "");
+    snprintf(m->frozen_name, sizeof m->frozen_name, "%s", frozen > layers ? "encoder" : frozen ? "embeddings" : "");
+}
+
+/* Gradients and states of others are given back. */
+static void train_these(brim_model *m, const bool *weights) {
+  brim_model_catch_up(m);
+  if (!brim_trained_set(&m->trained, &m->program, weights))
+    return;
+  brim_model_release_state(m);
+  m->tape = (brim_tape){0};
 }
 
 int brim_model_freeze(brim_model *model, const char *what, brim_error *err) {
@@ -63,21 +74,17 @@ int brim_model_freeze(brim_model *model, const char *what, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE,
                           "%d layers cannot be frozen alone: layers above have the same weights; take embeddings or encoder",
                           frozen - 1);
-  if (frozen == model->frozen)
-    return BRIM_OK;
-  brim_model_catch_up(model);
-  brim_model_release_state(model);
-  model->tape = (brim_tape){0};
-  model->frozen = frozen;
-  model->trained = brim_section_at(&model->program, frozen);
-  name_frozen(model);
+  bool *trained = brim_alloc_array(model->runtime, model->program.weight_count, sizeof *trained);
+  if (!trained)
+    return BRIM_NOMEM(err);
+  for (size_t i = 0; i < model->program.weight_count; i++)
+    trained[i] = model->program.weights[i].section >= frozen;
+  train_these(model, trained);
+  brim_release(model->runtime, trained);
+  name_frozen(model, frozen);
   return BRIM_OK;
 }
 
 const char *brim_model_frozen(const brim_model *model) {
   return model->frozen_name;
-}
-
-int64_t brim_model_trained_offset(const brim_model *model) {
-  return model->trained;
 }

@@ -28,13 +28,13 @@ real *brim_gradient_swap(brim_model *model, real *values) {
 }
 
 int64_t brim_gradient_size(const brim_model *m) {
-  return m->program.flat_size - m->trained;
+  return m->trained.size;
 }
 
 size_t brim_gradient_row_count(const brim_model *m) {
   size_t rows = 0;
   for (size_t i = 0; i < m->program.weight_count; i++)
-    if (m->program.weights[i].is.sparse_rows && m->program.weights[i].is.offset >= m->trained)
+    if (m->program.weights[i].is.sparse_rows && m->trained.weights[i])
       rows += (size_t)m->program.weights[i].is.shape[0];
   return rows;
 }

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "model/kind.h"
 #include "model/run/fits.h"
+#include "model/run/gradient.h"
 #include "model/run/host.h"
 #include "model/run/mixout.h"
 #include "model/run/model.h"
@@ -103,7 +104,7 @@ static brim_variant variant_of(const brim_model *m, const brim_model_limits *lim
                         .all_rows = all_rows,
                         .checkpoints = limits->checkpoint_activations,
                         .precision = limits->precision,
-                        .frozen = m->frozen};
+                        .trained = &m->trained};
 }
 
 /* Room for schedules of any variant, so that those made later take none. */
@@ -196,28 +197,20 @@ typedef struct state_pieces {
   real *gradients, *states[BRIM_MOST_STATES], *start, *kept;
   uint8_t *touched, *alive, *done, *wanted;
   size_t embedding_rows;
-  int32_t first; /* trained parameter */
 } state_pieces;
 
 static bool has_start(const brim_model *m) {
   return brim_optimizer_starts(m->optimizer) || m->returns || m->mixout > 0;
 }
 
-/* Of what is trained: the parameters from some index on. */
 static state_pieces carve_state(const brim_model *m, carver *c) {
-  const brim_program *p = &m->program;
-  const int64_t trained = p->flat_size - m->trained;
-  state_pieces s = {0};
-  while (p->weights[s.first].is.offset < m->trained)
-    s.first++;
+  const int64_t trained = m->trained.size;
+  state_pieces s = {.embedding_rows = brim_gradient_row_count(m)};
   s.gradients = carve_reals(c, trained, 1);
   for (int i = 0; i < brim_optimizer_states(m->optimizer); i++)
     s.states[i] = carve_reals(c, trained, 1);
   s.start = has_start(m) ? carve_reals(c, trained, 1) : NULL;
   s.kept = m->mixout > 0 ? carve_reals(c, trained, 1) : NULL;
-  for (int32_t i = s.first; i < (int32_t)p->weight_count; i++)
-    if (p->weights[i].is.sparse_rows)
-      s.embedding_rows += (size_t)p->weights[i].is.shape[0];
   s.touched = carve(c, s.embedding_rows, 1);
   s.alive = carve(c, s.embedding_rows, 1);
   s.done = carve(c, s.embedding_rows, 1);
@@ -234,32 +227,40 @@ static bool is_pretrained(const brim_model *m, const brim_parameter *p) {
 }
 
 /* Mixout is for matrices. */
-static void make_ranges(brim_model *m, int32_t first) {
+static void make_ranges(brim_model *m) {
   size_t row = 0;
-  m->range_count = (int32_t)m->program.weight_count - first;
-  for (int32_t i = 0; i < m->range_count; i++) {
-    const brim_parameter *p = &m->program.weights[first + i].is;
-    m->ranges[i] = (brim_update_range){.offset = p->offset - m->trained,
-                                       .count = p->count,
-                                       .decay = p->decay,
-                                       .rate = 1,
-                                       .returns = m->returns && is_pretrained(m, p),
-                                       .mixed = m->mixout > 0 && p->rank == 2 && !p->sparse_rows && is_pretrained(m, p)};
+  m->range_count = 0;
+  for (int32_t i = 0; i < (int32_t)m->program.weight_count; i++) {
+    const brim_parameter *p = &m->program.weights[i].is;
+    if (!m->trained.weights[i])
+      continue;
+    m->range_weights[m->range_count] = i;
+    brim_update_range *range = &m->ranges[m->range_count++];
+    const int64_t offset = brim_trained_at(&m->trained, p->offset);
+    *range = (brim_update_range){.offset = offset,
+                                 .frozen = p->offset - offset,
+                                 .count = p->count,
+                                 .decay = p->decay,
+                                 .rate = 1,
+                                 .returns = m->returns && is_pretrained(m, p),
+                                 .mixed = m->mixout > 0 && p->rank == 2 && !p->sparse_rows && is_pretrained(m, p)};
     if (!p->sparse_rows)
       continue;
-    m->ranges[i].row_size = p->shape[1];
-    m->ranges[i].touched = m->touched + row;
-    m->ranges[i].alive = m->alive + row;
+    range->row_size = p->shape[1];
+    range->touched = m->touched + row;
+    range->alive = m->alive + row;
     if (m->ops->features & BRIM_FEATURE_LATE_ROWS)
-      m->ranges[i].done = m->done + row, m->ranges[i].wanted = m->wanted + row;
+      range->done = m->done + row, range->wanted = m->wanted + row;
     row += (size_t)p->shape[0];
   }
 }
 
 void brim_model_mark_start(brim_model *model) {
-  if (model->start)
-    model->ops->copy(&model->context, model->start, model->values + model->trained,
-                     (size_t)(model->program.flat_size - model->trained) * sizeof *model->start);
+  for (int32_t i = 0; model->start && i < model->trained.count; i++) {
+    const brim_trained_range *range = &model->trained.ranges[i];
+    model->ops->copy(&model->context, model->start + range->offset, model->values + range->value,
+                     (size_t)range->count * sizeof *model->start);
+  }
 }
 
 int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err) {
@@ -294,7 +295,7 @@ static int take_state(brim_model *m, brim_error *err) {
   m->past_count = 0;
   m->embedding_rows = s.embedding_rows;
   m->dirty = false;
-  make_ranges(m, s.first);
+  make_ranges(m);
   brim_model_mark_start(m);
   m->host_touched = m->touched;
   m->host_wanted = m->wanted;

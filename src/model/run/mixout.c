@@ -5,7 +5,7 @@
 #include "model/run/model.h"
 
 static brim_mixout mixout_of(const brim_model *m) {
-  return (brim_mixout){.values = m->values + m->trained,
+  return (brim_mixout){.values = m->values,
                        .gradients = m->gradients,
                        .kept = m->kept,
                        .start = m->start,
@@ -32,7 +32,7 @@ void brim_model_unmix(brim_model *model) {
   for (int32_t i = 0; model->mixed && i < model->range_count; i++) {
     const brim_update_range *range = &model->ranges[i];
     if (range->mixed)
-      model->ops->copy(&model->context, model->values + model->trained + range->offset, model->kept + range->offset,
+      model->ops->copy(&model->context, model->values + range->frozen + range->offset, model->kept + range->offset,
                        (size_t)range->count * sizeof *model->kept);
   }
   if (model->mixed)

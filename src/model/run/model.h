@@ -74,18 +74,18 @@ struct brim_model {
   void *values_block;
   real *values;
   double *answers;       /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
-  int32_t frozen;        /* sections from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
   int32_t reinit_layers; /* layers from the top whose weights were not read */
-  char frozen_name[24];  /* the same in words */
-  int64_t trained;       /* offset of the first trained value */
+  brim_trained trained;
+  char frozen_name[24]; /* what is not */
   const brim_optimizer *optimizer;
   bool returns;                               /* decay is towards the values at the start of training */
   double mixout;                              /* 0: none */
-  real *gradients, *states[BRIM_MOST_STATES]; /* of values[trained ..]; NULL before prepare(training) */
+  real *gradients, *states[BRIM_MOST_STATES]; /* [trained.size]; NULL before prepare(training) */
   real *start, *kept;        /* likewise: values at the start, and of a step while they are mixed; NULL: unused */
   brim_dropout mixing;       /* of the step whose weights were mixed last; off once its gradient is used */
   bool mixed, unmixed;       /* the values are; what makes them whole again is queued */
-  brim_update_range *ranges; /* [range_count] in the arena, one a trained tensor; offsets count from `trained` */
+  brim_update_range *ranges; /* [range_count] in the arena, one a trained tensor */
+  int32_t *range_weights;    /* [range_count] whose they are */
   int32_t range_count;
   uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained embedding */
   uint8_t *host_touched, *host_wanted;      /* where the host marks rows: the same memory if it can be */
@@ -139,9 +139,10 @@ void brim_model_release_state(brim_model *model);
 /* Training starts from the values as they are now: those that decay and mixout go back to, where they do. */
 void brim_model_mark_start(brim_model *model);
 
-/* Where the gradient of the parameter at `offset` is added up; NULL: it is frozen. */
+/* Where the gradient of the value at `offset` is added up; NULL: it has none. */
 static inline real *brim_model_gradient(const brim_model *model, int64_t offset) {
-  return offset < model->trained ? NULL : model->gradients + (offset - model->trained);
+  const int64_t at = brim_trained_at(&model->trained, offset);
+  return at < 0 ? NULL : model->gradients + at;
 }
 
 /* ---- batch_layout.c: checks a batch and lays it out in the slots of the model's tape */

@@ -46,7 +46,7 @@ static void fill_in(const brim_call_schedule *s, const brim_fill_in *in, const b
     put_address(field, f->half + (in->offset - f->narrowed));
     break;
   case BRIM_FROM_WEIGHT_GRADIENT:
-    put_address(field, f->gradients + (in->offset - f->trained));
+    put_address(field, f->gradients + in->offset);
     break;
   case BRIM_FROM_PACKED:
     put_address(field, f->packed[in->index]);
@@ -127,11 +127,10 @@ static void run_call(const brim_call_schedule *s, const brim_call *call, const b
 
 /* `told`: how much was reported so far. */
 static void tell(const brim_call *call, const brim_frame *f, int64_t *told) {
-  const int64_t from = call->complete > f->trained ? call->complete - f->trained : 0;
-  if (!f->ready || from >= *told)
+  if (!f->ready || call->complete >= *told)
     return;
-  *told = from;
-  f->ready->complete(f->ready->context, from);
+  *told = call->complete;
+  f->ready->complete(f->ready->context, *told);
 }
 
 static int run_calls(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,

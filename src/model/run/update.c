@@ -7,9 +7,8 @@
 #include "model/run/mixout.h"
 #include "model/run/model.h"
 
-/* The weight of a range: the last ones are trained. */
 static const brim_weight *weight_of(const brim_model *m, int32_t range) {
-  return &m->program.weights[(int32_t)m->program.weight_count - m->range_count + range];
+  return &m->program.weights[m->range_weights[range]];
 }
 
 /* The row of an embedding that is read for a slot. */
@@ -21,7 +20,7 @@ static int32_t selected_row(const brim_slots *s, brim_read_by by, int32_t slot) 
 static void mark_rows(brim_model *m, uint8_t *all) {
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_read_by by = weight_of(m, i)->selected;
-    uint8_t *rows = by == BRIM_BY_NOTHING ? NULL : all + (m->ranges[i].touched - m->touched);
+    uint8_t *rows = by == BRIM_BY_NOTHING || !m->ranges[i].touched ? NULL : all + (m->ranges[i].touched - m->touched);
     for (int32_t slot = 0; rows && slot < m->tape.layout.slots; slot++)
       rows[selected_row(m->tape.laid, by, slot)] = 1;
   }
@@ -29,7 +28,7 @@ static void mark_rows(brim_model *m, uint8_t *all) {
 
 void brim_model_touch(brim_model *model) {
   model->dirty = true;
-  if (!model->frozen)
+  if (model->embedding_rows > 0)
     mark_rows(model, model->host_touched);
 }
 
@@ -37,7 +36,7 @@ void brim_model_touch(brim_model *model) {
 
 static brim_update update_of(brim_model *m) {
   return (brim_update){.rule = m->optimizer->rule,
-                       .values = m->values + m->trained,
+                       .values = m->values,
                        .gradients = m->gradients,
                        .states = {m->states[0], m->states[1]},
                        .start = m->start,
@@ -77,13 +76,20 @@ void brim_model_catch_up_batch(brim_model *model) {
   model->ops->catch_up(&model->context, &u);
 }
 
-/* All embeddings are in the first section, whose rate the first range has. */
+/* All embeddings are in the first section, and have its rate. */
+static double embedding_rate(const brim_model *m) {
+  int32_t range = 0;
+  while (m->ranges[range].row_size <= 0)
+    range++;
+  return m->ranges[range].rate;
+}
+
 static void remember(brim_model *m, const brim_update_step *step) {
   if (m->embedding_rows == 0 || !(m->ops->features & BRIM_FEATURE_LATE_ROWS))
     return;
   brim_update_step *past = &m->past[m->past_count++];
   *past = *step;
-  past->lr *= m->ranges[0].rate;
+  past->lr *= embedding_rate(m);
   if (m->past_count == BRIM_UPDATE_PAST)
     brim_model_catch_up(m);
 }

@@ -246,7 +246,7 @@ static void mix_task(void *context, int64_t task, int worker) {
   for (int64_t done = 0, count; p.range->mixed && done < p.count; done += count) {
     count = next_mixed(m, &p, done, factors);
     const int64_t at = p.range->offset + p.first + done;
-    float *values = m->op->values + at, *kept = m->op->kept + at;
+    float *values = m->op->values + p.range->frozen + at, *kept = m->op->kept + at;
     const float *start = m->op->start + at;
     for (int64_t i = 0; i < count; i++) {
       kept[i] = values[i];

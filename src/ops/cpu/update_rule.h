@@ -8,7 +8,7 @@
 
 /* Values from `first` on, `left` of them at the most. */
 BRIM_INLINE lanes OF(load)(const brim_update *u, const brim_update_range *range, int64_t at, int64_t left) {
-  lanes w = {.x = vload_n(u->values + at, left), .decay = range->decay, .returns = range->returns};
+  lanes w = {.x = vload_n(u->values + range->frozen + at, left), .decay = range->decay, .returns = range->returns};
   if (FACT(STARTS) || range->returns)
     w.start = vload_n(u->start + at, left);
   for (int k = 0; k < FACT(STATES_OF); k++)
@@ -16,10 +16,10 @@ BRIM_INLINE lanes OF(load)(const brim_update *u, const brim_update_range *range,
   return w;
 }
 
-BRIM_INLINE void OF(store)(const brim_update *u, const lanes *w, int64_t at, int64_t left) {
+BRIM_INLINE void OF(store)(const brim_update *u, const brim_update_range *range, const lanes *w, int64_t at, int64_t left) {
   for (int k = 0; k < FACT(STATES_OF); k++)
     vstore_n(u->states[k] + at, w->states[k], left);
-  vstore_n(u->values + at, w->x, left);
+  vstore_n(u->values + range->frozen + at, w->x, left);
 }
 
 /* `copy`: of these values, or NULL. `leaves`: they go to where the gradient was too. */
@@ -34,7 +34,7 @@ static void OF(values)(const update *all, const brim_update_range *range, const 
     const int64_t left = n - i;
     lanes w = OF(load)(&u, &r, first + i, left);
     OF(advance)(&s, vload_n(g + i, left) * clip, &w);
-    OF(store)(&u, &w, first + i, left);
+    OF(store)(&u, &r, &w, first + i, left);
     if (copy)
       hstore_n(copy + i, w.x, left);
     vstore_n(g + i, leaves ? w.x : vzero(), left);
@@ -44,15 +44,16 @@ static void OF(values)(const update *all, const brim_update_range *range, const 
 /* Gradient and states are 0, and of the rule only the decay is left. */
 static void OF(decay)(const update *all, const brim_update_range *range, const step *steps, int32_t count, int64_t first) {
   const brim_update *u = all->u;
+  float *values = u->values + range->frozen + first;
   for (int64_t i = 0; i < range->row_size; i += VEC) {
     const int64_t left = range->row_size - i;
-    lanes w = {.x = vload_n(u->values + first + i, left), .decay = true, .returns = range->returns};
+    lanes w = {.x = vload_n(values + i, left), .decay = true, .returns = range->returns};
     if (range->returns)
       w.start = vload_n(u->start + first + i, left);
     for (int32_t k = 0; k < count; k++)
       if (steps[k].decay)
         w.x = decayed(&steps[k], &w);
-    vstore_n(u->values + first + i, w.x, left);
+    vstore_n(values + i, w.x, left);
   }
 }
 
@@ -65,7 +66,7 @@ static void OF(replay)(const update *all, const brim_update_range *range, const 
     lanes w = OF(load)(&u, &r, first + i, left);
     for (int32_t k = 0; k < count; k++)
       OF(advance)(&steps[k], vzero(), &w);
-    OF(store)(&u, &w, first + i, left);
+    OF(store)(&u, &r, &w, first + i, left);
   }
 }
 

@@ -117,6 +117,7 @@ static void add_range(cu_update *to, const brim_update *u, const brim_update_ran
   const double lr = u->step.lr * from->rate;
   const bool decay = from->decay && u->step.weight_decay > 0;
   to->ranges[to->range_count++] = (cu_range){.offset = from->offset,
+                                             .frozen = from->frozen,
                                              .count = from->count,
                                              .row_size = from->row_size > 0 ? from->row_size : 0,
                                              .first_piece = to->pieces,
@@ -169,7 +170,7 @@ static cu_step step_of(const brim_update_step *s, bool decays) {
 static void catch_up(brim_ops_context *c, const brim_update *u, const brim_update_range *range, const uint8_t *wanted,
                      const double *square) {
   cu_late a = {.row_size = range->row_size,
-               .values = u->values + range->offset,
+               .values = u->values + range->frozen + range->offset,
                .moment1 = u->states[0] + range->offset,
                .moment2 = u->states[1] + range->offset,
                .wanted = wanted,

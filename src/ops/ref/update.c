@@ -35,6 +35,7 @@ void REF(gradient_square)(brim_ops_context *c, const brim_update *u) {
 /* Neighbouring values, and the update that they get. */
 typedef struct stretch {
   const brim_update *u;
+  real *values; /* at the offsets of their gradients */
   const brim_update_step *step;
   double lr;
   bool decay, returns, gradient; /* gradient: there is one. Values that have none are not read for one */
@@ -47,7 +48,7 @@ static real factor_of(const stretch *w) {
 
 /* What decay goes by: the distance from 0, or from the value at the start. */
 static real distance(const stretch *w, int64_t i) {
-  return w->returns ? w->u->values[i] - w->u->start[i] : w->u->values[i];
+  return w->returns ? w->values[i] - w->u->start[i] : w->values[i];
 }
 
 static void adamw(const stretch *w) {
@@ -59,10 +60,10 @@ static void adamw(const stretch *w) {
   for (int64_t i = w->first; i < w->end; i++) {
     const real g = w->gradient ? u->gradients[i] * factor : 0;
     const real m = u->states[0][i] + (g - u->states[0][i]) * new1, v = u->states[1][i] * beta2 + new2 * g * g;
-    const real kept = w->returns ? u->start[i] + distance(w, i) * keep : u->values[i] * keep;
+    const real kept = w->returns ? u->start[i] + distance(w, i) * keep : w->values[i] * keep;
     u->states[0][i] = m;
     u->states[1][i] = v;
-    u->values[i] = kept - size * (m / ((real)sqrt((double)v) / root + eps));
+    w->values[i] = kept - size * (m / ((real)sqrt((double)v) / root + eps));
   }
 }
 
@@ -73,7 +74,7 @@ static void sgd(const stretch *w) {
   for (int64_t i = w->first; i < w->end; i++) {
     const real g = (w->gradient ? u->gradients[i] * factor : 0) + pull * distance(w, i);
     u->states[0][i] = u->states[0][i] * momentum + g;
-    u->values[i] -= lr * u->states[0][i];
+    w->values[i] -= lr * u->states[0][i];
   }
 }
 
@@ -87,7 +88,7 @@ static void madgrad(const stretch *w) {
     u->states[0][i] += weight * g * g;
     u->states[1][i] += weight * g;
     const real end = u->start[i] - u->states[1][i] / ((real)cbrt((double)u->states[0][i]) + eps);
-    u->values[i] += new * (end - u->values[i]);
+    w->values[i] += new * (end - w->values[i]);
   }
 }
 
@@ -113,7 +114,8 @@ static void update_row(const brim_update *u, const brim_update_range *range, int
     range->alive[row] = 1;
   if (!decay && range->alive && !range->alive[row])
     return; /* gradient and states are zero: nothing would change */
-  update_values(&(stretch){u, s, s->lr * rate, decay, range->returns, gradient, first, first + range->row_size});
+  update_values(
+      &(stretch){u, u->values + range->frozen, s, s->lr * rate, decay, range->returns, gradient, first, first + range->row_size});
 }
 
 static void catch_up_row(const brim_update *u, const brim_update_range *range, int64_t row) {
@@ -123,7 +125,7 @@ static void catch_up_row(const brim_update *u, const brim_update_range *range, i
 
 static void write_copy(brim_ops_context *c, const brim_update *u, const brim_update_range *range) {
   if (range->copy)
-    REF(narrow)(c, &(brim_to_bfloat){.count = range->count, .x = u->values + range->offset, .y = range->copy});
+    REF(narrow)(c, &(brim_to_bfloat){.count = range->count, .x = u->values + range->frozen + range->offset, .y = range->copy});
 }
 
 static void update_embedding(const brim_update *u, const brim_update_range *range) {
@@ -148,8 +150,9 @@ void REF(update)(brim_ops_context *c, const brim_update *u) {
       update_embedding(u, range);
       continue;
     }
-    update_values(&(stretch){u, &u->step, u->step.lr * range->rate, range->decay && u->step.weight_decay > 0, range->returns,
-                             true, range->offset, range->offset + range->count});
+    update_values(&(stretch){u, u->values + range->frozen, &u->step, u->step.lr * range->rate,
+                             range->decay && u->step.weight_decay > 0, range->returns, true, range->offset,
+                             range->offset + range->count});
     write_copy(c, u, range);
   }
 }
@@ -200,9 +203,10 @@ void REF(mixout_forward)(brim_ops_context *c, const brim_mixout *op) {
   (void)c;
   for (int32_t k = 0; k < op->range_count; k++) {
     const int64_t first = op->ranges[k].offset, end = op->ranges[k].mixed ? first + op->ranges[k].count : first;
+    real *values = op->values + op->ranges[k].frozen;
     for (int64_t i = first; i < end; i++) {
-      op->kept[i] = op->values[i];
-      op->values[i] = op->start[i] + mixed(&op->dropout, i, op->values[i] - op->start[i]);
+      op->kept[i] = values[i];
+      values[i] = op->start[i] + mixed(&op->dropout, i, values[i] - op->start[i]);
     }
   }
 }

@@ -294,6 +294,7 @@ enum { CU_RANGES = 32, CU_PIECE = 4096, CU_SUMS = 512, CU_PAST = 64 };
 
 typedef struct cu_range {
   long long offset, count;
+  long long frozen;   /* its values begin at offset + frozen */
   long long row_size; /* 0: no embedding */
   int first_piece, decay;
   float keep, step; /* AdamW: factor of the values, and of the change */

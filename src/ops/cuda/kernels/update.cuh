@@ -72,7 +72,7 @@ KERNEL(adamw, cu_update) {
     const cu_range &range = a.ranges[p.range];
     for (long long i = p.first + threadIdx.x; i < p.end; i += blockDim.x) {
       const bool touched = is_touched(range, i);
-      const long long at = range.offset + i;
+      const long long at = range.offset + i, value = at + range.frozen;
       if (!touched && range.done)
         continue;
       if (touched && range.done && i % range.row_size == 0)
@@ -81,10 +81,10 @@ KERNEL(adamw, cu_update) {
         continue;
       if (touched && range.alive && range.row_size > 0 && i % range.row_size == 0)
         range.alive[i / range.row_size] = 1;
-      update_value(a.values + at, a.moment1 + at, a.moment2 + at, touched ? a.gradients[at] * clip : 0.0f, a.new1, a.beta2,
+      update_value(a.values + value, a.moment1 + at, a.moment2 + at, touched ? a.gradients[at] * clip : 0.0f, a.new1, a.beta2,
                    a.new2, a.root, a.eps, range.keep, range.step);
       if (range.copy)
-        range.copy[i] = narrowed(a.values[at], a.fp16);
+        range.copy[i] = narrowed(a.values[value], a.fp16);
       if (touched)
         a.gradients[at] = 0;
     }
