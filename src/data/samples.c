@@ -236,7 +236,7 @@ static int read_token_labels(json_batch *batch, const brim_json_value *list, uin
   return BRIM_OK;
 }
 
-/* Another text of the row, whose ids are behind those that it has. */
+/* Another text of the row, whose ids come after those that it has. */
 static int add_text(json_batch *batch, brim_sample *sample, const brim_json_value *ids, const brim_json_value *types,
                     brim_error *err) {
   json_row *row = &batch->row;

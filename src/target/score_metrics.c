@@ -1,4 +1,4 @@
-/* score_metrics.c: what scores are worth: how well they sort the documents of each query, and tell 0 from 1. */
+/* score_metrics.c: what scores are worth: how well they sort the documents of each query, and how well they part 0 and 1. */
 #include <math.h>
 #include <string.h>
 

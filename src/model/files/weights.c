@@ -230,7 +230,7 @@ static bool may_be_missing(const loading *l, const brim_weight *w) {
   return w->section == (int32_t)l->model->program.section_count - 1;
 }
 
-/* Of a dense layer after pooling, which has a file of its own. */
+/* Of a dense layer after pooling, which is in another file. */
 static bool take_dense(const loading *l, const brim_parameter *p) {
   const float *from = strchr(p->name, '/') ? brim_sentence_weight(&l->model->sentence, p->name) : NULL;
   for (int64_t i = 0; from && i < p->count; i++)
