@@ -185,7 +185,8 @@ static const member state_members[] = {
     STATE(best, MEMBER_REAL),     STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
     STATE(log_bytes, MEMBER_I64), STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64),
     STATE(stopped, MEMBER_BOOL),  STATE(averaged, MEMBER_I64),   STATE(loss_scale, MEMBER_REAL),
-    STATE(scaled, MEMBER_I64),    STATE(skipped, MEMBER_I64),
+    STATE(scaled, MEMBER_I64),    STATE(skipped, MEMBER_I64),    STATE(negatives, MEMBER_I64),
+    STATE(left_out, MEMBER_I64),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 
