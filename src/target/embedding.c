@@ -109,6 +109,27 @@ static int read_options(const brim_loss_options *o, brim_vector_loss *loss, brim
   return o->matryoshka ? read_matryoshka(o, loss, err) : BRIM_OK;
 }
 
+/* An option that the loss does not look at would do nothing. */
+static int check_options(const brim_vector_loss *loss, const brim_loss_options *o, brim_error *err) {
+  const brim_vector_loss_kind k = loss->kind;
+  const bool in_batch = k == BRIM_LOSS_IN_BATCH, apart = k == BRIM_LOSS_TRIPLET || k == BRIM_LOSS_CONTRASTIVE;
+  const struct {
+    const char *name;
+    bool given, used;
+  } all[] = {{"scale", o->scale > 0, in_batch || k == BRIM_LOSS_COSENT},
+             {"margin", o->margin > 0, apart},
+             {"distance", o->distance, apart},
+             {"temperature", o->temperature > 0, k == BRIM_LOSS_DISTILL_KL},
+             {"directions", o->directions, in_batch},
+             {"partition", o->partition, in_batch},
+             {"similarity", o->similarity, in_batch},
+             {"hardness", o->hardness, in_batch}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].given && !all[i].used)
+      return brim_error_set(err, BRIM_E_USAGE, "the loss %s has no %s: leave it out", brim_vector_loss_name(k), all[i].name);
+  return BRIM_OK;
+}
+
 /* Rows of embeddings have one label at most, so that a loss of several needs rows of as many texts. */
 static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts, brim_error *err) {
   const char *name = brim_vector_loss_name(loss->kind);
@@ -141,7 +162,11 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
     return brim_error_set(
         err, BRIM_E_USAGE,
         "loss is \"%s\": embeddings have in-batch, cosent, cosine, contrastive, triplet, margin-mse and distill-kl", name);
+  BRIM_TRY(check_options(&how->vectors, options, err));
   BRIM_TRY(read_options(options, &how->vectors, err));
+  for (int32_t i = 0; i < how->vectors.dimension_count; i++)
+    if (how->vectors.dimensions[i] > facts->width)
+      return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka, facts->width);
   BRIM_TRY(check_rows(&how->vectors, facts, err));
   const bool of_step = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT;
   *target = of_step ? &brim_embedding_target : &of_part;

@@ -40,6 +40,10 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   const char *name = options->name ? options->name : loss_by_rows(facts);
   if (!brim_score_loss_named(name, strlen(name), &how->scores) || how->scores.kind == BRIM_SCORE_CROSS_ENTROPY)
     return brim_error_set(err, BRIM_E_USAGE, "loss is \"%s\": rerankers have bce, mse, in-group, list-net and margin-mse", name);
+  if ((options->scale > 0 && how->scores.kind != BRIM_SCORE_IN_GROUP) ||
+      (options->positive_weight > 0 && how->scores.kind != BRIM_SCORE_BCE))
+    return brim_error_set(err, BRIM_E_USAGE, "the loss %s has no %s: leave it out", brim_score_loss_name(how->scores.kind),
+                          options->scale > 0 && how->scores.kind != BRIM_SCORE_IN_GROUP ? "scale" : "positive_weight");
   if (options->scale > 0)
     how->scores.scale = options->scale;
   if (options->positive_weight > 0)

@@ -22,6 +22,7 @@ typedef enum brim_label_range {
 } brim_label_range;
 typedef struct brim_row_facts {
   int32_t least_texts, most_texts;
+  int32_t width; /* of the model's outputs */
   brim_label_range labels;
 } brim_row_facts;
 /* Widens `range` by a label. */

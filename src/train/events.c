@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dist/group.h"
 #include "train/fields.h"
+#include "train/loss_choice.h"
 #include "train/trainer.h"
 
 double brim_trainer_seconds(const brim_trainer *t) {
@@ -90,8 +91,9 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_JSON("options", text.data),
       BRIM_FIELD_JSON("given", t->options.options_json ? t->options.options_json : "null"),
       BRIM_FIELD_TEXT("loss", t->options.loss.name), /* where there are several */
+      BRIM_FIELD_INT("equal_pairs", data && t->options.loss.name ? brim_equal_pairs(data) : 0),
   };
-  const int count = BRIM_FIELD_COUNT(fields) - !t->options.loss.name;
+  const int count = BRIM_FIELD_COUNT(fields) - (t->options.loss.name ? 0 : 2);
   if (!status)
     status = emit(t, t->state.step == 0, "start", fields, count, err);
   brim_text_free(&text);
@@ -148,7 +150,7 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
       fields[count++] = BRIM_FIELD_REAL("loss_scale", t->state.loss_scale);
       fields[count++] = BRIM_FIELD_INT("skipped", t->state.skipped);
     }
-    if (t->state.negatives > 0 || t->state.left_out > 0) { /* in-batch: of all rows together */
+    if (t->options.loss.name && strcmp(t->options.loss.name, "in-batch") == 0) { /* of all rows together */
       fields[count++] = BRIM_FIELD_INT("negatives", t->state.negatives);
       fields[count++] = BRIM_FIELD_INT("equal_texts", t->state.left_out);
     }

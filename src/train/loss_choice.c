@@ -1,6 +1,7 @@
 #include "train/loss_choice.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "feed/steps.h"
@@ -27,6 +28,17 @@ static brim_row_facts facts_of(const brim_dataset *dataset) {
   return facts;
 }
 
+uint64_t brim_equal_pairs(const brim_dataset *dataset) {
+  uint64_t count = 0;
+  for (uint64_t row = 0; brim_dataset_firsts(dataset) && row < brim_dataset_rows(dataset); row++) {
+    brim_sample s;
+    brim_dataset_sample(dataset, row, &s);
+    count += s.text_count > 1 && s.text_lengths[0] == s.text_lengths[1] &&
+             memcmp(s.ids, s.ids + s.text_lengths[0], (size_t)s.text_lengths[0] * sizeof *s.ids) == 0;
+  }
+  return count;
+}
+
 /* ---- the loss ------------------------------------------------------------------------------------------------ */
 
 /* A stream's rows are not known: what they lack is found when they come. */
@@ -44,8 +56,10 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
   return BRIM_OK;
 }
 
-static int choose(const brim_model *model, const brim_row_facts *facts, const brim_loss_options *options, brim_loss_how *how,
+static int choose(const brim_model *model, const brim_row_facts *of_rows, const brim_loss_options *options, brim_loss_how *how,
                   const brim_target **target, brim_error *err) {
+  brim_row_facts all = *of_rows, *facts = &all;
+  all.width = brim_model_outputs(model);
   *how = (brim_loss_how){.normalized = brim_model_normalizes(model)};
   if ((*target)->choose)
     return (*target)->choose(options, facts, how, target, err);
