@@ -229,7 +229,7 @@ static int read_labels(reading *r, brim_error *err) {
   int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources,
                                 (int32_t)(task->named ? h->classes : width), &d->labels, err);
   if (status != BRIM_OK)
-    return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names of their own", err);
+    return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names that differ", err);
   d->mapped = true;
   d->label_width = brim_labels_width(&d->labels);
   if (task->tokens)

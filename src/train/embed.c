@@ -246,6 +246,8 @@ static int embed_dataset(job *j, brim_error *err) {
                                  .oversize = BRIM_OVERSIZE_ALONE};
   brim_dataset *mapped; /* no labels are looked at */
   brim_plan *plan;
+  if (brim_dataset_firsts(j->dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "the rows have several texts, and a vector is of one: give each text a row");
   BRIM_TRY(brim_dataset_fit(e->runtime, e->model, j->dataset, 0, false, "data", &mapped, err));
   BRIM_TRY(brim_plan_new(e->runtime, brim_dataset_lengths(j->dataset), brim_dataset_rows(j->dataset), &how, 0, &plan, err));
   const int status = embed_planned(j, plan, err);
