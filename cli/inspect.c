@@ -110,12 +110,14 @@ static bool is_of_scores(const char *loss) {
 
 static int step(cli_call *cli, const brim_dataset *rows, const brim_loss_options *loss) {
   const cli_values *v = cli->values;
-  const brim_task task = v->task ? cli_task(cli) : is_of_scores(loss->name) ? BRIM_TASK_RERANK : BRIM_TASK_EMBEDDING;
+  brim_task task;
   brim_padding padding;
   brim_labels labels;
   brim_model *model = NULL;
   if (!brim_padding_parse(v->padding, &padding))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", v->padding);
+  if (!brim_task_parse(v->task ? v->task : is_of_scores(loss->name) ? "rerank" : "embedding", &task))
+    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --task allows a word that the library does not know");
   brim_sample first;
   brim_dataset_sample(rows, 0, &first);
   int status = brim_labels_make(cli->runtime, task, NULL, first.label_width > 0 ? first.label_width : 1, &labels, &cli->error);

@@ -218,7 +218,11 @@ static void note_negatives(const cli_call *cli, const brim_event *event) {
   if (!step || !rows || !negatives || !equal || step->integer != 1 || rows->integer < 1)
     return;
   if (negatives->integer == 0)
-    cli_note(cli, "the first step's rows have no negatives, from which in-batch learns: take a larger --batch-size");
+    cli_note(
+        cli,
+        "the first step's rows have no negatives, from which in-batch learns (%lld equal texts were left out): take a larger "
+        "--batch-size",
+        (long long)equal->integer);
   else
     cli_note(cli, "negatives: each row of the first step has %.4g (%lld equal texts were left out)",
              (double)negatives->integer / (double)rows->integer, (long long)equal->integer);

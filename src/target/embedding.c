@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "target/metrics.h"
-#include "target/targets.h"
+#include "target/target.h"
 #include "target/vector_loss.h"
 #include "target/vectors.h"
 
@@ -166,7 +166,8 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   BRIM_TRY(read_options(options, &how->vectors, err));
   for (int32_t i = 0; i < how->vectors.dimension_count; i++)
     if (how->vectors.dimensions[i] > facts->width)
-      return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka, facts->width);
+      return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
+                            facts->width);
   BRIM_TRY(check_rows(&how->vectors, facts, err));
   const bool of_step = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT;
   *target = of_step ? &brim_embedding_target : &of_part;

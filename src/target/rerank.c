@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "target/metrics.h"
-#include "target/targets.h"
+#include "target/target.h"
 
 /* ---- which loss ---------------------------------------------------------------------------------------------- */
 

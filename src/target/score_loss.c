@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "target/targets.h"
 #include "target/vectors.h"
 
 /* A group of scores, and its labels. */

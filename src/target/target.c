@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "target/targets.h"
+#include "target/vector_loss.h"
 #include "task/task.h"
 
 static const brim_target on_device = {.name = "device", .scope = BRIM_LOSS_ON_DEVICE};

@@ -72,6 +72,11 @@ typedef struct brim_target {
 
 /* That of a model with this task. */
 const brim_target *brim_target_of(brim_task task);
+/* Those whose loss the host computes, one a file. */
+extern const brim_target brim_embedding_target, brim_rerank_target;
+/* For them: words of a list with commas between, the index of each among `names` (NULL ends them) into *out; '-' and '_' are the
+ * same. Returns their number; -1: one of them is none, or there are more than `most`. */
+int brim_words_of(const char *text, const char *const *names, int *out, int most);
 /* "in-batch", "cosent": the chosen loss as options name it. */
 const char *brim_loss_name(brim_task task, const brim_loss_how *how);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "target/targets.h"
 #include "target/vectors.h"
 
 typedef struct kind {

@@ -104,6 +104,10 @@ brim_task brim_task_of_names(brim_task task) {
   return r && r->named ? task : BRIM_TASK_CLASSIFICATION;
 }
 
+brim_task brim_task_of_scores(void) {
+  return BRIM_TASK_RERANK;
+}
+
 brim_task brim_task_of_tokens(void) {
   return BRIM_TASK_TOKENS;
 }

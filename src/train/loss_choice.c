@@ -56,6 +56,30 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
   return BRIM_OK;
 }
 
+/* An option that is given; NULL: none is. */
+static const char *first_given(const brim_loss_options *o) {
+  const struct {
+    const char *name;
+    bool given;
+  } all[] = {{"loss", o->name},
+             {"scale", o->scale != 0},
+             {"margin", o->margin != 0},
+             {"temperature", o->temperature != 0},
+             {"positive_weight", o->positive_weight != 0},
+             {"distance", o->distance},
+             {"directions", o->directions},
+             {"partition", o->partition},
+             {"similarity", o->similarity},
+             {"hardness", o->hardness},
+             {"hardness_strength", o->hardness_strength != 0},
+             {"matryoshka", o->matryoshka},
+             {"matryoshka_weights", o->matryoshka_weights}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].given)
+      return all[i].name;
+  return NULL;
+}
+
 static int choose(const brim_model *model, const brim_row_facts *of_rows, const brim_loss_options *options, brim_loss_how *how,
                   const brim_target **target, brim_error *err) {
   brim_row_facts all = *of_rows, *facts = &all;
@@ -63,10 +87,10 @@ static int choose(const brim_model *model, const brim_row_facts *of_rows, const 
   *how = (brim_loss_how){.normalized = brim_model_normalizes(model)};
   if ((*target)->choose)
     return (*target)->choose(options, facts, how, target, err);
-  return !options->name
-             ? BRIM_OK
-             : brim_error_set(err, BRIM_E_USAGE, "the loss \"%s\" is for embeddings and rerankers: the task %s has one loss",
-                              options->name, brim_task_name(brim_model_task(model)));
+  const char *given = first_given(options);
+  return !given ? BRIM_OK
+                : brim_error_set(err, BRIM_E_USAGE, "%s is of losses of embeddings and rerankers: the task %s has one loss",
+                                 given, brim_task_name(brim_model_task(model)));
 }
 
 int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {

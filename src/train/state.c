@@ -94,7 +94,7 @@ static brim_field member_field(const member *m, const void *object) {
 /* ---- the tables ------------------------------------------------------------------------------------------- */
 
 #define OPTION(name, kind)       {#name, kind, offsetof(brim_train_options, name)}
-#define LOSS(name, kind)         {"loss_" #name, kind, offsetof(brim_train_options, loss.name)}
+#define LOSS(name, kind)         {#name, kind, offsetof(brim_train_options, loss.name)}
 #define PLAN(name, kind)         {#name, kind, offsetof(brim_train_options, plan.name)}
 #define EVAL(name, member, kind) {name, kind, offsetof(brim_train_options, eval.member)}
 enum { FREE_I64 = MEMBER_I64 | MEMBER_OPEN | MEMBER_FREE };
@@ -134,7 +134,7 @@ static const member option_members[] = {
     OPTION(warmup_ratio, OPEN_REAL),
     OPTION(class_weights, MEMBER_TEXT),
     OPTION(label_smoothing, MEMBER_REAL),
-    LOSS(name, MEMBER_TEXT | MEMBER_LATER),
+    {"loss", MEMBER_TEXT | MEMBER_LATER, offsetof(brim_train_options, loss.name)},
     LOSS(scale, OPEN_REAL | MEMBER_LATER),
     LOSS(margin, OPEN_REAL | MEMBER_LATER),
     LOSS(temperature, OPEN_REAL | MEMBER_LATER),

@@ -21,12 +21,9 @@ typedef struct oracle {
 static const oracle oracles[] = {
     EMBEDDING("mnrl-negatives", "mean-norm", .name = "in-batch"),
     EMBEDDING("mnrl-dense", "mean-dense-norm", .name = "in-batch"),
-    EMBEDDING("mnrl-symmetric", "max", .name = "in-batch", .directions = "query-to-doc,doc-to-query",
-              .partition = "per-direction"),
     EMBEDDING("matryoshka", "mean", .name = "in-batch", .matryoshka = "32,16,8", .matryoshka_weights = "1,0.5,0.25"),
     EMBEDDING("cosent", "mean", .name = "cosent"),
     EMBEDDING("cosine", "cls-dense", .name = "cosine"),
-    EMBEDDING("contrastive", "mean", .name = "contrastive"),
     EMBEDDING("triplet-euclidean", "mean", .name = "triplet"),
     {"ranking/bce-pos-weight", "ranking/bce-pos-weight", BRIM_TASK_RERANK, {.name = "bce", .positive_weight = 2.5}},
     {"ranking/list-net", "ranking/list-net", BRIM_TASK_RERANK, {.name = "list-net"}},

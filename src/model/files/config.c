@@ -302,7 +302,7 @@ static int read_task(const reading *r, int32_t count, brim_task *task, brim_erro
     return BRIM_OK;
   *task = brim_task_of_outputs(count);
   if (count == 1 && r->config->reranks)
-    return *task = BRIM_TASK_RERANK, BRIM_OK;
+    return *task = brim_task_of_scores(), BRIM_OK;
   if (!problem || problem->kind == BRIM_JSON_NULL)
     return BRIM_OK;
   *task = problem->kind == BRIM_JSON_STRING ? brim_task_of_problem(problem->as.text, problem->length) : BRIM_TASK_AUTO;

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/files/sentence.h"
 #include "model/kind.h"
 #include "model/run/ask.h"
 #include "model/run/model.h"
@@ -144,7 +145,7 @@ void brim_model_free(brim_model *model) {
     model->ops->release(&model->context, model->answers);
     model->ops->close(&model->context);
   }
-  brim_sentence_free(&model->sentence);
+  brim_sentence_free(model->sentence);
   brim_program_free(&model->program);
   brim_config_free(&model->config);
   brim_arena_free(&model->arena);
@@ -204,7 +205,7 @@ brim_pooling brim_model_pooling(const brim_model *model) {
   return model->config.pooling;
 }
 bool brim_model_normalizes(const brim_model *model) {
-  return model->sentence.normalizes;
+  return model->sentence && model->sentence->normalizes;
 }
 bool brim_model_scores_bare(const brim_model *model) {
   return model->config.bare_scores;

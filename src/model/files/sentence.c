@@ -128,19 +128,22 @@ const char *brim_sentence_activation(const brim_config *config) {
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-int brim_sentence_load(brim_sentence *out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
+int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
                        brim_error *err) {
-  *out = (brim_sentence){.runtime = runtime};
-  BRIM_TRY(brim_modules_find_encoder(runtime, folder, &out->modules, err));
-  BRIM_TRY(brim_modules_load(&out->modules, folder, config->hidden, err));
-  BRIM_TRY(take_modules(out, folder, wanted, config, err));
-  return read_settings(out, folder, err);
+  brim_sentence *s = *out = brim_alloc_zero(runtime, sizeof *s);
+  if (!s)
+    return BRIM_NOMEM(err);
+  s->runtime = runtime;
+  BRIM_TRY(brim_modules_find_encoder(runtime, folder, &s->modules, err));
+  BRIM_TRY(brim_modules_load(&s->modules, folder, config->hidden, err));
+  BRIM_TRY(take_modules(s, folder, wanted, config, err));
+  return read_settings(s, folder, err);
 }
 
 void brim_sentence_free(brim_sentence *sentence) {
-  if (sentence->runtime) {
-    brim_release(sentence->runtime, sentence->settings);
-    brim_modules_free(&sentence->modules);
-  }
-  *sentence = (brim_sentence){0};
+  if (!sentence)
+    return;
+  brim_release(sentence->runtime, sentence->settings);
+  brim_modules_free(&sentence->modules);
+  brim_release(sentence->runtime, sentence);
 }

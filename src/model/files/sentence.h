@@ -19,9 +19,10 @@ typedef struct brim_sentence {
   size_t settings_length;
 } brim_sentence;
 
-/* Of embeddings: what the folder's modules say, into *out and config->pooling, unless a pooling is wanted that they do not say.
- * A folder of an encoder alone has the mean of its tokens. BRIM_E_UNSUPPORTED: a module or a pooling that is not trained. */
-int brim_sentence_load(brim_sentence *out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
+/* Of embeddings: what the folder's modules say, into *out (to be freed, after a failure too) and config->pooling, unless a
+ * pooling is wanted that they do not say. A folder of an encoder alone has the mean of its tokens. BRIM_E_UNSUPPORTED: a module
+ * or a pooling that is not trained. */
+int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
                        brim_error *err) BRIM_CHECK;
 void brim_sentence_free(brim_sentence *sentence);
 /* The weight of a dense layer: "2_Dense/linear.weight"; NULL: there is none. */

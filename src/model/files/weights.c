@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "model/files/safetensors.h"
+#include "model/files/sentence.h"
 #include "model/run/flat.h"
 #include "model/run/model.h"
 #include "task/task.h"
@@ -232,7 +233,7 @@ static bool may_be_missing(const loading *l, const brim_weight *w) {
 
 /* Of a dense layer after pooling, which is in another file. */
 static bool take_dense(const loading *l, const brim_parameter *p) {
-  const float *from = strchr(p->name, '/') ? brim_sentence_weight(&l->model->sentence, p->name) : NULL;
+  const float *from = l->model->sentence && strchr(p->name, '/') ? brim_sentence_weight(l->model->sentence, p->name) : NULL;
   for (int64_t i = 0; from && i < p->count; i++)
     l->values[p->offset + i] = (real)from[i];
   return from != NULL;

@@ -5,7 +5,6 @@
 #define BRIM_MODEL_MODEL_H
 #include "brim/model.h"
 #include "model/config.h"
-#include "model/files/sentence.h"
 #include "model/ready.h"
 #include "model/run/optimizer.h"
 #include "model/run/queue.h"
@@ -59,7 +58,7 @@ struct brim_model {
   brim_runtime *runtime;
   brim_arena arena; /* names and tables */
   brim_config config;
-  brim_sentence sentence; /* of embeddings */
+  struct brim_sentence *sentence; /* of embeddings; NULL: of no other task */
   brim_program program;
   const char **unused, **initialized;
   int32_t unused_count, initialized_count;
