@@ -88,7 +88,7 @@ typedef struct cli_option {
   const char *help;
 } cli_option;
 
-enum { CLI_OPTION_LIMIT = 128 };
+enum { CLI_OPTION_LIMIT = 192 };
 
 #define CLI_LIST_LIMIT 64
 typedef struct cli_list {

@@ -451,8 +451,9 @@ const cli_command cli_train = {
     .name = "train",
     .summary = "fine-tune an encoder on labelled texts",
     .operands = "",
-    .description = "Fine-tunes a pretrained encoder for classification, regression or labels of words, and writes a folder "
-                   "that Hugging Face transformers opens. By default batches are random and nothing is padded. Ctrl-C "
+    .description = "Fine-tunes a pretrained encoder for classification, regression, labels of words, vectors of texts or "
+                   "reranking, and writes a folder that Hugging Face transformers opens, of vectors or rerankers "
+                   "sentence-transformers. By default batches are random and nothing is padded. Ctrl-C "
                    "writes a checkpoint first; --resume continues from it.\n"
                    "With --folds every row is held out once. RUN/fold-N is the run of a fold, and RUN/folds.csv says which "
                    "rows it held out. RUN/predictions.jsonl has the predictions for the held-out rows, RUN/folds.json their "

@@ -107,6 +107,8 @@ int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
     t->options.loss.name = brim_loss_name(task, &how);
   brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
   t->host_loss.how = how;
+  if (brim_task_has_scores(task)) /* those of squared errors are what labels are, others' are probabilities */
+    brim_model_set_scores_bare(t->model, how.scores.kind == BRIM_SCORE_MSE || how.scores.kind == BRIM_SCORE_MARGIN_MSE);
   return BRIM_OK;
 }
 

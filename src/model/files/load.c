@@ -210,6 +210,9 @@ bool brim_model_normalizes(const brim_model *model) {
 bool brim_model_scores_bare(const brim_model *model) {
   return model->config.bare_scores;
 }
+void brim_model_set_scores_bare(brim_model *model, bool bare) {
+  model->config.bare_scores = bare;
+}
 bool brim_model_reads_types(const brim_model *model) {
   return model->config.types > 0 && !model->config.ignores_types;
 }
