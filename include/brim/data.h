@@ -15,14 +15,14 @@ extern "C" {
 /* ---- sources ---------------------------------------------------------------------------------------------- */
 
 /* csv    RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
- *        A quote inside an unquoted field is text. Empty lines are skipped.
- * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Empty
- *        lines are skipped.
- * jsonl  One object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a string, a
- *        number, a boolean or a list of them; null is a missing value. Empty lines are skipped.
- * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
- * conll  Words with a tag: one a line, columns between tabs or spaces, an empty line after each sentence, which is a row. All
- *        lines have as many columns. -DOCSTART- lines, and comments such as "# sent_id = 7" before a sentence, are skipped.
+ *        A quote inside an unquoted field is text. Empty lines are skipped. With BRIM_QUOTE_BACKSLASH a quote or a backslash
+ * inside quotes may have a backslash before it, which is left out, as Spark, MySQL and pandas (escapechar) write them. tsv
+ * Columns between tabs, lines end at LF or CRLF, quotes are text; with the others the rules of csv with tabs. Empty lines are
+ * skipped. jsonl  One object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a
+ * string, a number, a boolean or a list of them; null is a missing value. Empty lines are skipped. txt    One text a line, the
+ * line end (LF or CRLF) not part of it; an empty line is an empty text. conll  Words with a tag: one a line, columns between tabs
+ * or spaces, an empty line after each sentence, which is a row. All lines have as many columns. -DOCSTART- lines, and comments
+ * such as "# sent_id = 7" before a sentence, are skipped.
  *
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {
@@ -33,7 +33,7 @@ typedef enum brim_format {
   BRIM_FORMAT_TXT,
   BRIM_FORMAT_CONLL
 } brim_format;
-typedef enum brim_quote { BRIM_QUOTE_AUTO = 0, BRIM_QUOTE_CSV, BRIM_QUOTE_NONE } brim_quote;
+typedef enum brim_quote { BRIM_QUOTE_AUTO = 0, BRIM_QUOTE_CSV, BRIM_QUOTE_NONE, BRIM_QUOTE_BACKSLASH } brim_quote;
 
 /* A row is read only if the value of `column` is `value`, byte for byte (JSON numbers and booleans by their text). */
 typedef struct brim_where {
@@ -249,7 +249,9 @@ typedef struct brim_labels {
   brim_task task; /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
   int32_t count;  /* classes, labels or values: a model's outputs */
   char **names;   /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
-  bool integers;  /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
+  bool integers;  /* the names are "0", "1", .., "count-1", and no strings: the file's labels are the class ids */
+  bool strings;   /* labels were strings of JSON, Arrow or Python: names that look like numbers or booleans are none.
+                     config.json: brim_label_strings */
   uint64_t *rows; /* [count + 1] of brim_labels_scan: the rows of each class or with each label, or words of each, then all; NULL:
                      not counted */
   uint64_t none;  /* of brim_labels_scan: rows whose label says that there is none, or words whose label is null; they are in no
@@ -261,6 +263,8 @@ typedef struct brim_labels {
 BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;
+/* Says whether the names are strings, whatever they look like. */
+BRIM_API void brim_labels_set_strings(brim_labels *labels, bool strings);
 /* The first two classes whose names look alike, as a rule by somebody's slip: they differ only in spaces, capitals, characters
  * that are not seen (zero width), Unicode's forms of the same letters, or how a number is written ("pos" and " Pos", "07" and
  * "7"). -1 and -1: there are none. */

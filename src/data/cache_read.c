@@ -219,7 +219,7 @@ static int read_labels(reading *r, brim_error *err) {
   const brim_task_rules *task = h->task <= INT32_MAX ? brim_task_rules_of((brim_task)h->task) : NULL;
   const uint64_t width = h->rows ? h->values / h->rows : 0;
   const bool labelled = width != 0 || h->token_labels > 0;
-  if (h->mapped > 1 || (h->rows && h->values % h->rows) || (h->mapped != 0) != labelled || width > BRIM_MAX_CLASSES ||
+  if (h->mapped > 2 || (h->rows && h->values % h->rows) || (h->mapped != 0) != labelled || width > BRIM_MAX_CLASSES ||
       (task && h->mapped && task->tokens != (width == 0)))
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
@@ -230,6 +230,7 @@ static int read_labels(reading *r, brim_error *err) {
                                 (int32_t)(task->named ? h->classes : width), &d->labels, err);
   if (status != BRIM_OK)
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names that differ", err);
+  brim_labels_set_strings(&d->labels, h->mapped == 2);
   d->mapped = true;
   d->label_width = brim_labels_width(&d->labels);
   if (task->tokens)

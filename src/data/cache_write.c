@@ -108,7 +108,7 @@ static int prepare(writer *w, brim_error *err) {
                                   .words = x->word_count,
                                   .string_bytes = w->strings.length,
                                   .task = d->mapped ? (uint64_t)d->labels.task : 0,
-                                  .mapped = d->mapped,
+                                  .mapped = d->mapped ? 1 + (uint64_t)d->labels.strings : 0,
                                   .pairs = d->pairs,
                                   .truncated = d->truncated,
                                   .lost = d->lost,

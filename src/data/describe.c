@@ -40,6 +40,8 @@ void brim_describe_labels(brim_text *out, const brim_labels *labels) {
   if (!labels)
     return;
   brim_text_printf(out, "labels %d %d ", (int)labels->task, (int)labels->count);
+  if (labels->strings)
+    brim_text_string(out, "strings ");
   for (int32_t i = 0; labels->names && i < labels->count; i++)
     brim_describe_string(out, labels->names[i]);
 }

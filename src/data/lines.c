@@ -34,6 +34,8 @@ static int begin_txt(brim_reader *reader, brim_error *err) {
 static int next_txt(brim_reader *reader, brim_error *err) {
   brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
   BRIM_TRY(next_line(reader, &text->bytes, &text->length, err));
+  if (reader->record_line == 1 && brim_stream_offset(reader->stream) == reader->record_byte + (int64_t)reader->byte_count)
+    BRIM_TRY(brim_reader_refuse_lone_cr(reader, reader->bytes, reader->byte_count, err));
   for (int i = 0; i < reader->slot_count; i++)
     reader->slots[i].present = i == BRIM_SLOT_TEXT;
   text->is_list = false;

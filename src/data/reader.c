@@ -28,6 +28,15 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
                        reader->record_byte + (int64_t)at, "%s", message);
 }
 
+int brim_reader_refuse_lone_cr(const brim_reader *reader, const char *line, size_t length, brim_error *err) {
+  const char *cr = length ? memchr(line, '\r', length - 1) : NULL;
+  if (!cr || line[length - 1] == '\n')
+    return BRIM_OK;
+  return brim_reader_fault(reader, err, line, (size_t)(cr - line),
+                           "the only line of the file holds a CR: lines that end in CR alone are read of csv only; convert the "
+                           "file first, for example with tr '\\r' '\\n'");
+}
+
 int brim_reader_check_line(const brim_reader *reader, const char *bytes, size_t length, int64_t line, int64_t byte,
                            brim_error *err) {
   const size_t valid = brim_utf8_valid(bytes, length);

@@ -173,6 +173,9 @@ void brim_reader_take_damage(brim_reader *reader, const brim_error *failure);
 /* An error at byte `at` of the record's bytes. */
 int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *record, size_t at, const char *format, ...)
     BRIM_PRINTF(5, 6);
+/* Refuses a file whose first line ends with it and holds a CR: its lines end in CR alone, and it would be read as one. `line` has
+ * its line end. */
+int brim_reader_refuse_lone_cr(const brim_reader *reader, const char *line, size_t length, brim_error *err) BRIM_CHECK;
 /* Does a file of JSON begin with an array? Nothing is passed over. */
 bool brim_reader_is_array(brim_reader *reader);
 /* Does the JSON object that begins here continue after these bytes? */

@@ -84,7 +84,8 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
                          file->format == BRIM_FORMAT_JSONL ? "JSON"
                          : file->format == BRIM_FORMAT_TXT ? "txt"
                                                            : "conll");
-  file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote == BRIM_QUOTE_CSV;
+  file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote != BRIM_QUOTE_NONE;
+  file->backslash = options->quote == BRIM_QUOTE_BACKSLASH;
   return BRIM_OK;
 }
 

@@ -7,6 +7,7 @@ typedef struct brim_source_file {
   char *path; /* "-" is standard input */
   brim_format format;
   bool quoted;
+  bool backslash; /* with quoted: BRIM_QUOTE_BACKSLASH */
   char delimiter;
   int64_t size; /* on disk; -1 for pipes and terminals */
   uint64_t device, inode;

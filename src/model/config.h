@@ -41,7 +41,10 @@ typedef struct brim_config {
   bool attention_bias, inner_bias, head_bias;
   double inner_dropout; /* of what a gate gives */
   brim_activation head_activation;
-  bool late; /* tokens are pooled after the head's dense layer */
+  bool late;         /* tokens are pooled after the head's dense layer */
+  bool tied;         /* masked words: the decoder is the embedding of words. Read where the task is theirs, as the next */
+  bool legacy_words; /* DeBERTa: of its two heads of masked words the first */
+  bool has_decoder_bias;
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
   brim_dense_module dense[BRIM_MOST_DENSE];
   int32_t dense_count;
@@ -69,6 +72,8 @@ int brim_config_read_activation(const brim_config *config, const char *key, cons
 static inline bool brim_config_has_window(const brim_config *config, int32_t layer) {
   return config->windowed[layer / 64] >> layer % 64 & 1;
 }
+/* Whether the embedding of words is the decoder of masked words too: all of its rows have a gradient then. */
+bool brim_config_ties(const brim_config *config);
 /* Of the head: as many as labels are wide; one score, however many documents a row has labels of. */
 int32_t brim_config_outputs(const brim_config *config);
 int32_t brim_config_max_length(const brim_config *config);

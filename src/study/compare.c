@@ -87,6 +87,7 @@ static int compare_check_mode(const compare_job *job, const brim_mode *mode, bri
                 {"decay_towards", same_text(one->decay_towards, other->decay_towards)},
                 {"mixout", one->mixout == other->mixout},
                 {"freeze", same_text(one->freeze, other->freeze)},
+                {"train_only", same_text(one->train_only, other->train_only)},
                 {"swa_start", one->swa_start == other->swa_start},
                 {"memory_limit", one->memory_limit == other->memory_limit},
                 {"max_length", one->plan.max_length == other->plan.max_length},

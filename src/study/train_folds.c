@@ -116,7 +116,7 @@ static int note(fold_job *job, const char *kind, const brim_field *fields, int c
 
 static int note_begin(fold_job *job, brim_error *err) {
   const brim_field fields[] = {BRIM_FIELD_INT("folds", job->folds->count), BRIM_FIELD_INT("rows", job->folds->rows),
-                               BRIM_FIELD_INT("seed", job->options->seed),
+                               BRIM_FIELD_UNSIGNED("seed", job->options->seed),
                                BRIM_FIELD_JSON("options", job->options->options_json ? job->options->options_json : "null")};
   return note(job, "folds", fields, BRIM_FIELD_COUNT(fields), err);
 }

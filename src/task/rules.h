@@ -35,6 +35,7 @@ typedef struct brim_task_rules {
   bool named;        /* outputs are classes, which have names; else values */
   bool one_class;    /* a label is one number, a class; else a number for each output */
   bool tokens;       /* labels are of tokens: int32, BRIM_NO_LABEL where there is none; else floats, of rows */
+  bool masks;        /* labels of tokens are made of the texts; outputs are the model's vocabulary, without names */
   bool vectors;      /* outputs are a vector of each text, as wide as the encoder; a label is one value, or there is none */
   bool scores;       /* an output is a score, by which the documents of a query are sorted */
   int32_t least;     /* outputs that a model must have */

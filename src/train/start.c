@@ -49,6 +49,7 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
   BRIM_TRY(brim_train_options_check(o, err));
   BRIM_TRY(brim_train_prepare_model(t->model, o, err));
   o->freeze = brim_model_frozen(t->model);
+  o->train_only = *brim_model_trained_only(t->model) ? brim_model_trained_only(t->model) : NULL;
   start_optimizer(t);
   o->plan.world_size = o->group.world_size;
   if (o->plan.batch_size == 0 && o->plan.accumulate == 0)
