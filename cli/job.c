@@ -82,8 +82,10 @@ static brim_task choose_task(cli_call *cli, const brim_model_info *info) {
   return task;
 }
 
+/* Rows of embeddings and rerankers may have none: the model is of the task nevertheless. */
 static const brim_labels *labels_of(const cli_job *job) {
-  return job->feed ? &job->labels : brim_dataset_labels(job->train);
+  const brim_labels *own = job->feed ? NULL : brim_dataset_labels(job->train);
+  return own ? own : &job->labels;
 }
 
 enum { MOST_NAMED = 4 }; /* classes in a note */
@@ -110,6 +112,8 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", labels->names[i]);
   if (labels->count > MOST_NAMED)
     snprintf(names + used, sizeof names - used, ", ...");
+  if (brim_task_has_vectors(labels->task) || brim_task_has_scores(labels->task))
+    return BRIM_OK; /* the loss is said, which follows from the rows */
   if (brim_task_has_tokens(labels->task))
     cli_note(cli, "task: tokens, %d labels (%s)%s", (int)labels->count, names,
              given ? "" : ", because the model labels tokens; --task changes it");
@@ -181,6 +185,8 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);
+  else if (!status && !v->stream && (brim_task_has_vectors(task) || brim_task_has_scores(task)))
+    status = brim_labels_make(cli->runtime, task, NULL, 1, &job->labels, &cli->error);
   if (v->keep_head)
     request.labels = &job->labels;
   if (!status)
@@ -251,8 +257,22 @@ static int load_model(cli_call *cli, cli_job *job) {
 /* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
   const char *name = brim_pooling_name(made_for);
-  if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
+  if (brim_task_has_vectors(brim_model_task(model)))
+    cli_note(cli, "vectors are %s of a text's tokens%s",
+             brim_model_pooling(model) == BRIM_POOLING_CLS   ? "the first"
+             : brim_model_pooling(model) == BRIM_POOLING_MAX ? "the largest values"
+                                                             : "the mean",
+             cli_given(&cli->arguments, "pooling") ? "" : "; --pooling changes it");
+  else if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
+}
+
+/* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
+static void cut_as_made(cli_call *cli, const brim_model_info *info, int32_t *max_length) {
+  if (!brim_task_has_vectors(cli_task(cli)) || cli->values->max_length || !info->made_length || info->made_length >= *max_length)
+    return;
+  *max_length = info->made_length;
+  cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*max_length);
 }
 
 int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length, brim_train_options *o) {
@@ -293,6 +313,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   brim_profile_end(job->profile, 0);
   if (!status)
     status = cli_pick_max_length(cli, info.max_length, job->tokenizer, &max_length);
+  if (!status)
+    cut_as_made(cli, &info, &max_length);
   if (!status)
     status = cli_job_train_options(cli, job, max_length, &job->options); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");

@@ -109,6 +109,7 @@ typedef struct brim_train_options {
   uint64_t warmup_steps;
   double warmup_ratio; /* share of all steps, used when warmup_steps is 0 */
   /* loss of training; evaluation reports the plain mean over rows */
+  brim_loss_options loss;    /* of embeddings and rerankers */
   const char *class_weights; /* NULL: all 1. "NAME=X,NAME=Y": of classes by name, 1 for the rest. "balanced": rows / (classes *
                                 rows of the class), as scikit-learn. The mean divides by the sum of the weights of the whole
                                 optimizer step's rows. Multi-label: weights of the positive terms, BCEWithLogitsLoss's
@@ -280,6 +281,10 @@ BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, co
 BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, const brim_dataset *batch,
                                      const char *hyperparameters, brim_padding padding, const char *output, brim_event_fn event,
                                      void *event_context, brim_error *err) BRIM_CHECK;
+/* inspect: one step of an embedding's or reranker's loss without dropout, computed in parts of so many rows (0: at once):
+ * embeddings.K or logits, loss, grad.*, written to a safetensors file. A row is [ids of a text, ..] with a label, or without. */
+BRIM_API int brim_inspect_step(brim_runtime *runtime, brim_model *model, const brim_dataset *rows, const brim_loss_options *loss,
+                               uint64_t rows_at_once, brim_padding padding, const char *output, brim_error *err) BRIM_CHECK;
 /* inspect: losses of vectors and scores that a file lists, [{"loss", "options", "columns": [[vector of row 0, ..], ..] or
  * "logits", "labels"?, "groups"?, "texts"?}], with their gradients: a line {"loss", "grad"} for each. A loss that brim does not
  * know is

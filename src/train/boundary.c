@@ -89,6 +89,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
                                       .batch = &t->batch,
                                       .part_logits = t->part_logits,
                                       .outcomes = t->outcomes,
+                                      .firsts = set->firsts,
                                       .event = speaks ? t->options.event : NULL,
                                       .event_context = t->options.event_context};
   brim_profile_begin(t->options.profile, BRIM_WORK_EVALUATION, "evaluation");

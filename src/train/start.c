@@ -21,6 +21,7 @@
 #include "train/fit.h"
 #include "train/folds_mark.h"
 #include "train/hashes.h"
+#include "train/loss_choice.h"
 #include "train/options.h"
 #include "train/trainer.h"
 #include "train/turn.h"
@@ -62,8 +63,6 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
     o->final = wanted && eval_count > 0 && o->eval_when != BRIM_NEVER && o->swa_start <= 0.0 ? BRIM_FINAL_BEST : BRIM_FINAL_LAST;
   if (o->final == BRIM_FINAL_BEST && (eval_count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "which weights are the best (keep), an evaluation says: give an evaluation set");
-  if (!o->best_metric)
-    o->best_metric = brim_task_rules_of(brim_model_task(t->model))->best;
   if (o->label_smoothing > 0.0 && !brim_task_has_outcomes(brim_model_task(t->model)))
     return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row or token");
   return BRIM_OK;
@@ -71,7 +70,9 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
 
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
-  const brim_train_options *o = &t->options;
+  brim_train_options *o = &t->options;
+  if (!o->best_metric)
+    o->best_metric = brim_best_metric_of(brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL);
   const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[160];
@@ -142,6 +143,12 @@ static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err)
   return brim_plan_new_of(t->runtime, &lengths, &plan, 0, &set->plan, err);
 }
 
+/* Outcomes, or rows of logits. */
+static uint64_t eval_outputs(const brim_dataset *dataset) {
+  const uint64_t outcomes = brim_outcome_count(dataset), texts = brim_dataset_texts(dataset);
+  return texts > outcomes ? texts : outcomes;
+}
+
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   if (count == 0)
     return BRIM_OK;
@@ -162,8 +169,10 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.world_size);
-    if (brim_outcome_count(set->dataset) > most)
-      most = brim_outcome_count(set->dataset);
+    if (!brim_task_has_outcomes(brim_model_task(t->model)))
+      BRIM_TRY(brim_logit_firsts(t->runtime, t->model, set->dataset, &set->firsts, err));
+    if (eval_outputs(set->dataset) > most)
+      most = eval_outputs(set->dataset);
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
@@ -249,7 +258,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   uint64_t most = 0, bytes = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   uint64_t outputs = (uint64_t)brim_model_outputs(t->model);
   for (int i = 0; i < count; i++) {
-    const uint64_t outcomes = brim_outcome_count(evals[i].dataset);
+    const uint64_t outcomes = eval_outputs(evals[i].dataset);
     most = outcomes > most ? outcomes : most;
     bytes += brim_dataset_rows(evals[i].dataset) * 32;
   }
@@ -258,7 +267,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
   bytes += most * ((task->one_class ? sizeof(brim_outcome) : 0) + task->measuring);
   if (!task->one_class || t->options.own_metrics)
-    bytes += most * outputs * sizeof(float);
+    bytes += most * outputs * (sizeof(float) + (task->vectors ? sizeof(double) : 0));
   bytes += brim_reduce_memory(&how, cut);
   bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows, t->outlook.step_parts, &t->outlook.limits);
   if (t->options.swa_start > 0.0 || start_holds_best(t))
@@ -416,8 +425,7 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 /* Everything of this rank alone: nothing is written, and no other rank asked. */
 static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, eval_count, err));
-  brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model,
-                      brim_supply_most_texts(&t->supply));
+  BRIM_TRY(brim_trainer_choose_loss(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
@@ -486,6 +494,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_host_loss_free(&t->host_loss);
   for (int i = 0; t->evals && i < t->eval_room; i++) {
     brim_plan_free(t->evals[i].plan);
+    brim_release(t->runtime, t->evals[i].firsts);
     brim_dataset_free(t->evals[i].mapped);
   }
   brim_release(t->runtime, t->evals);

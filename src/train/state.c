@@ -97,6 +97,7 @@ static brim_field member_field(const member *m, const void *object) {
 /* ---- the tables ------------------------------------------------------------------------------------------- */
 
 #define OPTION(name, kind)       {#name, kind, offsetof(brim_train_options, name)}
+#define LOSS(name, kind)         {#name, kind, offsetof(brim_train_options, loss.name)}
 #define PLAN(name, kind)         {#name, kind, offsetof(brim_train_options, plan.name)}
 #define EVAL(name, member, kind) {name, kind, offsetof(brim_train_options, eval.member)}
 enum { FREE_I64 = MEMBER_I64 | MEMBER_OPEN | MEMBER_FREE };
@@ -136,6 +137,19 @@ static const member option_members[] = {
     OPTION(warmup_ratio, OPEN_REAL),
     OPTION(class_weights, MEMBER_TEXT),
     OPTION(label_smoothing, MEMBER_REAL),
+    {"loss", MEMBER_TEXT | MEMBER_LATER, offsetof(brim_train_options, loss.name)},
+    LOSS(scale, OPEN_REAL | MEMBER_LATER),
+    LOSS(margin, OPEN_REAL | MEMBER_LATER),
+    LOSS(temperature, OPEN_REAL | MEMBER_LATER),
+    LOSS(positive_weight, OPEN_REAL | MEMBER_LATER),
+    LOSS(distance, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(directions, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(partition, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(similarity, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(hardness, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(hardness_strength, OPEN_REAL | MEMBER_LATER),
+    LOSS(matryoshka, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(matryoshka_weights, MEMBER_TEXT | MEMBER_LATER),
     OPTION(freeze, MEMBER_TEXT),
     OPTION(train_only, MEMBER_TEXT | MEMBER_LATER),
     OPTION(layer_lr_decay, MEMBER_REAL),
@@ -175,7 +189,8 @@ static const member state_members[] = {
     STATE(best, MEMBER_REAL),     STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
     STATE(log_bytes, MEMBER_I64), STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64),
     STATE(stopped, MEMBER_BOOL),  STATE(averaged, MEMBER_I64),   STATE(loss_scale, MEMBER_REAL),
-    STATE(scaled, MEMBER_I64),    STATE(skipped, MEMBER_I64),
+    STATE(scaled, MEMBER_I64),    STATE(skipped, MEMBER_I64),    STATE(negatives, MEMBER_I64),
+    STATE(left_out, MEMBER_I64),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 

@@ -305,6 +305,8 @@ static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
   tally_add(&t->state.run, sums);
   tally_add(&t->state.since_epoch, sums);
   tally_add(&t->state.since_log, sums);
+  t->state.negatives += t->host_loss.found.negatives;
+  t->state.left_out += t->host_loss.found.left_out;
   t->tokens_here += sums->tokens;
   t->state.step++;
   t->state.epoch_step++;

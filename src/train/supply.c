@@ -33,9 +33,9 @@ static int check_feed(const brim_supply *s, brim_error *err) {
                           "give the steps of the run");
   if (!how->labels || !how->source.need_label)
     return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
-  if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_outputs(s->model))
+  if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_labels(s->model)->count)
     return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
-                          (int)how->labels->count, (int)brim_model_outputs(s->model));
+                          (int)how->labels->count, (int)brim_model_labels(s->model)->count);
   const brim_labels *own = brim_model_labels(s->model);
   for (int32_t i = 0; own->names && i < own->count; i++)
     if (strcmp(own->names[i], how->labels->names[i]) != 0)

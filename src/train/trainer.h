@@ -13,6 +13,7 @@ typedef struct brim_eval_set {
   const char *name;
   const brim_dataset *dataset;
   brim_dataset *mapped; /* as the model numbers its labels, which is then `dataset`; NULL: it was so */
+  uint64_t *firsts;     /* brim_logit_firsts */
   brim_plan *plan;      /* made once: the same parts at every evaluation */
 } brim_eval_set;
 
