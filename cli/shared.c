@@ -326,11 +326,19 @@ const cli_option cli_job_length_options[] = {
     {0},
 };
 
+const cli_option cli_trained_options[] = {
+    NAMES("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing", .to = {TRAIN(freeze)},
+          .help = "do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all but the "
+                  "head); tensors by name, as '*.bias' (brim inspect model --tensors); or some of these: 2,'*.bias'. What is "
+                  "frozen needs no backward pass and no optimizer memory"),
+    NAMES("train-only", train_only, "TENSORS", .shown = "everything", .to = {TRAIN(train_only)},
+          .help = "train these tensors alone, by name, without those of --freeze: '*.bias,classifier.*'"),
+    {0},
+};
+
 const cli_option cli_method_options[] = {
     HEADING("Training methods"),
-    TEXT("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing", .to = {TRAIN(freeze)},
-         .help = "do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but "
-                 "the head). What is frozen needs no backward pass and no optimizer memory"),
+    ROWS(cli_trained_options),
     FLAG("checkpoint-activations", checkpoint_activations, .aliases = "gradient-checkpointing",
          .to = {TRAIN(checkpoint_activations)},
          .help = "keep only the input of each layer and compute the rest again in the backward pass: less memory, more "

@@ -169,6 +169,19 @@ static void note_epoch(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "epoch %.3g: training loss %.4f", epoch->real, loss->real);
 }
 
+/* "trained: 1,538 of 24,802 parameters (2 tensors)", where that is not all. */
+static void note_trained(const cli_call *cli, const brim_event *event) {
+  const brim_field *all = brim_event_field(event, "parameters"), *trained = brim_event_field(event, "trained_parameters");
+  const brim_field *tensors = brim_event_field(event, "trained_tensors");
+  char some[32], of[32];
+  if (!all || !trained || !tensors || trained->integer == all->integer)
+    return;
+  brim_count_text(trained->integer, some, sizeof some);
+  brim_count_text(all->integer, of, sizeof of);
+  cli_note(cli, "trained: %s of %s parameters (%lld tensor%s)", some, of, (long long)tensors->integer,
+           tensors->integer == 1 ? "" : "s");
+}
+
 /* How many steps, and how much memory, before the first of them. */
 static void note_start(const cli_call *cli, const brim_event *event) {
   const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
@@ -224,7 +237,7 @@ static int next_fold(cli_call *cli, const brim_event *event) {
 static int on_event(void *context, const brim_event *event) {
   cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
-    note_start(cli, event);
+    note_trained(cli, event), note_start(cli, event);
   if (strcmp(event->kind, "resume") == 0)
     note_resume(cli, event);
   if (strcmp(event->kind, "eval") == 0)

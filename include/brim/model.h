@@ -94,7 +94,8 @@ BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model); /* positions that fit a text */
 BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per row */
-/* Rows of a batch's logits: its texts, or its tokens where the task's labels are of tokens. */
+/* Rows of a batch's logits: its texts, or its tokens where the task's labels are of tokens; of masked words the tokens with a
+ * label, or all tokens of a batch without labels. */
 BRIM_API int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch);
 BRIM_API brim_task brim_model_task(const brim_model *model);
 BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
@@ -139,13 +140,25 @@ BRIM_API int brim_model_write(brim_model *model, brim_flat which, int64_t offset
  * again after updates. */
 BRIM_API float *brim_model_values(brim_model *model);
 
-/* What training leaves as it is: "embeddings" (with their layer norm), "layers:N" or "N" (the embeddings and the lowest N
- * layers), "encoder" (all but the head, to which BERT's pooler belongs), NULL or "" (nothing). Frozen parts compute as before,
- * dropout too, but have no gradient, no states of the optimizer, no part in the gradient's norm and no backward; no weight decay
- * touches them. Gradients and states of an earlier prepare are given back when this changes something. BRIM_E_USAGE: another
- * text, or too many layers. */
+/* What training leaves as it is: words with commas between them. "embeddings" (with their layer norm), "layers:N" or "N" (the
+ * embeddings and the lowest N layers), "encoder" (all but the head, to which BERT's pooler belongs), names of tensors (of
+ * brim_parameter) with the wildcards *, ? and [], such as "*.bias"; NULL or "" (nothing). What is frozen computes as before,
+ * dropout too, but has no part in the gradient's norm and no states that are saved; no weight decay touches it. Backward ends
+ * below the lowest tensor that is trained. Gradients and states of an earlier prepare are given back when this changes something.
+ *
+ * Weights of query, key and value that lie one after the other are one product: where one of them is trained, all have memory for
+ * a gradient and states.
+ *
+ * BRIM_E_USAGE: another text, too many layers, a name that no tensor has, a tensor that is new and would stay random, or nothing
+ * that is left to train. */
 BRIM_API int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) BRIM_CHECK;
-BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddings", "layers:N", "encoder" */
+/* Likewise, but what is trained are these tensors alone, again names with wildcards, without those that `frozen` says. Both may
+ * be NULL. */
+BRIM_API int brim_model_train_only(brim_model *model, const char *tensors, const char *frozen, brim_error *err) BRIM_CHECK;
+/* The words that were given, in an order that does not depend on theirs; "": none. Owned by the model until the next call. */
+BRIM_API const char *brim_model_frozen(const brim_model *model);
+BRIM_API const char *brim_model_trained_only(const brim_model *model);
+BRIM_API bool brim_model_is_trained(const brim_model *model, int32_t parameter);
 
 /* How a gradient changes the weights: docs/developers/numerics.md has the formula of each optimizer. Rates that are right for one
  * are not for another. */
@@ -195,7 +208,11 @@ typedef struct brim_model_limits {
   brim_precision precision; /* FP16 and BF16: BRIM_E_UNSUPPORTED from prepare where the device has no such products, and both at
                                once BRIM_E_USAGE. INT8: not with training (BRIM_E_USAGE). Weights in 16 bits or bytes are made at
                                the first forward, again after values changed, and given back by a prepare for another precision */
-  int32_t slices;           /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
+  /* Masked words: at most this share of a part's slots has a label, and one more a sequence; 0: all may have. */
+  double chosen_share;
+  bool logits;    /* masked words: predictions give logits of the masked tokens, or of all tokens of a batch without labels; else
+                     they give outcomes alone, and logits, which would be as wide as the vocabulary, are never made */
+  int32_t slices; /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and the optimizer's states; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token
@@ -232,7 +249,8 @@ typedef struct brim_pass {
  *   classification   cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over
  * rows divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor multi-label      mean over the
  * outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight regression       mean over the outputs of the
- * squared error; of labels of tokens cross entropy too, and the divisor is the step's tokens that have one (0: the batch's).
+ * squared error; of labels of tokens, and of masked words, cross entropy too, and the divisor is the step's tokens that have one
+ * (0: the batch's).
  * logits: [n, outputs], or [tokens, outputs] (brim_model_logit_rows), may be NULL. Labels are needed for the loss only: pass loss
  * NULL to predict. Backward follows a pass with a loss. An empty batch adds nothing. A row that does not fit the model (length,
  * ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE.

@@ -90,6 +90,7 @@ typedef struct brim_train_options {
   uint64_t max_steps;
   /* model */
   const char *freeze;          /* what is not trained: brim_model_freeze; NULL: everything is */
+  const char *train_only;      /* names of tensors, which alone are trained: brim_model_train_only; NULL: all */
   bool checkpoint_activations; /* less memory for a third more computing: brim_model_limits */
   brim_precision precision;    /* of the layers' products, and of what is kept for backward */
   /* fp16: the loss is multiplied, first by loss_scale (a power of two; 0: 65536), so that gradients do not vanish in 16 bits. A

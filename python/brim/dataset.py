@@ -403,8 +403,18 @@ class Dataset:
 
     @property
     def lengths(self) -> _core.Array:
-        """int32 [rows]; shares the dataset's memory."""
+        """int32 [rows]: tokens of each row, of all its texts; shares the dataset's memory."""
         return self._core.lengths()
+
+    @property
+    def firsts(self) -> _core.Array | None:
+        """int64 [rows + 1]: where each row's texts begin among those of all rows; None where each row is one text."""
+        return self._core.firsts()
+
+    @property
+    def text_lengths(self) -> _core.Array:
+        """int32 [texts]: tokens of each text; where each row is one, ``lengths``."""
+        return self._core.text_lengths()
 
     _mapping: Labels | None = None  # whose names are not what rows have
 

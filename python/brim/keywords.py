@@ -198,8 +198,11 @@ class TrainOptions(TypedDict, total=False):
     tail: Literal["resplit", "fill", "drop"]. What to do when a step's batches do not divide evenly among the processes: cut them again,
         leave some processes idle, or drop the last step. Default: resplit.
     drop_last: bool. Leave out the rows at the end that do not fill a step.
-    freeze: str | int. Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but the head). What
-        is frozen needs no backward pass and no optimizer memory. Default: nothing.
+    freeze: str | int | Sequence[str | int]. Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all
+        but the head); tensors by name, as '*.bias' (brim inspect model --tensors); or some of these: 2,'*.bias'. What is frozen needs no
+        backward pass and no optimizer memory. Default: nothing.
+    train_only: str | Sequence[str]. Train these tensors alone, by name, without those of freeze: '*.bias,classifier.*'. Default:
+        everything.
     checkpoint_activations: bool. Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time,
         the same result.
     stream: bool. Read the data again in every epoch instead of keeping it in memory: files come in a new order each epoch, rows are
@@ -318,9 +321,12 @@ class TrainOptions(TypedDict, total=False):
     Default: resplit."""
     drop_last: bool | None
     """Leave out the rows at the end that do not fill a step."""
-    freeze: str | int | None
-    """Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but the head). What is frozen needs no
-    backward pass and no optimizer memory. Default: nothing."""
+    freeze: str | int | Sequence[str | int] | None
+    """Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all but the head); tensors by name, as '*.bias'
+    (brim inspect model --tensors); or some of these: 2,'*.bias'. What is frozen needs no backward pass and no optimizer memory. Default:
+    nothing."""
+    train_only: str | Sequence[str] | None
+    """Train these tensors alone, by name, without those of freeze: '*.bias,classifier.*'. Default: everything."""
     checkpoint_activations: bool | None
     """Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time, the same result."""
     stream: bool | None

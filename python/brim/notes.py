@@ -62,6 +62,8 @@ def of_model(facts: dict[str, Any]) -> None:
 def of_event(kind: str, fields: dict[str, Any]) -> None:
     """Steps and memory, evaluations, a run that resumes."""
     if kind == "start":
+        if fields["trained_parameters"] < fields["parameters"]:
+            log.info("trained: %s of %s parameters (%d tensors)", f"{fields['trained_parameters']:,}", f"{fields['parameters']:,}", fields["trained_tensors"])
         log.info("steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", f"{fields['total_steps']:,}",
                  fields["memory_planned"] / 1e6, fields["memory_training"] / 1e6, f"{fields['slots_at_once']:,}")
     elif kind == "eval":

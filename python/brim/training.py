@@ -163,7 +163,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     (load_best_model_at_end=True), also without output; else, or with keep="last", that of the last step. ``Result.model_step`` says which.
 
     Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps (below 1: a share), warmup_ratio, weight_decay, beta1, beta2,
-    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder"), checkpoint_activations, precision ("bf16"), class_weights
+    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder", ["embeddings", "*.bias"]), train_only (["*.bias", "classifier.*"]),
+    checkpoint_activations, precision ("bf16"), class_weights
     ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
     save_every, eval_strategy ("epoch", "steps", "no"), save_strategy (also "best"), keep_checkpoints, best_metric, memory_limit ("2GB"),
     swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size

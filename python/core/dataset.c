@@ -353,6 +353,25 @@ static PyObject *lengths(PyObject *object, PyObject *nothing) {
                                     (void *)brim_dataset_lengths(self->dataset), object, true);
 }
 
+/* firsts() -> int64 [rows + 1], or None where each row is one text */
+static PyObject *firsts(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  core_dataset *self = (core_dataset *)object;
+  const uint64_t *at = brim_dataset_firsts(self->dataset);
+  if (!at)
+    Py_RETURN_NONE;
+  return (PyObject *)core_array_new(self->state, self->module, 'q', (Py_ssize_t)brim_dataset_rows(self->dataset) + 1, -1,
+                                    (void *)at, object, true);
+}
+
+/* text_lengths() -> int32 [texts] */
+static PyObject *text_lengths(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  core_dataset *self = (core_dataset *)object;
+  return (PyObject *)core_array_new(self->state, self->module, 'i', (Py_ssize_t)brim_dataset_texts(self->dataset), -1,
+                                    (void *)brim_dataset_text_lengths(self->dataset), object, true);
+}
+
 /* sample(row) -> (ids, type_ids or None, label or [labels], origin) */
 static PyObject *sample(PyObject *object, PyObject *row) {
   core_dataset *self = (core_dataset *)object;
@@ -462,6 +481,8 @@ static void destroy(PyObject *object) {
 static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"labels", labels_of, METH_NOARGS, NULL},
                                 {"lengths", lengths, METH_NOARGS, NULL},
+                                {"firsts", firsts, METH_NOARGS, NULL},
+                                {"text_lengths", text_lengths, METH_NOARGS, NULL},
                                 {"sample", sample, METH_O, NULL},
                                 {"subset", subset, METH_O, NULL},
                                 {"excluded", excluded, METH_NOARGS, NULL},

@@ -330,6 +330,7 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, epochs, CORE_REAL),
       CORE_FIELD(brim_train_options, max_steps, CORE_U64),
       CORE_FIELD(brim_train_options, freeze, CORE_TEXT),
+      CORE_FIELD(brim_train_options, train_only, CORE_TEXT),
       CORE_FIELD(brim_train_options, checkpoint_activations, CORE_BOOL),
       {"precision", CORE_ENUM, offsetof(brim_train_options, precision), parse_precision, "fp32, bf16 or fp16"},
       CORE_FIELD(brim_train_options, memory_limit, CORE_U64),

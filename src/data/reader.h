@@ -1,4 +1,5 @@
-/* reader.h: the inside of brim_reader, in four layers, each of which asks only the one before it:
+/* reader.h: the inside of brim_reader, in four layers, each of which asks only the one before it (reader_texts.c: what records of
+ * several texts have besides):
  *
  *  a format           bytes of the stream -> values of the wanted columns          table.c, lines.c
  *  the present file   opens it, reads what comes before its first record           reader_file.c
@@ -30,7 +31,8 @@ typedef struct brim_slot {
   const char *forms; /* a brim_label_form for the value, or for each item; NULL: BRIM_FORM_TEXT */
 } brim_slot;
 
-enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE /* and on: one for each condition */ };
+/* And on: one for each condition, then those of a row's further texts. */
+enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE };
 
 /* One kind of file. */
 typedef struct brim_format_ops {
@@ -84,6 +86,15 @@ struct brim_reader {
   brim_text list, word_list; /* the items of a label and of a text that are lists, a NUL after each */
   brim_text forms;           /* of the items of a label */
   bool raw;                  /* brim_reader_open_raw */
+
+  /* Rows of several texts: their further columns are the last slots. */
+  int further_slots;
+  bool paired;
+  int32_t most_texts;   /* 0: any number */
+  brim_text *lists;     /* [further_slots] the items of each that is a list, a NUL after each */
+  brim_string *further; /* of the present record */
+  size_t further_count, further_room;
+
   size_t max_record;
   bool skip_damaged;
   brim_selection selection;
@@ -127,6 +138,17 @@ struct brim_reader {
 };
 
 const char *brim_reader_file_name(const brim_reader *reader);
+
+/* ---- rows of several texts (reader_texts.c) ---- */
+
+/* Checks what the options say of text columns. */
+int brim_reader_check_columns(const brim_source_options *options, brim_error *err) BRIM_CHECK;
+/* The number of a further text's slot among these, or -1. */
+int brim_reader_further(const brim_reader *reader, const brim_slot *slot);
+/* Whether each text of the present record that is there is long enough. */
+bool brim_reader_texts_long_enough(const brim_reader *reader);
+/* Fills in the record's texts, of which there is the first. */
+int brim_reader_take_texts(brim_reader *reader, brim_record *record, brim_error *err) BRIM_CHECK;
 
 /* ---- the present file (reader_file.c) ---- */
 

@@ -300,3 +300,8 @@ void brim_source_free(brim_source *source) {
   brim_release(source->runtime, source->files);
   *source = (brim_source){0};
 }
+
+int32_t brim_source_most_texts(const brim_source_options *o) {
+  const int columns = o->text_column_count - o->paired;
+  return o->most_texts > 0 ? o->most_texts : columns > 1 ? columns : 1;
+}

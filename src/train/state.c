@@ -137,6 +137,7 @@ static const member option_members[] = {
     OPTION(class_weights, MEMBER_TEXT),
     OPTION(label_smoothing, MEMBER_REAL),
     OPTION(freeze, MEMBER_TEXT),
+    OPTION(train_only, MEMBER_TEXT | MEMBER_LATER),
     OPTION(layer_lr_decay, MEMBER_REAL),
     OPTION(precision, MEMBER_PRECISION),
     OPTION(loss_scale, OPEN_REAL),

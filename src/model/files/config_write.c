@@ -207,10 +207,16 @@ static const struct decided {
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 
+/* The outputs of masked words have no names: what the file says of labels is another task's, and stays. */
+static bool is_decided(const brim_config *config, const struct decided *d) {
+  const bool labels = d->write == write_id2label || d->write == write_label2id || d->write == write_label_count;
+  return !(labels && brim_task_has_masks(config->labels.task)) && (d->added != writes_rope || writes_rope(config));
+}
+
 static const struct decided *find_decided(const brim_config *config, const char *key, size_t length) {
   for (size_t i = 0; i < DECIDED; i++)
     if (strlen(decided[i].key) == length && memcmp(decided[i].key, key, length) == 0)
-      return decided[i].added == writes_rope && !writes_rope(config) ? NULL : &decided[i];
+      return is_decided(config, &decided[i]) ? &decided[i] : NULL;
   return NULL;
 }
 
@@ -242,7 +248,7 @@ static void write_config(brim_text *out, const brim_config *config) {
       write_value(out, brim_json_member(key), 1);
   }
   for (size_t i = 0; i < DECIDED; i++)
-    if (decided[i].added && decided[i].added(config) && !brim_json_get(root, decided[i].key)) {
+    if (decided[i].added && is_decided(config, &decided[i]) && decided[i].added(config) && !brim_json_get(root, decided[i].key)) {
       brim_text_printf(out, ",\n  \"%s\": ", decided[i].key); /* there is a model_type before it */
       decided[i].write(out, config);
     }
