@@ -123,7 +123,7 @@ class Dataset:
     def from_texts(cls, texts: Sequence[str | bytes | list[str]], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes | list[str]] | None = None,
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
-                   missing_label: str = "error", most_texts: int | None = None, runtime: Any = None) -> "Dataset":
+                   truncation_side: str | None = None, missing_label: str = "error", most_texts: int | None = None, runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
@@ -140,7 +140,7 @@ class Dataset:
         known = _labels(mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "most_texts": most_texts}
+                   "truncation_side": truncation_side, "most_texts": most_texts}
         core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
@@ -153,13 +153,14 @@ class Dataset:
 
     @classmethod
     def _of_columns(cls, columns: "_rows.Columns", tokenizer: Tokenizer, *, mapping=None, **options) -> "Dataset":
-        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=mapping or columns.names, **options)
+        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=columns.names if mapping is None else mapping, **options)
 
     @classmethod
     def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
-                   special_tokens: bool = True, missing_label: str = "error", runtime: Any = None) -> "Dataset":
+                   special_tokens: bool = True, truncation_side: str | None = None, missing_label: str = "error",
+                   runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
@@ -169,12 +170,13 @@ class Dataset:
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
-                "missing_label": missing_label}
+                "truncation_side": truncation_side, "missing_label": missing_label}
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, **rest)
-        known = _labels(mapping or found.names, runtime)
+        known = _labels(found.names if mapping is None else mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
-                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
+                   "truncation_side": truncation_side}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
@@ -235,11 +237,11 @@ class Dataset:
 
     @classmethod
     def _of_words(cls, data, tokenizer, labelled, labels, columns, *, runtime, max_length=None, truncation="longest_first", special_tokens=True,
-                  missing_label="error", min_chars=0, **rest) -> "Dataset":
+                  truncation_side=None, missing_label="error", min_chars=0, **rest) -> "Dataset":
         """Rows of words with a label each."""
         known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)
-        encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "missing_label": missing_label,
-                  "min_chars": min_chars}
+        encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "truncation_side": truncation_side,
+                  "missing_label": missing_label, "min_chars": min_chars}
         if _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data)):
             return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, **columns, **encode, **rest)
         if columns["pair_column"]:
@@ -252,7 +254,8 @@ class Dataset:
         if known is None and found.names and found.labels is not None:
             known = Labels(found.names, task="tokens", runtime=runtime)
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
-                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
+                   "truncation_side": truncation_side}
         core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, options)
         return cls(core, tokenizer, runtime)._with_values_of(known)
 

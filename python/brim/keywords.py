@@ -148,6 +148,8 @@ class TextOptions(TypedDict, total=False):
     truncation: str
     """Which text of a pair is cut. Default: longest_first."""
     special_tokens: bool
+    truncation_side: str | None
+    """Which end is cut. Default: the tokenizer's, else right."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     most_texts: int | None

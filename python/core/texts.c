@@ -75,8 +75,10 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count, boo
     if (!take_cell(column, i, count, item, labels)) {
       if (PyErr_ExceptionMatches(PyExc_UnicodeError)) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "row %zd: %.60R holds half a character (a lone surrogate), which no file can have", i,
-                     item);
+        PyErr_Format(PyExc_ValueError,
+                     PyBytes_Check(item) ? "row %zd: %.60R is not UTF-8: decode it first"
+                                         : "row %zd: %.60R holds half a character (a lone surrogate), which no file can have",
+                     i, item);
       }
       return false;
     }
