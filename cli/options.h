@@ -89,7 +89,7 @@ typedef struct cli_option {
   const char *help;
 } cli_option;
 
-enum { CLI_OPTION_LIMIT = 128 };
+enum { CLI_OPTION_LIMIT = 192 }; /* of a command, headings too */
 
 #define CLI_LIST_LIMIT 64
 typedef struct cli_list {
@@ -104,7 +104,7 @@ typedef struct cli_values {
   const char *config, *output, *cpu;
   int64_t threads;
   /* data */
-  const char *text_column, *pair_column, *label_column, *missing_label, *format, *delimiter, *quote, *cache;
+  const char *columns, *text_column, *pair_column, *label_column, *missing_label, *format, *delimiter, *quote, *cache;
   bool no_header;
   int64_t min_chars, max_record, records;
   bool skip_damaged;
@@ -132,6 +132,8 @@ typedef struct cli_values {
   const char *keep;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every, loss_scale_steps;
+  const char *loss, *inner, *distance, *directions, *partition, *similarity, *hardness, *matryoshka, *matryoshka_weights;
+  double scale, margin, temperature, positive_weight, hardness_strength;
   const char *memory_limit;
   bool resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
   const char *profile;

@@ -51,7 +51,7 @@ bool cli_parse_delimiter(const char *text, void *field) {
 }
 
 bool cli_parse_quote(const char *text, void *field) {
-  *(brim_quote *)field = strcmp(text, "csv") == 0 ? BRIM_QUOTE_CSV : BRIM_QUOTE_NONE;
+  *(brim_quote *)field = *text == 'c' ? BRIM_QUOTE_CSV : *text == 'n' ? BRIM_QUOTE_NONE : BRIM_QUOTE_BACKSLASH;
   return true;
 }
 
@@ -143,8 +143,8 @@ const cli_option cli_column_options[] = {
          .to = {PARSED(CLI_SOURCE, brim_source_options, delimiter)}, .parse = cli_parse_delimiter,
          .expected = "one character such as ';', or tab",
          .help = "csv, tsv: the character between columns; the word tab is accepted"),
-    CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
-           .help = "whether \"...\" encloses fields"),
+    CHOICE("quote", quote, "csv|none|backslash", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
+           .help = "whether \"...\" encloses fields; backslash: a quote inside them may be \\\""),
     ROWS(cli_selection_options),
     {0},
 };

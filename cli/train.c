@@ -65,7 +65,7 @@ static const cli_option options[] = {
     TEXT("best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
          .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
          .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
-    CHOICE("keep", keep, "best|last", .to = {TRAIN(final)}, .parse = parse_keep,
+    CHOICE("keep", keep, "best|last", .needs = "eval folds fold-column", .to = {TRAIN(final)}, .parse = parse_keep,
            .shown = "best, with --patience or --best-metric, else last",
            .help = "the model at the end: that of the best evaluation, or that of the last step"),
     INTEGER("patience", patience, "N", 0, CLI_MANY, .to = {TRAIN(patience)}, .aliases = "early-stopping-patience",
@@ -280,9 +280,9 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   brim_text_printf(out, "%s step%s, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], r->steps == 1 ? "" : "s",
                    counts[1], counts[2], duration, counts[3], r->loss);
   if (isfinite(r->best_metric))
-    brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n",
-                     r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric,
-                     (unsigned long long)r->best_step);
+    brim_text_printf(out, "%sbest evaluation: %s %.4f after step %llu\n",
+                     r->stopped_early ? "stopped early: patience is at its end\n" : "", r->metric ? r->metric : "metric",
+                     r->best_metric, (unsigned long long)r->best_step);
   put_which(out, r, run);
 }
 
@@ -297,6 +297,7 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
   brim_json_put_number(&json, "tokens_per_second", rate(r));
   brim_json_put_number(&json, "loss", r->loss);
   brim_json_put_number(&json, "best_metric", r->best_metric);
+  brim_json_put_string(&json, "metric", r->metric);
   if (evals->count) {
     brim_json_open_object(&json, "eval");
     for (int i = 0; i < evals->count; i++)

@@ -94,7 +94,8 @@ BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model); /* positions that fit a text */
 BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per row */
-/* Rows of a batch's logits: its texts, or its tokens where the task's labels are of tokens. */
+/* Rows of a batch's logits: its texts, or its tokens where the task's labels are of tokens; of masked words the tokens with a
+ * label, or all tokens of a batch without labels. */
 BRIM_API int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch);
 BRIM_API brim_task brim_model_task(const brim_model *model);
 BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
@@ -207,7 +208,11 @@ typedef struct brim_model_limits {
   brim_precision precision; /* FP16 and BF16: BRIM_E_UNSUPPORTED from prepare where the device has no such products, and both at
                                once BRIM_E_USAGE. INT8: not with training (BRIM_E_USAGE). Weights in 16 bits or bytes are made at
                                the first forward, again after values changed, and given back by a prepare for another precision */
-  int32_t slices;           /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
+  /* Masked words: at most this share of a part's slots has a label, and one more a sequence; 0: all may have. */
+  double chosen_share;
+  bool logits;    /* masked words: predictions give logits of the masked tokens, or of all tokens of a batch without labels; else
+                     they give outcomes alone, and logits, which would be as wide as the vocabulary, are never made */
+  int32_t slices; /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and the optimizer's states; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token
@@ -244,7 +249,8 @@ typedef struct brim_pass {
  *   classification   cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over
  * rows divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor multi-label      mean over the
  * outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight regression       mean over the outputs of the
- * squared error; of labels of tokens cross entropy too, and the divisor is the step's tokens that have one (0: the batch's).
+ * squared error; of labels of tokens, and of masked words, cross entropy too, and the divisor is the step's tokens that have one
+ * (0: the batch's).
  * logits: [n, outputs], or [tokens, outputs] (brim_model_logit_rows), may be NULL. Labels are needed for the loss only: pass loss
  * NULL to predict. Backward follows a pass with a loss. An empty batch adds nothing. A row that does not fit the model (length,
  * ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE.

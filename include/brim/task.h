@@ -11,10 +11,11 @@ typedef enum brim_task {
   BRIM_TASK_CLASSIFICATION, /* one class a row */
   BRIM_TASK_REGRESSION,     /* a value a row, or several */
   BRIM_TASK_MULTI_LABEL,    /* any number of labels a row, none too */
-  BRIM_TASK_TOKENS          /* one class a token, or none */
+  BRIM_TASK_TOKENS,         /* one class a token, or none */
+  BRIM_TASK_MASKED          /* masked words: which token of the vocabulary was there. Labels are made of the texts */
 } brim_task;
 enum { BRIM_NO_LABEL = -100 };                       /* of a token */
-BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label", "tokens"; "auto" */
+BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label", "tokens", "mlm"; "auto" */
 /* False for any other name. */
 BRIM_API bool brim_task_parse(const char *name, brim_task *out);
 /* What the label of a row is: one class; any number of classes; values. None of AUTO, nor of labels of tokens. */
@@ -22,6 +23,8 @@ BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);
 BRIM_API bool brim_task_has_values(brim_task task);
 BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
+BRIM_API bool
+brim_task_has_masks(brim_task task); /* texts have no labels: some of their tokens are masked, and are to be found */
 /* Whether a label is one class, of a row or of a token: what such a model makes of it is a brim_outcome, and not its logits. */
 BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */
@@ -42,6 +45,7 @@ typedef struct brim_metrics {
   double f1_micro, f1_macro;      /* multi-label, a label given where its logit is above 0. micro: of all labels counted
                                      together; macro: mean over the labels that occur in the data or the predictions.
                                      Tokens: of classes; micro counts all of them but the one that is named O */
+  double perplexity;              /* masked words: e to the loss */
   double rmse, pearson, spearman; /* regression; of several values: rmse over all, the others the mean over the outputs */
   double entity_precision, entity_recall, entity_f1; /* tokens whose classes are named O, B-X, I-X (and E-X, S-X): of whole
                                                         entities, right where kind, begin and end are, as seqeval counts them;

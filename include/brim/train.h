@@ -176,6 +176,7 @@ typedef struct brim_train_result {
   double loss; /* mean over the samples of the last epoch */
   double seconds;
   double best_metric;
+  const char *metric;  /* what that is: best_metric of the options, or the task's own; NULL without an evaluation */
   uint64_t best_step;  /* NaN and 0 without evaluation */
   uint64_t model_step; /* whose weights the model has: the last, or the best */
   uint64_t averaged; /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */

@@ -140,7 +140,7 @@ def train(
     loss_scale: float | None = None,
     loss_scale_steps: int | None = None,
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None = None,
-    quote: Literal["csv", "none"] | None = None,
+    quote: Literal["csv", "none", "backslash"] | None = None,
     min_chars: int | None = 0,
     where: Mapping[str, str] | None = None,
     max_record: int | None = None,
@@ -347,7 +347,8 @@ def train(
         65536.
     loss_scale_steps: int. fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000.
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"]. Format of the data. Default: by the file's name; standard input is txt.
-    quote: Literal["csv", "none"]. Whether "..." encloses fields. Default: csv: csv, tsv: none.
+    quote: Literal["csv", "none", "backslash"]. Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv,
+        tsv: none.
     min_chars: int. Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0.
     where: Mapping[str, str]. Read only rows whose column has this value; if given several times, all must hold.
     max_record: int. Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB.
@@ -460,7 +461,7 @@ def train(
     loss_scale: float | None = None,
     loss_scale_steps: int | None = None,
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None = None,
-    quote: Literal["csv", "none"] | None = None,
+    quote: Literal["csv", "none", "backslash"] | None = None,
     min_chars: int | None = 0,
     where: Mapping[str, str] | None = None,
     max_record: int | None = None,

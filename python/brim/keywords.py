@@ -114,7 +114,7 @@ class FileOptions(TypedDict, total=False):
     skip_damaged: bool
     """Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping."""
     quote: str | None
-    """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
+    """Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv, tsv: none."""
     max_record: int | None
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
     truncation_side: str | None
@@ -252,7 +252,8 @@ class TrainOptions(TypedDict, total=False):
         65536.
     loss_scale_steps: int. fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000.
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"]. Format of the data. Default: by the file's name; standard input is txt.
-    quote: Literal["csv", "none"]. Whether "..." encloses fields. Default: csv: csv, tsv: none.
+    quote: Literal["csv", "none", "backslash"]. Whether "..." encloses fields; backslash: a quote inside them may be \". Default: csv: csv,
+        tsv: none.
     min_chars: int. Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0.
     where: Mapping[str, str]. Read only rows whose column has this value; if given several times, all must hold.
     max_record: int. Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB.
@@ -406,8 +407,8 @@ class TrainOptions(TypedDict, total=False):
     """fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000."""
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None
     """Format of the data. Default: by the file's name; standard input is txt."""
-    quote: Literal["csv", "none"] | None
-    """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
+    quote: Literal["csv", "none", "backslash"] | None
+    """Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv, tsv: none."""
     min_chars: int | None
     """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
     where: Mapping[str, str] | None

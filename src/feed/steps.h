@@ -15,6 +15,8 @@ double brim_feed_share(const brim_feed *feed);
 int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) BRIM_CHECK;
 /* That sum, or number, of the step that is under way, which may be 0; 0 too where the loss divides by the rows. */
 double brim_feed_weight(const brim_feed *feed);
+/* The most rows that a step may have, over all ranks. */
+int64_t brim_feed_step_rows(const brim_feed *feed);
 /* brim_tokenizer_content of the tokenizer that encodes its rows. */
 uint64_t brim_feed_tokenizer(const brim_feed *feed);
 /* As the feed has them: what was left open is filled in. */

@@ -85,6 +85,8 @@ brim_row_kind brim_rows_of(const brim_lowering *l, int32_t value);
 const brim_program *brim_program_of(const brim_lowering *l);
 /* Products are of bytes: a prediction in int8. */
 bool brim_in_bytes(const brim_lowering *l);
+/* The pass gives logits of masked words, and no loss of them. */
+bool brim_gives_logits(const brim_lowering *l);
 /* Products are of 16-bit values: a kind with products writes other calls. */
 bool brim_uses_half(const brim_lowering *l);
 /* The operation reads this input in 16 bits. */

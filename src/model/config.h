@@ -32,7 +32,10 @@ typedef struct brim_config {
   bool attention_bias, inner_bias, head_bias;
   double inner_dropout; /* of what a gate gives */
   brim_activation head_activation;
-  bool late; /* tokens are pooled after the head's dense layer */
+  bool late;         /* tokens are pooled after the head's dense layer */
+  bool tied;         /* masked words: the decoder is the embedding of words. Read where the task is theirs, as the next */
+  bool legacy_words; /* DeBERTa: of its two heads of masked words the first */
+  bool has_decoder_bias;
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
   brim_labels labels; /* task, classes and their names */
   brim_json_document *document;
@@ -56,6 +59,8 @@ int brim_config_read_activation(const brim_config *config, const char *key, cons
 static inline bool brim_config_has_window(const brim_config *config, int32_t layer) {
   return config->windowed[layer / 64] >> layer % 64 & 1;
 }
+/* Whether the embedding of words is the decoder of masked words too: all of its rows have a gradient then. */
+bool brim_config_ties(const brim_config *config);
 int32_t brim_config_max_length(const brim_config *config);
 /* The head looks at more than the first token, and the family's config.json has no name for that. */
 bool brim_config_pools(const brim_config *config);

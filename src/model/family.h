@@ -16,6 +16,13 @@ typedef struct brim_family_keys {
   const char *eps;       /* NULL: "layer_norm_eps" */
 } brim_family_keys;
 
+/* Names of the tensors of masked words, outside the encoder. */
+typedef struct brim_word_names {
+  const char *dense, *norm;       /* NULL: the decoder takes what the encoder gives */
+  const char *decoder;            /* of one that is not tied; NULL: it is always tied */
+  const char *bias, *untied_bias; /* the tensor itself, where the decoder is tied and where it is not; NULL: there is none */
+} brim_word_names;
+
 /* Names of tensors, without ".weight" and ".bias". Those of the encoder follow the prefix, those of a layer after
  * prefix + layer. `position`, `type`, `embed_norm` NULL: there is none. */
 typedef struct brim_family_names {
@@ -25,6 +32,7 @@ typedef struct brim_family_names {
   const char *gate; /* of a gated feed-forward, where `up` has not both halves */
   const char *head_dense, *head_output;
   bool head_dense_in_encoder; /* the pooler belongs to the encoder */
+  brim_word_names words;
 } brim_family_names;
 
 /* What config.json means where it does not say. `embedding` 0: as `hidden`. */
@@ -56,6 +64,7 @@ typedef struct brim_family {
   bool pad_positions;  /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
   bool fixed_eps;      /* layer_norm_eps is not configurable */
   bool may_lack_types; /* type_vocab_size may be 0 */
+  bool unties_words;   /* tie_word_embeddings is false where config.json does not say */
   bool has_ntk;        /* rotary positions may be scaled as Alibaba's files say */
   bool writes_rope;    /* what is saved has rope_parameters, where the file had older members for them */
   const char *first;   /* what `classifier_pooling` of config.json calls the first token; NULL: there is no such member */

@@ -109,6 +109,10 @@ bool brim_in_bytes(const brim_lowering *l) {
   return l->schedule->variant.precision == BRIM_PRECISION_INT8;
 }
 
+bool brim_gives_logits(const brim_lowering *l) {
+  return l->schedule->variant.logits;
+}
+
 bool brim_uses_half(const brim_lowering *l) {
   return brim_precision_is_half(l->schedule->variant.precision);
 }

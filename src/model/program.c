@@ -126,7 +126,7 @@ bool brim_program_shares(const brim_program *p, int32_t section) {
 }
 
 int brim_program_make(brim_program *p, brim_runtime *runtime, brim_arena *arena, const brim_config *config, brim_error *err) {
-  *p = (brim_program){.runtime = runtime, .arena = arena, .hidden = BRIM_NONE, .logits = BRIM_NONE};
+  *p = (brim_program){.runtime = runtime, .arena = arena, .hidden = BRIM_NONE, .logits = BRIM_NONE, .outcomes = BRIM_NONE};
   config->family->append(p, config);
   p->flat_size = (p->flat_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if (p->status == BRIM_E_UNSUPPORTED)
@@ -170,9 +170,10 @@ static int64_t product_size(const brim_product *product) {
 
 /* A product by this weight; of none where it has no such. */
 static brim_product product_of(const brim_weight *w) {
-  if (w->is.rank < 2 || w->selected != BRIM_BY_NOTHING)
+  const int64_t rows = w->is.shape[0];
+  if (w->is.rank < 2 || (w->selected != BRIM_BY_NOTHING && w->at_once == 0))
     return (brim_product){0};
-  return (brim_product){.in = (int32_t)w->is.shape[1], .out = (int32_t)w->is.shape[0]};
+  return (brim_product){.in = (int32_t)w->is.shape[1], .out = (int32_t)(w->at_once > 0 && w->at_once < rows ? w->at_once : rows)};
 }
 
 static void note_product(brim_ops_limits *limits, const brim_product *product) {

@@ -30,7 +30,7 @@ enum { BRIM_NONE = -1 };
 /* What a row of a value belongs to. How many there are is known when a part is run. */
 typedef enum brim_row_kind {
   BRIM_ROW_TEXTS = 0, /* one a text */
-  BRIM_ROW_CHOSEN,    /* tokens that the pass asks for: the first of each text */
+  BRIM_ROW_CHOSEN,    /* tokens that the pass asks for: the first of each text; or those that are masked */
   BRIM_ROW_TOKENS,    /* one a slot: tokens, and padding where a batch is padded */
   BRIM_ROW_DISTANCES, /* rows of a distance embedding: the same for all batches */
   BRIM_ROW_REACHED,   /* those of them that a batch's texts reach, or all: they adjoin */
@@ -41,7 +41,8 @@ typedef enum brim_value_type { BRIM_AS_REAL = 0, BRIM_AS_BF16, BRIM_AS_INDEX } b
 
 typedef struct brim_value {
   const char *name;
-  brim_row_kind rows; /* BRIM_ROW_TEXTS or BRIM_ROW_TOKENS; passes may find that only some rows are needed */
+  brim_row_kind rows; /* BRIM_ROW_TEXTS, BRIM_ROW_TOKENS, or of masked tokens BRIM_ROW_CHOSEN; passes may find that only some rows
+                         are needed */
   int32_t width;
   brim_value_type type; /* real, or index; a schedule may store a real one in 16 bits */
   bool exact;           /* sums of a norm or a softmax, which no precision rounds */
@@ -59,6 +60,7 @@ typedef struct brim_weight {
   bool half;             /* products in bf16 read it: there is a copy in 16 bits */
   bool labels;           /* its rows are those of the labels */
   bool bare;             /* no bias was declared after it */
+  int32_t at_once;       /* rows of it that a product takes at once; 0: all */
   bool adjoins;          /* the weight before it */
   brim_read_by selected; /* which rows of an embedding a batch reads */
   int32_t section;       /* in which it was declared: that of the first use, or one before */
@@ -126,6 +128,7 @@ typedef struct brim_program {
   size_t value_count, operation_count, weight_count, section_count;
   size_t value_room, operation_room, weight_room, section_room;
   int32_t hidden, logits; /* values that a caller may read */
+  int32_t outcomes;       /* likewise, of masked words; else BRIM_NONE */
   int32_t packed_count;   /* products that may be made in bytes */
   int64_t flat_size;      /* elements of the flat buffers */
   int status;             /* of building: the first failure */

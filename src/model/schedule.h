@@ -13,6 +13,7 @@
 typedef struct brim_variant {
   bool training;
   bool all_rows;    /* every token's hidden state is wanted; else only what the head reads is computed in the last layer */
+  bool logits;      /* of masked words: predictions give their logits, not outcomes */
   bool checkpoints; /* layers keep their input alone, and backward runs their forward again */
   brim_precision precision;
   const brim_trained *trained; /* borrowed */
@@ -118,7 +119,7 @@ typedef struct brim_call_schedule {
   size_t value_room, operation_room, section_room, call_room, fill_room, version_room, operand_room, held_room, order_room,
       by_offset_room, last_room;
   int32_t forward_count;              /* calls of forward; those of backward follow */
-  int32_t hidden, logits;             /* versions that the caller may read after forward; BRIM_NONE: not there */
+  int32_t hidden, logits, outcomes;   /* versions that the caller may read after forward; BRIM_NONE: not there */
   int32_t seed;                       /* version of the logits' gradient, which the caller may write instead of the loss */
   uint64_t region_size[BRIM_REGIONS]; /* bytes; see brim_schedule_assign_offsets */
   uint32_t features;                  /* BRIM_FEATURE_... that its calls need of the device */
@@ -159,7 +160,7 @@ typedef struct brim_frame {
   char *memory[BRIM_REGIONS];
   /* of the loss */
   const float *labels;
-  const int32_t *classes; /* of slots, where labels are of tokens; else NULL */
+  const int32_t *classes; /* of slots, where labels are of tokens, or of masked tokens; else NULL */
   const double *class_weights;
   double smoothing, divisor;
   double *loss;                 /* NULL: not wanted. One for each slice */

@@ -118,7 +118,7 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
   s->program = program;
   s->variant = *variant;
   s->call_count = s->fill_count = s->version_count = s->operand_count = 0;
-  s->hidden = s->logits = s->seed = BRIM_NONE;
+  s->hidden = s->logits = s->outcomes = s->seed = BRIM_NONE;
   s->features = variant->precision == BRIM_PRECISION_FP16 ? BRIM_FEATURE_FP16 : 0;
   BRIM_TRY(take_lists(s, err));
   brim_pass_rows(s);
@@ -131,6 +131,7 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
     lower_forward(&l, i);
   s->forward_count = (int32_t)s->call_count;
   s->logits = publish(&l, program->logits);
+  s->outcomes = program->outcomes == BRIM_NONE ? BRIM_NONE : publish(&l, program->outcomes);
   s->seed = l.held[program->logits].gradient;
   s->hidden = variant->all_rows || gives_first(s) ? publish(&l, program->hidden) : BRIM_NONE;
   brim_forget(&l);

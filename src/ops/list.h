@@ -20,6 +20,7 @@
   X(DISTANCES, "%s has no attention by distance, which %s needs: use another device")                                            \
   X(BF16, "%s does not multiply 16-bit values: use fp32")                                                                        \
   X(HOST_MEMORY, "%s has no slices: train without them")                                                                         \
+  X(VOCABULARY, "%s has no loss over a vocabulary, which masked words need: use another device")                                 \
   X(RULES, "%s has AdamW alone, without a way back to the pretrained weights: use --optimizer adamw, or another device")         \
   X(LATE_ROWS, NULL)
 
@@ -57,6 +58,8 @@
   X(narrow, brim_to_bfloat, 0, ELEMENTWISE, "narrow")                                                                            \
   X(widen, brim_from_bfloat, 0, ELEMENTWISE, "widen")                                                                            \
   X(loss, brim_loss, 0, LOSS, "loss")                                                                                            \
+  X(vocabulary_forward, brim_vocabulary, BRIM_FEATURE_VOCABULARY, LOSS, "loss over the vocabulary")                              \
+  X(vocabulary_backward, brim_vocabulary, BRIM_FEATURE_VOCABULARY, LOSS, "gradient of the loss over the vocabulary")             \
   X(int8_pack, brim_int8_pack, BRIM_FEATURE_INT8, ELEMENTWISE, "int8 weights")                                                   \
   X(int8_forward, brim_int8_linear, BRIM_FEATURE_INT8, PRODUCT, "int8 linear")                                                   \
   X(int8_norm_forward, brim_int8_norm, BRIM_FEATURE_INT8, PRODUCT, "int8 linear, residual, norm")                                \

@@ -15,7 +15,7 @@
  * Rows of padding (padded modes) are computed like any other row; only attention looks at `lengths`, to leave padded keys out. */
 #ifndef BRIM_OPS_H
 #define BRIM_OPS_H
-#include "brim/base.h"
+#include "brim/task.h"
 #include "ops/list.h"
 #include "ops/rules.h"
 #include "task/loss.h"
@@ -363,6 +363,27 @@ typedef struct brim_loss {
   real *dlogits;          /* out, [n, C], may be NULL */
   brim_row_slices slices;
 } brim_loss;
+
+/* Cross entropy of the rows' classes among so many that the logits, x w^T + b, are never there at once: `block` of their columns
+ * are made at a time, and once more by backward.
+ *
+ * Forward: lse[r] = log of the sum of exp(logits); an outcome a row; *loss = sum over rows of lse - the class's logit / divisor.
+ * Backward: dx is written, dw and db are added to, from the gradient of that loss: (exp(logit - lse) - [the class]) / divisor,
+ * which is rounded to 16 bits where x has them. Formulas: ref/vocabulary.c. */
+typedef struct brim_vocabulary {
+  int64_t rows;
+  int32_t in, out, block;
+  brim_typed x, w;        /* [rows, in], [out, in], of one type */
+  const real *b;          /* [out] or NULL */
+  const int32_t *classes; /* [rows] */
+  double divisor;         /* of the whole optimizer step */
+  real *logits;           /* scratch [rows, block] */
+  brim_bfloat *half;      /* scratch of backward, where x has 16 bits, [rows, block] */
+  real *lse;              /* [rows]: forward writes it, backward reads it */
+  brim_outcome *outcomes; /* [rows]: forward writes them; where a logit is no number the loss is NaN, and predicted is 0 */
+  double *loss;           /* out; NULL: not wanted */
+  real *dx, *dw, *db;     /* of backward: [rows, in], [out, in], [out]; each may be NULL */
+} brim_vocabulary;
 
 /* ---- products of bytes, for predictions
  *

@@ -106,8 +106,7 @@ static int compare_survey(compare_job *job, brim_error *err) {
     brim_outlook outlook;
     BRIM_TRY(compare_check_mode(job, &job->modes[i], err));
     BRIM_TRY(brim_train_options_check(&options, err));
-    BRIM_TRY(brim_outlook_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &outlook,
-                              NULL, err));
+    BRIM_TRY(brim_outlook_run(job->runtime, brim_lengths_of(job->train), &options, &outlook, NULL, err));
     job->runs[i].steps = outlook.total_steps;
     const int kind = 2 * options.precision + options.checkpoint_activations;
     brim_model_limits *all = &job->limits[kind];

@@ -32,6 +32,7 @@ typedef struct brim_task_rules {
   bool named;        /* outputs are classes, which have names; else values */
   bool one_class;    /* a label is one number, a class; else a number for each output */
   bool tokens;       /* labels are of tokens: int32, BRIM_NO_LABEL where there is none; else floats, of rows */
+  bool masks;        /* labels of tokens are made of the texts; outputs are the model's vocabulary, without names */
   int32_t least;     /* outputs that a model must have */
   const char *valid; /* what a number must be, in words */
   bool (*fits)(int32_t outputs, float number);

@@ -10,7 +10,8 @@
 static const brim_task_rules *const tasks[] = {[BRIM_TASK_CLASSIFICATION] = &brim_classification,
                                                [BRIM_TASK_REGRESSION] = &brim_regression,
                                                [BRIM_TASK_MULTI_LABEL] = &brim_multi_label,
-                                               [BRIM_TASK_TOKENS] = &brim_tokens};
+                                               [BRIM_TASK_TOKENS] = &brim_tokens,
+                                               [BRIM_TASK_MASKED] = &brim_masked};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
 const brim_task_rules *brim_task_rules_of(brim_task task) {
@@ -33,7 +34,7 @@ bool brim_task_parse(const char *name, brim_task *out) {
 
 bool brim_task_has_classes(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->one_class && !r->tokens;
+  return r && r->one_class && !r->tokens && !r->masks;
 }
 
 bool brim_task_has_lists(brim_task task) {
@@ -43,12 +44,17 @@ bool brim_task_has_lists(brim_task task) {
 
 bool brim_task_has_values(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && !r->named && !r->tokens;
+  return r && !r->named && !r->tokens && !r->masks;
 }
 
 bool brim_task_has_tokens(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
   return r && r->tokens;
+}
+
+bool brim_task_has_masks(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && r->masks;
 }
 
 bool brim_task_has_outcomes(brim_task task) {
@@ -98,6 +104,10 @@ brim_task brim_task_of_tokens(void) {
   return BRIM_TASK_TOKENS;
 }
 
+brim_task brim_task_of_masks(void) {
+  return BRIM_TASK_MASKED;
+}
+
 /* ---- whether a label fits ------------------------------------------------------------------------------------ */
 
 int brim_row_error(brim_error *err, int status, brim_row_name row, const char *format, ...) {
@@ -114,7 +124,7 @@ int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t
   const brim_task_rules *r = brim_task_rules_of(task);
   const int32_t expected = r->one_class ? 1 : outputs;
   bool lacks = !label;
-  if (r->tokens)
+  if (r->tokens || r->masks)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has no labels of tokens, which the model takes");
   if (label && width != expected)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has %d labels, but the model takes %d", width, expected);
@@ -133,7 +143,7 @@ int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t
 int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels, int32_t length, brim_row_name row,
                           brim_error *err) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  if (!r->tokens)
+  if (!r->tokens && !r->masks)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has labels of tokens, but the model takes one of the row");
   for (int32_t i = 0; i < length; i++)
     if (labels[i] != BRIM_NO_LABEL && (labels[i] < 0 || labels[i] >= outputs))

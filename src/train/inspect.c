@@ -102,9 +102,14 @@ typedef struct results {
   float *gradients; /* the model's, on the host; NULL: not there yet */
 } results;
 
+/* Of masked words those of all tokens are wanted. */
+static int64_t logit_rows(const inspection *in) {
+  return brim_task_has_masks(brim_model_task(in->model)) ? in->batch.tokens : brim_model_logit_rows(in->model, &in->batch);
+}
+
 static int make_results(results *r, const inspection *in, brim_error *err) {
-  const int64_t tokens = in->batch.tokens, n = brim_model_logit_rows(in->model, &in->batch),
-                hidden = brim_model_hidden_size(in->model), outputs = brim_model_outputs(in->model);
+  const int64_t tokens = in->batch.tokens, n = logit_rows(in), hidden = brim_model_hidden_size(in->model),
+                outputs = brim_model_outputs(in->model);
   const int32_t parameters = brim_model_parameter_count(in->model);
   r->hidden = brim_arena_alloc_array(&r->arena, (size_t)(tokens * hidden), sizeof(float));
   r->logits = brim_arena_alloc_array(&r->arena, (size_t)(n * outputs), sizeof(float));
@@ -146,14 +151,18 @@ static int list_gradients(results *r, const brim_model *model, brim_error *err) 
 /* Hidden states of all tokens come from a prediction; loss, logits and gradients from a pass as training has it. */
 static int compute(inspection *in, results *r, brim_error *err) {
   const brim_pass all = {.all_tokens = true}, training = {.training = true};
-  const brim_model_limits limits = batch_limits(&in->batch, true);
+  brim_model_limits limits = batch_limits(&in->batch, true);
+  const bool masks = brim_task_has_masks(brim_model_task(in->model));
+  brim_batch unlabelled = in->batch;
   double loss;
+  limits.logits = masks;
+  unlabelled.token_labels = NULL;
   BRIM_TRY(make_results(r, in, err));
   BRIM_TRY(brim_model_prepare(in->model, &limits, err));
-  BRIM_TRY(brim_model_forward(in->model, &in->batch, &all, NULL, NULL, err));
+  BRIM_TRY(brim_model_forward(in->model, masks ? &unlabelled : &in->batch, &all, NULL, masks ? r->logits : NULL, err));
   BRIM_TRY(brim_model_hidden(in->model, &in->batch, r->hidden, err));
   brim_model_zero_gradients(in->model);
-  BRIM_TRY(brim_model_forward(in->model, &in->batch, &training, &loss, r->logits, err));
+  BRIM_TRY(brim_model_forward(in->model, &in->batch, &training, &loss, masks ? NULL : r->logits, err));
   BRIM_TRY(brim_model_backward(in->model, &in->batch, &training, err));
   *r->loss = (float)loss;
   BRIM_TRY(brim_flat_map(in->model, BRIM_GRADIENTS, &r->gradients, err));

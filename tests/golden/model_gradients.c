@@ -48,11 +48,15 @@ typedef struct worst {
 /* One of `want`, which may be part of one of `got`; infinite when it is missing. */
 static double difference_of(const brim_store *got, const brim_store *want, const char *name, const char *prefix, bool relative,
                             worst *w) {
-  const in_file at = filed(name + strlen(prefix));
+  in_file at = filed(name + strlen(prefix));
   int64_t count = 0, all = -1;
   char full[220];
   snprintf(full, sizeof full, "%s%s", prefix, at.name);
   float *wanted = read_tensor(want, name, &count), *values = read_tensor(got, full, &all);
+  if (!values && filed_otherwise(&at)) {
+    snprintf(full, sizeof full, "%s%s", prefix, at.name);
+    values = read_tensor(got, full, &all);
+  }
   double d = (double)INFINITY;
   if (values && all == count * at.parts)
     d = (relative ? apart_from : farthest_from)(values + at.part * count, wanted, count);

@@ -21,6 +21,7 @@
   FLOAT(split)                                                                                                                   \
   BOTH(stream)                                                                                                                   \
   BOTH(update)                                                                                                                   \
+  BOTH(vocabulary)                                                                                                               \
   FLOAT(window)
 
 #define OPS_DECLARE(name)      void ops_cases_##name(void);

@@ -21,6 +21,8 @@ static const brim_family_names names = {
     .head_dense = "pooler",
     .head_output = "classifier",
     .head_dense_in_encoder = true,
+    .words = {"predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions.bias",
+              "predictions.decoder.bias"},
 };
 
 static int read(brim_config *config, brim_error *err) {
@@ -48,7 +50,7 @@ static void append(brim_program *p, const brim_config *config) {
     x = brim_write_feed_forward(&w, brim_write_join(&w, context, x, config->hidden_dropout), 0);
   }
   p->hidden = x;
-  brim_write_head(&w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_TANH});
+  brim_write_head(&w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_TANH, .words = config->activation});
 }
 
 const brim_family brim_family_albert = {

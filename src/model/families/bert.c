@@ -9,18 +9,18 @@
 static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "classifier_dropout"};
 
 static const brim_family_names bert_names = {
-    BRIM_BERT_ENCODER,
-    .head_dense = "pooler.dense",
-    .head_output = "classifier",
-    .head_dense_in_encoder = true,
+    BRIM_BERT_ENCODER,        .head_dense = "pooler.dense", .head_output = "classifier", .head_dense_in_encoder = true,
+    .words = BRIM_BERT_WORDS,
 };
 
 static const brim_family_names roberta_names = {
     BRIM_BERT_ENCODER,
     .head_dense = "classifier.dense",
     .head_output = "classifier.out_proj",
+    .words = BRIM_ROBERTA_WORDS,
 };
 
+/* RoBERTa's masked words have GELU whatever the layers have. */
 static void append(brim_program *p, const brim_config *config, bool drops_input) {
   brim_writing w = brim_writing_of(p, config);
   int32_t x = brim_write_embeddings(&w);
@@ -31,7 +31,8 @@ static void append(brim_program *p, const brim_config *config, bool drops_input)
                   (brim_head){.drops_input = drops_input,
                               .input_dropout = config->head_dropout,
                               .dropout = config->head_dropout,
-                              .activation = BRIM_ACT_TANH});
+                              .activation = BRIM_ACT_TANH,
+                              .words = drops_input ? BRIM_ACT_GELU : config->activation});
 }
 
 static void append_bert(brim_program *p, const brim_config *config) {

@@ -23,4 +23,10 @@
 #define BRIM_BERT_RATES                                                                                                          \
   .norm_eps = 1e-12, .hidden_dropout = 0.1, .attention_dropout = 0.1, .head_dropout = -1, .activation = "gelu"
 
+/* Of masked words, as most descendants of BERT and of RoBERTa have them. */
+#define BRIM_BERT_WORDS                                                                                                          \
+  {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.predictions.bias",  \
+   "cls.predictions.decoder.bias"}
+#define BRIM_ROBERTA_WORDS {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias", "lm_head.decoder.bias"}
+
 #endif

@@ -16,10 +16,14 @@ static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "cls_dropo
   .layer = "encoder.layer.%d.", .query = "attention.self.query_proj", .key = "attention.self.key_proj",                          \
   .value = "attention.self.value_proj", .attention_output = "attention.output.dense",                                            \
   .attention_norm = "attention.output.LayerNorm", .up = "intermediate.dense", .down = "output.dense",                            \
-  .output_norm = "output.LayerNorm", .head_dense = "pooler.dense", .head_output = "classifier"
+  .output_norm = "output.LayerNorm", .head_dense = "pooler.dense", .head_output = "classifier", .words = BRIM_BERT_WORDS
 
 static const brim_family_names names = {NAMES};
 static const brim_family_names names_with_positions = {NAMES, .position = "embeddings.position_embeddings"};
+
+/* The head that config.json calls not legacy. */
+static const brim_word_names newer_words = {"lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm", NULL,
+                                            "lm_predictions.lm_head.bias", NULL};
 
 /* ---- config.json ---------------------------------------------------------------------------------------------- */
 
@@ -168,7 +172,10 @@ static int32_t layer(const brim_writing *w, int32_t x, int32_t distances) {
 
 static void append(brim_program *p, const brim_config *config) {
   brim_writing w = brim_writing_of(p, config);
-  w.names = config->has_positions ? &names_with_positions : &names;
+  brim_family_names own = config->has_positions ? names_with_positions : names;
+  if (!config->legacy_words)
+    own.words = newer_words;
+  w.names = &own;
   int32_t x = config->embedding == config->hidden ? brim_write_embeddings(&w)
                                                   : brim_write_projected_embeddings(&w, "embeddings.embed_proj");
   const int32_t distances = config->by_distance ? distance_embedding(&w) : BRIM_NONE;
@@ -179,7 +186,8 @@ static void append(brim_program *p, const brim_config *config) {
                   (brim_head){.drops_input = true,
                               .input_dropout = config->pooler_dropout,
                               .dropout = config->head_dropout,
-                              .activation = config->pooler_activation});
+                              .activation = config->pooler_activation,
+                              .words = config->activation});
 }
 
 const brim_family brim_family_deberta = {

@@ -28,6 +28,7 @@ static const brim_family_names names = {
     .output_norm = "output_layer_norm",
     .head_dense = "pre_classifier",
     .head_output = "classifier",
+    .words = {"vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias", "vocab_projector.bias"},
 };
 
 static void append(brim_program *p, const brim_config *config) {
@@ -39,7 +40,7 @@ static void append(brim_program *p, const brim_config *config) {
     x = brim_write_feed_forward(&w, brim_write_join(&w, context, x, 0), config->hidden_dropout);
   }
   p->hidden = x;
-  brim_write_head(&w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_RELU});
+  brim_write_head(&w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_RELU, .words = config->activation});
 }
 
 const brim_family brim_family_distilbert = {.type = "distilbert",

@@ -1,5 +1,5 @@
-/* electra.c: ELECTRA's discriminator: BERT whose embeddings are narrower than its layers, with a GELU in the head. Source:
- * modeling_electra.py of Hugging Face transformers 5.23. */
+/* electra.c: ELECTRA's discriminator, and its generator of masked words: BERT whose embeddings are narrower than its layers, with
+ * a GELU in the head. Source: modeling_electra.py of Hugging Face transformers 5.23. */
 #include "model/families/bert.h"
 #include "model/families/encoder.h"
 
@@ -9,6 +9,8 @@ static const brim_family_names names = {
     BRIM_BERT_ENCODER,
     .head_dense = "classifier.dense",
     .head_output = "classifier.out_proj",
+    .words = {"generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head", "generator_lm_head.bias",
+              "generator_lm_head.bias"},
 };
 
 static void append(brim_program *p, const brim_config *config) {
@@ -24,7 +26,8 @@ static void append(brim_program *p, const brim_config *config) {
                   (brim_head){.drops_input = true,
                               .input_dropout = config->head_dropout,
                               .dropout = config->head_dropout,
-                              .activation = BRIM_ACT_GELU});
+                              .activation = BRIM_ACT_GELU,
+                              .words = BRIM_ACT_GELU});
 }
 
 const brim_family brim_family_electra = {.type = "electra",

@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 
+#include "task/task.h"
+
 enum { SITE_EMBEDDING = 0, SITE_HEAD_INPUT = 1, SITE_HEAD_HIDDEN = 2 };
 
 uint32_t brim_site_of_layer(int32_t layer, uint32_t site) {
@@ -63,7 +65,8 @@ brim_normed brim_declare_norm(const brim_writing *w, const char *module, int32_t
 static brim_embeddings declare_embeddings(const brim_writing *w) {
   const brim_config *c = w->config;
   const brim_family_names *names = w->names;
-  const int32_t word = brim_declare_embedding(w, names->word, c->vocab_size, c->embedding),
+  const int sparse = brim_config_ties(c) ? 0 : BRIM_WEIGHT_SPARSE;
+  const int32_t word = brim_declare_named(w, names->word, ".weight", c->vocab_size, c->embedding, BRIM_WEIGHT_DECAY | sparse),
                 position = names->position ? brim_declare_embedding(w, names->position, c->positions, c->embedding) : BRIM_NONE;
   return (brim_embeddings){.word = word,
                            .position = position,
@@ -161,8 +164,43 @@ static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
   brim_append_loss(w->p, brim_append_scores(w->p, token, output), c->labels.task);
 }
 
+/* The embedding of words, which is declared, or its own matrix; and its bias. */
+static void write_decoder(const brim_writing *inside, const brim_writing *outside, int32_t x) {
+  const brim_config *c = inside->config;
+  const brim_word_names *names = &inside->names->words;
+  const bool tied = c->tied || !names->decoder;
+  const char *bias = tied ? names->bias : names->untied_bias;
+  const int32_t weight = tied ? brim_declare_named(inside, inside->names->word, ".weight", c->vocab_size, c->embedding,
+                                                   BRIM_WEIGHT_DECAY | BRIM_WEIGHT_SHARED)
+                              : brim_declare_named(outside, names->decoder, ".weight", c->vocab_size, c->embedding,
+                                                   BRIM_WEIGHT_DECAY | BRIM_WEIGHT_BARE);
+  brim_append_vocabulary(inside->p, x, weight,
+                         bias && c->has_decoder_bias ? brim_declare_named(outside, bias, "", c->vocab_size, 0, 0) : BRIM_NONE);
+}
+
+static void write_words_head(const brim_writing *w, int32_t x, const brim_head *head) {
+  const brim_config *c = w->config;
+  const brim_word_names *names = &w->names->words;
+  brim_writing inside = *w, outside;
+  inside.layer = inside.shared = BRIM_NONE;
+  outside = inside;
+  outside.outside = true;
+  brim_begin_section(w->p, "head", false, x);
+  int32_t token = brim_append_masked(w->p, x);
+  if (names->dense) {
+    const int32_t dense = brim_declare_linear(&outside, names->dense, c->embedding, c->hidden, head->bare ? BRIM_WEIGHT_BARE : 0);
+    token = brim_append_dense(w->p, token, dense, head->words);
+    token = brim_append_norm(w->p, token, brim_declare_norm(&outside, names->norm, c->embedding));
+  }
+  write_decoder(&inside, &outside, token);
+}
+
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   const brim_config *c = w->config;
+  if (brim_task_has_masks(c->labels.task)) {
+    write_words_head(w, x, &head);
+    return;
+  }
   const bool tokens = brim_task_has_tokens(c->labels.task);
   if (tokens && !head.norm) { /* a head with a norm is the same for tokens */
     write_token_head(w, x, head.dropout);

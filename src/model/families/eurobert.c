@@ -34,6 +34,7 @@ static const brim_family_names names = {
     .output_norm = "post_attention_layernorm",
     .head_dense = "dense",
     .head_output = "classifier",
+    .words = {.decoder = "lm_head", .bias = "lm_head.bias", .untied_bias = "lm_head.bias"},
 };
 
 static int read(brim_config *c, brim_error *err) {
@@ -91,6 +92,10 @@ static int32_t layer(const brim_writing *w, int32_t x) {
 
 static void append(brim_program *p, const brim_config *c) {
   brim_writing w = brim_writing_of(p, c);
+  brim_family_names own = names;
+  if (!c->inner_bias)
+    own.words.bias = own.words.untied_bias = NULL;
+  w.names = &own;
   int32_t x = brim_write_embeddings(&w);
   for (w.layer = 0; w.layer < c->layers; w.layer++)
     x = layer(&w, x);
@@ -105,6 +110,7 @@ const brim_family brim_family_eurobert = {.type = "eurobert",
                                           .keys = &keys,
                                           .names = &names,
                                           .first = "bos",
+                                          .unties_words = true,
                                           .defaults = {.vocab_size = 128256,
                                                        .hidden = 768,
                                                        .layers = 12,

@@ -22,6 +22,7 @@ static const brim_family_names names = {
     .head_dense = "pooler.dense",
     .head_output = "classifier",
     .head_dense_in_encoder = true,
+    .words = {"lm_head.dense", "lm_head.norm", "lm_head.decoder", "lm_head.decoder.bias", "lm_head.decoder.bias"},
 };
 
 static int read(brim_config *c, brim_error *err) {
@@ -60,7 +61,7 @@ static void append(brim_program *p, const brim_config *c) {
   for (w.layer = 0; w.layer < c->layers; w.layer++)
     x = brim_write_gated_layer(&w, x, true);
   p->hidden = x;
-  brim_write_head(&w, x, (brim_head){.dropout = c->head_dropout, .activation = BRIM_ACT_TANH});
+  brim_write_head(&w, x, (brim_head){.dropout = c->head_dropout, .activation = BRIM_ACT_TANH, .words = BRIM_ACT_GELU});
 }
 
 #define GTE                                                                                                                      \

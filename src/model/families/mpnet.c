@@ -23,6 +23,7 @@ static const brim_family_names names = {
     .output_norm = "output.LayerNorm",
     .head_dense = "classifier.dense",
     .head_output = "classifier.out_proj",
+    .words = BRIM_ROBERTA_WORDS,
 };
 
 static int read(brim_config *config, brim_error *err) {
@@ -58,7 +59,8 @@ static void append(brim_program *p, const brim_config *config) {
                   (brim_head){.drops_input = true,
                               .input_dropout = config->head_dropout,
                               .dropout = config->head_dropout,
-                              .activation = BRIM_ACT_TANH});
+                              .activation = BRIM_ACT_TANH,
+                              .words = BRIM_ACT_GELU});
 }
 
 const brim_family brim_family_mpnet = {.type = "mpnet",

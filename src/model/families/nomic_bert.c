@@ -23,6 +23,8 @@ static const brim_family_names names = {
     .head_dense = "pooler.dense",
     .head_output = "classifier",
     .head_dense_in_encoder = true,
+    .words = {"cls.predictions.transform.dense", "cls.predictions.transform.layer_norm", "cls.predictions.decoder",
+              "cls.predictions.bias", "cls.predictions.decoder.bias"},
 };
 
 /* The published files' members, which are GPT-2's. */
@@ -83,7 +85,7 @@ static void append(brim_program *p, const brim_config *c) {
   for (w.layer = 0; w.layer < c->layers; w.layer++)
     x = brim_write_gated_layer(&w, x, false);
   p->hidden = x;
-  brim_write_head(&w, x, (brim_head){.dropout = c->head_dropout, .activation = BRIM_ACT_TANH});
+  brim_write_head(&w, x, (brim_head){.dropout = c->head_dropout, .activation = BRIM_ACT_TANH, .words = c->activation});
 }
 
 const brim_family brim_family_nomic_bert = {.type = "nomic_bert",

@@ -313,6 +313,22 @@ static int read_task(const reading *r, int32_t count, brim_task *task, brim_erro
   return BRIM_OK;
 }
 
+/* Masked words: as many outputs as there are ids, without names. */
+static int vocabulary_labels(const reading *r, brim_error *err) {
+  brim_config *c = r->config;
+  c->tied = !c->family->unties_words;
+  c->legacy_words = c->has_decoder_bias = true;
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "tie_word_embeddings", &c->tied, err));
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "legacy", &c->legacy_words, err));
+  c->tied = c->tied || !c->legacy_words; /* DeBERTa's other head has no own matrix */
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "decoder_bias", &c->has_decoder_bias, err));
+  return brim_labels_make(r->runtime, brim_task_of_masks(), NULL, c->vocab_size, &c->labels, err);
+}
+
+bool brim_config_ties(const brim_config *config) {
+  return brim_task_has_masks(config->labels.task) && config->tied;
+}
+
 static int read_labels(const reading *r, brim_error *err) {
   const brim_json_value *map = brim_json_get(r->root, "id2label");
   if (map && map->kind == BRIM_JSON_NULL)
@@ -324,12 +340,20 @@ static int read_labels(const reading *r, brim_error *err) {
   if (!map)
     BRIM_TRY(read_size(r, "num_labels", 1 << 20, &count, err));
   BRIM_TRY(read_task(r, count, &task, err));
+  if (brim_task_has_masks(task))
+    return vocabulary_labels(r, err);
   if (brim_task_has_values(task))
     return brim_labels_make(r->runtime, task, NULL, count, &r->config->labels, err);
-  return map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err);
+  BRIM_TRY(map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err));
+  bool strings = false;
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_label_strings", &strings, err));
+  brim_labels_set_strings(&r->config->labels, strings);
+  return BRIM_OK;
 }
 
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {
+  if (brim_task_has_masks(labels->task))
+    return vocabulary_labels(r, err);
   if (labels->count < brim_task_rules_of(labels->task)->least)
     return brim_error_set(err, BRIM_E_MISMATCH, "there is only one class of labels: a classifier needs at least two");
   return brim_labels_copy(r->runtime, labels, &r->config->labels, err);

@@ -140,6 +140,10 @@ static void write_type_ids(brim_text *out, const brim_config *config) {
   brim_text_string(out, config->ignores_types ? "false" : "true");
 }
 
+static void write_strings(brim_text *out, const brim_config *config) {
+  brim_text_string(out, config->labels.strings ? "true" : "false");
+}
+
 static bool always(const brim_config *config) {
   (void)config;
   return true;
@@ -159,6 +163,17 @@ bool brim_config_pools(const brim_config *config) {
 
 static bool ignores_types(const brim_config *config) {
   return config->ignores_types;
+}
+
+/* Strings that without a word would be read as numbers or booleans. */
+static bool names_look_typed(const brim_config *config) {
+  const brim_labels *labels = &config->labels;
+  bool typed = false;
+  for (int32_t i = 0; labels->strings && i < labels->count; i++) {
+    const char *name = labels->names[i];
+    typed |= !name[strspn(name, "-0123456789")] || strcmp(name, "true") == 0 || strcmp(name, "false") == 0;
+  }
+  return typed;
 }
 
 /* Members that say in a newer way what older ones said. */
@@ -188,13 +203,20 @@ static const struct decided {
     {"brim_pooling", brim_config_pools, write_pooling},
     {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
+    {"brim_label_strings", names_look_typed, write_strings},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
+
+/* The outputs of masked words have no names: what the file says of labels is another task's, and stays. */
+static bool is_decided(const brim_config *config, const struct decided *d) {
+  const bool labels = d->write == write_id2label || d->write == write_label2id || d->write == write_label_count;
+  return !(labels && brim_task_has_masks(config->labels.task)) && (d->added != writes_rope || writes_rope(config));
+}
 
 static const struct decided *find_decided(const brim_config *config, const char *key, size_t length) {
   for (size_t i = 0; i < DECIDED; i++)
     if (strlen(decided[i].key) == length && memcmp(decided[i].key, key, length) == 0)
-      return decided[i].added == writes_rope && !writes_rope(config) ? NULL : &decided[i];
+      return is_decided(config, &decided[i]) ? &decided[i] : NULL;
   return NULL;
 }
 
@@ -226,7 +248,7 @@ static void write_config(brim_text *out, const brim_config *config) {
       write_value(out, brim_json_member(key), 1);
   }
   for (size_t i = 0; i < DECIDED; i++)
-    if (decided[i].added && decided[i].added(config) && !brim_json_get(root, decided[i].key)) {
+    if (decided[i].added && is_decided(config, &decided[i]) && decided[i].added(config) && !brim_json_get(root, decided[i].key)) {
       brim_text_printf(out, ",\n  \"%s\": ", decided[i].key); /* there is a model_type before it */
       decided[i].write(out, config);
     }

@@ -7,6 +7,7 @@
 #include "model/kind.h"
 #include "model/run/ask.h"
 #include "model/run/model.h"
+#include "task/task.h"
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
   brim_config config;
@@ -23,6 +24,8 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
     out->window_layers += brim_config_has_window(&config, i);
   out->window = out->window_layers > 0 ? config.window : 0;
   out->task = brim_config_class_task(&config);
+  if (brim_task_has_masks(out->task)) /* how pretrained encoders are published: a head for anything may follow */
+    out->task = BRIM_TASK_AUTO;
   brim_config_free(&config);
   return brim_pooling_made_for(runtime, folder, &out->made_for, err);
 }
@@ -173,7 +176,10 @@ int32_t brim_model_outputs(const brim_model *model) {
   return model->config.labels.count;
 }
 int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch) {
-  return brim_task_has_tokens(model->config.labels.task) ? batch->offsets[batch->count] : batch->count;
+  const int32_t tokens = batch->offsets[batch->count];
+  if (brim_task_has_masks(model->config.labels.task))
+    return batch->token_labels ? brim_token_labels_count(batch->token_labels, tokens, tokens) : tokens;
+  return brim_task_has_tokens(model->config.labels.task) ? tokens : batch->count;
 }
 brim_task brim_model_task(const brim_model *model) {
   return model->config.labels.task;

@@ -241,6 +241,44 @@ static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
   return BRIM_OK;
 }
 
+/* ---- masked words -------------------------------------------------------------------------------------------- */
+
+/* What is tied has one tensor here. Files may have a second; transformers ties them only where both are the same. */
+static int check_same(loading *l, const char *second, const char *first, brim_error *err) {
+  const brim_program *p = &l->model->program;
+  const brim_stored *t = brim_store_find(l->store, second, strlen(second));
+  const brim_parameter *own = NULL;
+  for (size_t i = 0; i < p->weight_count; i++)
+    if (ends_with(p->weights[i].is.name, first))
+      own = &p->weights[i].is;
+  if (!t || !own || !same_shape(own, t))
+    return BRIM_OK;
+  real *values = brim_alloc_array(l->model->runtime, (size_t)own->count, sizeof *values);
+  if (!values)
+    return BRIM_NOMEM(err);
+  int status = brim_store_read(l->store, t, values, err);
+  if (!status && memcmp(values, l->values + own->offset, (size_t)own->count * sizeof *values) != 0)
+    status = brim_error_at(err, BRIM_E_MISMATCH, brim_store_path(l->store, t), 0, t->offset,
+                           "tensor %.200s is not what %.200s is, though config.json ties them: set tie_word_embeddings to false",
+                           second, own->name);
+  brim_release(l->model->runtime, values);
+  l->used[t - brim_store_tensor(l->store, 0)] = true;
+  return status;
+}
+
+static int check_tied(loading *l, brim_error *err) {
+  const brim_config *c = &l->model->config;
+  const brim_word_names *names = &c->family->names->words;
+  char decoder[160], word[160];
+  if (!brim_config_ties(c) || !names->decoder)
+    return BRIM_OK;
+  snprintf(decoder, sizeof decoder, "%s.weight", names->decoder);
+  snprintf(word, sizeof word, "%s.weight", c->family->names->word);
+  BRIM_TRY(check_same(l, decoder, word, err));
+  return names->bias && strcmp(names->bias, names->untied_bias) != 0 ? check_same(l, names->untied_bias, names->bias, err)
+                                                                     : BRIM_OK;
+}
+
 /* ---- all of them ------------------------------------------------------------------------------------------ */
 
 static int list_unused(loading *l, brim_error *err) {
@@ -272,6 +310,8 @@ static int load_all(loading *l, brim_error *err) {
   int status = BRIM_OK;
   for (size_t i = 0; i < m->program.weight_count && !status; i++)
     status = load_parameter(l, &m->program.weights[i], err);
+  if (!status)
+    status = check_tied(l, err);
   if (status) {
     brim_flat_unmap(m, l->values);
     return status;

@@ -85,6 +85,8 @@ int32_t brim_append_feed_forward(brim_program *p, int32_t x, int32_t up, brim_ac
 
 /* From tokens to texts: the first token of each; or the mean, or the largest of each column. */
 int32_t brim_append_choose(brim_program *p, int32_t x);
+/* The masked tokens of all texts, which the pass lists. */
+int32_t brim_append_masked(brim_program *p, int32_t x);
 int32_t brim_append_pool(brim_program *p, int32_t x, bool largest);
 
 int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop);
@@ -92,6 +94,9 @@ int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop);
 int32_t brim_append_dense(brim_program *p, int32_t x, int32_t linear, brim_activation activation);
 /* x W + b: the last one's value is the program's logits. */
 int32_t brim_append_scores(brim_program *p, int32_t x, int32_t linear);
+/* The loss of masked words over all of a vocabulary: softmax(x W^T + b), W [words, width of x]; bias may be BRIM_NONE. The logits
+ * are made a block of words at a time; the program's logits are there only in passes that ask for them. */
+void brim_append_vocabulary(brim_program *p, int32_t x, int32_t weight, int32_t bias);
 /* The task's, from the scores and the batch's labels. */
 void brim_append_loss(brim_program *p, int32_t scores, brim_task task);
 

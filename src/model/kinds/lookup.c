@@ -56,9 +56,34 @@ static void clear_row(brim_lowering *l, int32_t embedding, int32_t row) {
   BRIM_CALL(l, zero, op);
 }
 
+/* Row `row` of an embedding that others add to as well: what it has is kept separately while this operation adds. */
+static brim_at keep_row(brim_lowering *l, int32_t embedding, int32_t row) {
+  const int32_t width = brim_weight_columns(brim_program_of(l), embedding);
+  const brim_at kept = brim_spare(l, BRIM_ROW_TEXTS, width);
+  brim_zero none = {.count = width};
+  brim_add op = {.count = width};
+  brim_fill(l, &none.x, kept, BRIM_WRITES);
+  BRIM_CALL(l, zero, none);
+  brim_fill_weight_gradient(l, &op.x, embedding, (int64_t)row * width);
+  brim_fill(l, &op.y, kept, BRIM_CHANGES);
+  BRIM_CALL(l, add, op);
+  return kept;
+}
+
+static void give_row_back(brim_lowering *l, int32_t embedding, int32_t row, brim_at kept) {
+  const int32_t width = brim_weight_columns(brim_program_of(l), embedding);
+  brim_add op = {.count = width};
+  brim_fill(l, &op.x, kept, BRIM_READS);
+  brim_fill_weight_gradient(l, &op.y, embedding, (int64_t)row * width);
+  BRIM_CALL(l, add, op);
+}
+
 static void backward(brim_lowering *l, const brim_operation *o) {
   const int32_t *w = o->weights.of;
   const brim_at sum = has(o, GAMMA) ? brim_read(l, o->inner.of[SUM]) : BRIM_NOWHERE;
+  const int32_t empty = o->terms.empty_rows[0];
+  const bool shared = empty != BRIM_NONE && !brim_program_of(l)->weights[w[WORD]].is.sparse_rows;
+  const brim_at kept = shared ? keep_row(l, w[WORD], empty) : BRIM_NOWHERE;
   brim_embed op = operands(l, o);
   fill_embeddings(l, o, &op);
   brim_fill_slices(l, &op.slices, BRIM_ROW_TOKENS);
@@ -75,7 +100,9 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   brim_fill_weight_gradient(l, &op.dbeta, w[BETA], 0);
   brim_fill_weight_gradient(l, &op.dtype, w[TYPE], 0);
   BRIM_CALL(l, embed_backward, op);
-  clear_row(l, w[WORD], o->terms.empty_rows[0]);
+  clear_row(l, w[WORD], empty);
+  if (shared)
+    give_row_back(l, w[WORD], empty, kept);
   clear_row(l, w[POSITION], o->terms.empty_rows[1]);
 }
 

@@ -23,6 +23,17 @@ int32_t brim_append_choose(brim_program *p, int32_t x) {
   return out;
 }
 
+/* The same of the tokens that are masked, which all lie in one batch: the layers below compute every token. */
+static const brim_kind masked = {
+    .name = "choose", .needs = {BRIM_NEED_ALL}, .forward = choose_forward, .backward = choose_backward};
+
+int32_t brim_append_masked(brim_program *p, int32_t x) {
+  const int32_t out = brim_add_value(p, "masked tokens", BRIM_ROW_CHOSEN, brim_width_of(p, x));
+  const brim_operation o = {.kind = &masked, .in = BRIM_LIST(x), .out = BRIM_LIST(out)};
+  brim_add_operation(p, &o);
+  return out;
+}
+
 /* ---- pool: the mean of a text's tokens; or the largest of each column, whose slot is kept for backward */
 
 static void pool_forward(brim_lowering *l, const brim_operation *o) {

@@ -34,6 +34,7 @@ void brim_pass_rows(brim_call_schedule *s) {
     s->values[i].rows = BRIM_ROW_TEXTS;
   if (s->variant.all_rows)
     need(s, p->hidden, BRIM_ROW_TOKENS);
+  need(s, p->logits, p->values[p->logits].rows);
   for (size_t i = p->operation_count; i-- > 0;)
     pass_operation(s, &p->operations[i]);
 }

@@ -24,13 +24,13 @@ static double loss_divisor(const brim_batch *batch) {
 static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const brim_pass *pass, bool loss) {
   const brim_stage *stage = m->tape.stage;
   const brim_slots *s = &stage->slots;
-  const brim_rows first = {.count = m->tape.layout.n, .slot = s->first};
+  const brim_rows first = {.count = m->tape.layout.n, .slot = s->first}, chosen = {.count = m->tape.chosen, .slot = s->chosen};
   const int32_t longest = batch->width ? batch->width : m->tape.layout.max_length;
   int32_t first_reached;
   const int32_t reached = brim_distances_reached(&m->program, longest, &first_reached);
   brim_frame f = {.layout = m->tape.layout,
                   .rows = {[BRIM_ROW_TEXTS] = first,
-                           [BRIM_ROW_CHOSEN] = first,
+                           [BRIM_ROW_CHOSEN] = s->chosen ? chosen : first,
                            [BRIM_ROW_TOKENS] = {m->tape.layout.slots, NULL},
                            [BRIM_ROW_DISTANCES] = {brim_program_limits(&m->program).distances, NULL},
                            [BRIM_ROW_REACHED] = {reached, NULL}},
@@ -45,7 +45,7 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .gradients = m->gradients,
                   .packed = m->packed,
                   .labels = batch->labels,
-                  .classes = loss ? s->classes : NULL,
+                  .classes = loss || s->chosen ? s->classes : NULL,
                   .class_weights = pass->class_weights,
                   .smoothing = pass->label_smoothing,
                   .divisor = loss_divisor(batch) / (pass->loss_scale > 0 ? pass->loss_scale : 1),
@@ -169,6 +169,10 @@ int brim_model_answers(brim_model *model, brim_answers *out, brim_error *err) {
 int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                        brim_error *err) {
   brim_answers answers;
+  if (logits && brim_model_masks(model) && (pass->training || !model->predict.limits.logits))
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "logits of masked words are there in predictions alone, where the model was prepared for them (logits)");
   BRIM_TRY(queue_pass(model, batch, pass, loss != NULL, err));
   if (loss)
     *loss = 0;

@@ -38,11 +38,16 @@ static int32_t stretch_count(const brim_model *m, bool tokens) {
   return tokens ? m->tape.layout.n : m->tape.layout.n > 0;
 }
 
+/* Texts, or masked tokens. */
+static int64_t row_count(const brim_model *m) {
+  return brim_model_masks(m) ? m->tape.chosen : m->tape.layout.n;
+}
+
 /* `before`: the one before; all 0 for the first. */
 static stretch stretch_at(const brim_model *m, bool tokens, int32_t width, int32_t i, stretch before) {
   const brim_slots *laid = m->tape.laid;
   if (!tokens)
-    return (stretch){0, 0, (int64_t)m->tape.layout.n * width};
+    return (stretch){0, 0, row_count(m) * width};
   return (stretch){(int64_t)laid->offsets[i] * width, before.here + before.count, (int64_t)laid->lengths[i] * width};
 }
 
@@ -67,6 +72,17 @@ static void copy_floats(brim_model *m, const real *from, bool tokens, int32_t wi
 
 void brim_model_copy_out(brim_model *model, float *logits) {
   copy_floats(model, version_of(model, model->tape.schedule->logits), has_tokens(model), model->config.labels.count, logits);
+}
+
+int brim_model_read_outcomes(brim_model *model, brim_outcome *outcomes, int32_t *count, brim_error *err) {
+  const brim_tape *tape = &model->tape;
+  *count = tape->chosen;
+  if (!tape->stage || tape->backward_done || (tape->layout.n > 0 && tape->schedule->outcomes == BRIM_NONE))
+    return brim_error_set(err, BRIM_E_USAGE, "outcomes are there only after a forward pass of masked words without logits");
+  if (tape->chosen > 0)
+    model->ops->read(&model->context, outcomes, version_of(model, tape->schedule->outcomes),
+                     (size_t)tape->chosen * sizeof *outcomes);
+  return brim_model_settle(model, err);
 }
 
 int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) {

@@ -7,6 +7,7 @@
  *
  * The work block is as large as a training pass or a prediction needs, whichever is larger. All are in the device's memory. Where
  * that is not the host's, the host has a copy of what it writes: the laid out batch, and the rows that it marks. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -18,6 +19,7 @@
 #include "model/run/host.h"
 #include "model/run/mixout.h"
 #include "model/run/model.h"
+#include "task/task.h"
 
 enum { LINE = 64 };                        /* alignment of every piece */
 enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of an embedding, where it marks them in host memory */
@@ -59,6 +61,19 @@ static carver carver_of(const brim_model *m, void *block) {
   return (carver){.base = align_block(block), .foreign = !brim_model_is_host(m)};
 }
 
+bool brim_model_masks(const brim_model *model) {
+  return brim_task_has_masks(model->config.labels.task);
+}
+
+int64_t brim_model_most_chosen(const brim_model *model, const brim_model_limits *limits) {
+  if (!brim_model_masks(model))
+    return 0;
+  if (!(limits->chosen_share > 0))
+    return limits->max_slots;
+  const double most = ceil(limits->chosen_share * (double)limits->max_slots) + (double)limits->max_sequences;
+  return most < (double)limits->max_slots ? (int64_t)most : limits->max_slots;
+}
+
 /* ---- pieces of a pass ------------------------------------------------------------------------------------- */
 
 static void carve_layout(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots *s) {
@@ -74,7 +89,9 @@ static void carve_layout(carver *c, const brim_model *m, const brim_model_limits
   const bool tokens = brim_task_has_tokens(m->config.labels.task);
   s->labels = NULL;
   s->class_weights = NULL;
-  s->classes = tokens ? carve(c, slots, sizeof *s->classes) : NULL;
+  const size_t chosen = (size_t)brim_model_most_chosen(m, limits);
+  s->classes = tokens || chosen > 0 ? carve(c, tokens ? slots : chosen, sizeof *s->classes) : NULL;
+  s->chosen = chosen > 0 ? carve(c, chosen, sizeof *s->chosen) : NULL;
   if (brim_model_is_host(m))
     return;
   s->labels = carve(c, n * (size_t)brim_labels_width(&m->config.labels), sizeof *s->labels);
@@ -102,6 +119,7 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, co
 static brim_variant variant_of(const brim_model *m, const brim_model_limits *limits, bool all_rows) {
   return (brim_variant){.training = limits->training,
                         .all_rows = all_rows,
+                        .logits = limits->logits && !limits->training,
                         .checkpoints = limits->checkpoint_activations,
                         .precision = limits->precision,
                         .trained = &m->trained};
@@ -126,7 +144,7 @@ static int plan(const brim_model *m, const brim_model_limits *limits, bool all_r
   const brim_variant variant = variant_of(m, limits, all_rows);
   const int64_t texts = limits->max_sequences < limits->max_slots ? limits->max_sequences : limits->max_slots;
   const int64_t rows[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = texts,
-                                        [BRIM_ROW_CHOSEN] = texts,
+                                        [BRIM_ROW_CHOSEN] = brim_model_masks(m) ? brim_model_most_chosen(m, limits) : texts,
                                         [BRIM_ROW_TOKENS] = limits->max_slots,
                                         [BRIM_ROW_DISTANCES] = brim_program_limits(&m->program).distances};
   BRIM_TRY(brim_schedule_make(s, &m->program, &variant, err));
@@ -225,6 +243,11 @@ bool brim_model_is_pretrained(const brim_model *m, const brim_parameter *p) {
   return true;
 }
 
+/* A decoder that is tied to the embedding of words is a table too. */
+static bool is_table(const brim_weight *w) {
+  return w->is.sparse_rows || w->selected != BRIM_BY_NOTHING;
+}
+
 /* Mixout is for matrices. */
 static void make_ranges(brim_model *m) {
   size_t row = 0;
@@ -242,7 +265,8 @@ static void make_ranges(brim_model *m) {
                                  .decay = p->decay,
                                  .rate = 1,
                                  .returns = m->returns && brim_model_is_pretrained(m, p),
-                                 .mixed = m->mixout > 0 && p->rank == 2 && !p->sparse_rows && brim_model_is_pretrained(m, p)};
+                                 .mixed = m->mixout > 0 && p->rank == 2 && !is_table(&m->program.weights[i]) &&
+                                          brim_model_is_pretrained(m, p)};
     if (!p->sparse_rows)
       continue;
     range->row_size = p->shape[1];

@@ -19,7 +19,8 @@ typedef struct brim_slots {
   uint32_t *places;                            /* [n] */
   float *labels;                               /* [n, width of labels]; NULL: the memory is the host's, which has them */
   double *class_weights;                       /* [outputs]; likewise */
-  int32_t *classes;                            /* [R] of labels of tokens, on the host too; else NULL */
+  int32_t *classes; /* [R] of labels of tokens, on the host too; of masked tokens [chosen]; else NULL */
+  int32_t *chosen;  /* [chosen] slots of masked tokens; else NULL */
   void *workspace;
   size_t workspace_size;
   char *memory[BRIM_REGIONS]; /* of a schedule's values */
@@ -51,7 +52,8 @@ typedef struct brim_tape {
   const brim_call_schedule *schedule;
   brim_frame frame;
   bool training, all_tokens, backward_done;
-  bool seeded; /* the logits have a gradient that the host computed */
+  int32_t chosen; /* masked tokens */
+  bool seeded;    /* the logits have a gradient that the host computed */
 } brim_tape;
 
 struct brim_model {
@@ -144,6 +146,10 @@ static inline real *brim_model_gradient(const brim_model *model, int64_t offset)
   const int64_t at = brim_trained_at(&model->trained, offset);
   return at < 0 ? NULL : model->gradients + at;
 }
+
+/* Whether the head is of masked words, and how many of them a part may have. */
+bool brim_model_masks(const brim_model *model);
+int64_t brim_model_most_chosen(const brim_model *model, const brim_model_limits *limits);
 
 /* ---- batch_layout.c: checks a batch and lays it out in the slots of the model's tape */
 int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool labels,

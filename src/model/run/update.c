@@ -20,6 +20,7 @@ static int32_t selected_row(const brim_slots *s, brim_read_by by, int32_t slot) 
 static void mark_rows(brim_model *m, uint8_t *all) {
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_read_by by = weight_of(m, i)->selected;
+    /* Of words, where the decoder is tied, every row has a gradient: no bytes. */
     uint8_t *rows = by == BRIM_BY_NOTHING || !m->ranges[i].touched ? NULL : all + (m->ranges[i].touched - m->touched);
     for (int32_t slot = 0; rows && slot < m->tape.layout.slots; slot++)
       rows[selected_row(m->tape.laid, by, slot)] = 1;
