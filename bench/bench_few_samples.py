@@ -24,7 +24,7 @@ from common import BRIM, ROOT, fetch_data, machine, print_table, write_json
 
 WORK = ROOT / "build" / "few-samples"
 START = "start"
-METHODS = {  # what a method adds to the start; MADGRAD and SGD have rates of their own
+METHODS = {  # what a method adds to the start; MADGRAD and SGD have other rates
     START: "",
     "BERTAdam, without bias correction": "--optimizer bert_adam",
     "new top layer": "--reinit-layers 1",
