@@ -70,6 +70,8 @@ int brim_dataset_drop(brim_dataset *dataset, const uint64_t *rows, size_t count,
 void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);
 /* Finds where each row's labelled tokens begin, if they have labels. */
 int brim_dataset_count_labels(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
+/* Labels of tokens are their numbers (brim_encode_options.numbering): the data set is one of masked words. */
+int brim_dataset_set_numbered(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Gives back unused room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Computes the fingerprint, and whether every row has a label. */

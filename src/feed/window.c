@@ -56,6 +56,7 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
   const uint8_t *types = p->plain && !row->pair ? NULL : row->type_ids;
   *out = (brim_sample){.ids = row->ids, .type_ids = types, .length = (int32_t)row->length, .row = name, .label = NAN};
+  out->token_labels = row->numbers;
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
