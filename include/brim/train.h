@@ -114,6 +114,12 @@ typedef struct brim_train_options {
                                 pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.
                                 Of a feed "balanced" goes by brim_labels.rows of its labels, without weights of sources. Not for
                                 regression */
+  /* Of a model of masked words (ForMaskedLM): the share of a text's tokens, special ones aside, that are to be found, at least one;
+   * two shares, "0.3:0.15", are of the first and the last step, between which it falls or rises evenly; NULL: 0.15. Which tokens
+   * they are follows from `seed`, the epoch and the row; 80 % of them become the mask token, 10 % another of the vocabulary and 10 %
+   * stay. Training and evaluation then take rows whose tokens are numbered (brim_encode_options.numbering), without labels.
+   * Evaluation masks by the last share, the same tokens at every time and in every run. */
+  const char *mask_rate;
   double label_smoothing;    /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
   uint64_t log_every, eval_every, save_every;
@@ -187,6 +193,11 @@ typedef struct brim_train_result {
 BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, const char *const *paths, int path_count,
                                         const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                         brim_error *err) BRIM_CHECK;
+
+/* Rows whose tokens are numbered, with those masked that an evaluation during training masks: what brim_evaluate takes for a model
+ * of masked words. `rate`: as brim_train_options.mask_rate, of which the last share counts. Borrows the rows: free it before them. */
+BRIM_API int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_model *model,
+                               const brim_tokenizer *tokenizer, const char *rate, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
 /* Trains `model` on `train`, evaluating on each of `evals`, whose names differ.
  *

@@ -42,6 +42,7 @@ struct brim_dataset {
   bool texts;                   /* the rows came as texts, so that `pairs` is known */
   bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
   int32_t *own_token_labels;    /* lent: the block of all */
+  int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
   void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */

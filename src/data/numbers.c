@@ -3,6 +3,7 @@
 #include "brim/task.h"
 #include "data/dataset.h"
 #include "data/encoder.h"
+#include "data/facts.h"
 #include "data/labels.h"
 #include "task/task.h"
 
@@ -14,6 +15,10 @@ int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
     if (numbers->at[i] < 0)
       numbers->at[i] = BRIM_NO_LABEL;
   return BRIM_OK;
+}
+
+bool brim_dataset_is_numbered(const brim_dataset *d) {
+  return d->mapped && brim_task_has_masks(d->labels.task) && !d->lent;
 }
 
 int brim_dataset_set_numbered(brim_dataset *d, brim_error *err) {

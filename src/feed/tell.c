@@ -57,6 +57,16 @@ int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *er
   return brim_class_counter_weigh(&feed->counter, feed->runtime, class_weights, o->labels ? o->labels->count : 0, err);
 }
 
+void brim_feed_make(brim_feed *feed, const brim_feed_maker *maker) {
+  feed->make = maker ? maker->make : NULL;
+  feed->counter.units = maker ? maker->units : NULL;
+  feed->counter.context = maker ? maker->context : NULL;
+}
+
+uint64_t brim_feed_epoch(const brim_feed *feed) {
+  return feed->ledger.epoch;
+}
+
 void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {
   *out = feed->ledger;
 }

@@ -7,13 +7,19 @@
 #include "base/random.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "brim/train.h"
+#include "data/facts.h"
+#include "data/relabel.h"
 
 /* Numbers of one stream of a row: units have the first 2^32. */
 #define SHARES ((uint64_t)1 << 32) /* whether a token is masked, random or kept */
 #define TOKENS ((uint64_t)2 << 32) /* which token is random */
 
-int brim_masks_init(brim_masks *m, brim_runtime *runtime, const brim_tokenizer *tokenizer, int32_t ids, brim_error *err) {
-  *m = (brim_masks){.runtime = runtime, .rate = BRIM_MASK_RATE, .mask_share = 0.8, .random_share = 0.1, .ids = ids};
+int brim_masks_init(brim_masks *m, brim_runtime *runtime, const brim_tokenizer *tokenizer, int32_t ids, const char *rates,
+                    brim_error *err) {
+  *m = (brim_masks){.runtime = runtime, .mask_share = 0.8, .random_share = 0.1};
+  BRIM_TRY(brim_mask_rates(rates, &m->first_rate, &m->last_rate, err));
+  m->rate = m->first_rate;
   if (!tokenizer)
     return brim_error_set(err, BRIM_E_USAGE, "masked words need the model's tokenizer, whose mask token stands in their place");
   m->mask_id = brim_tokenizer_mask_id(tokenizer);
@@ -54,9 +60,13 @@ static int32_t wanted_of(double rate, int32_t tokens) {
   return tokens == 0 ? 0 : wanted < 1 ? 1 : wanted > tokens ? tokens : (int32_t)wanted;
 }
 
-int64_t brim_masks_most(double rate, int64_t tokens, int64_t rows) {
-  const double most = ceil(rate * (double)tokens) + (double)rows;
-  return most < (double)tokens ? (int64_t)most : tokens;
+void brim_masks_at_step(brim_masks *m, uint64_t step, uint64_t total) {
+  const double share = total > 1 && step < total ? (double)step / (double)(total - 1) : total > 1 ? 1 : 0;
+  m->rate = m->first_rate + (m->last_rate - m->first_rate) * share;
+}
+
+double brim_masks_highest(const brim_masks *m) {
+  return m->first_rate > m->last_rate ? m->first_rate : m->last_rate;
 }
 
 /* ---- which are chosen ---------------------------------------------------------------------------------------- */
@@ -155,17 +165,41 @@ void brim_masks_make(brim_masks *m, brim_batch *batch) {
   }
 }
 
-int brim_masks_firsts(brim_masks *m, const brim_dataset *dataset, int32_t cut, uint64_t **out, brim_error *err) {
-  const uint64_t rows = brim_dataset_rows(dataset);
-  uint64_t *firsts = *out = brim_alloc_array_zero(m->runtime, (size_t)rows + 1, sizeof *firsts);
-  if (!firsts)
-    return BRIM_NOMEM(err);
-  BRIM_TRY(brim_masks_reserve(m, brim_dataset_longest(dataset), err));
-  for (uint64_t row = 0; row < rows; row++) {
-    brim_sample sample;
-    brim_dataset_sample(dataset, row, &sample);
-    const int32_t length = cut > 0 && cut < sample.length ? cut : sample.length;
-    firsts[row + 1] = firsts[row] + (uint64_t)brim_masks_count(m, row, sample.token_labels, length, sample.length);
-  }
+/* ---- evaluation ---------------------------------------------------------------------------------------------- */
+
+#define EVALUATION UINT64_MAX /* an epoch that no training has */
+
+static void mask_row(void *context, uint64_t row, int32_t *ids, int32_t *labels, int32_t length) {
+  brim_masks_row(context, row, ids, labels, length);
+}
+
+int brim_masks_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
+  const uint64_t rows = brim_dataset_rows(dataset), *tokens = brim_dataset_token_labels(dataset);
+  if (!brim_dataset_is_numbered(dataset))
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "%s: masked words need rows whose tokens are numbered: load them for masked words (numbering)", name);
+  if (rows > 0 && tokens[rows] == 0)
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: no row has a token besides special ones: there is nothing to mask", name);
   return BRIM_OK;
+}
+
+int brim_masks_dataset(const brim_masks *m, const brim_dataset *numbered, const char *name, brim_dataset **out, brim_error *err) {
+  brim_masks own = *m;
+  own.units = NULL, own.room = 0;
+  own.seed = 0, own.epoch = EVALUATION, own.rate = m->last_rate;
+  *out = NULL;
+  BRIM_TRY(brim_masks_fit(numbered, name, err));
+  int status = brim_masks_reserve(&own, brim_dataset_longest(numbered), err);
+  if (!status)
+    status = brim_dataset_remask(m->runtime, numbered, mask_row, &own, out, err);
+  brim_masks_free(&own);
+  return status;
+}
+
+int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_model *model,
+                      const brim_tokenizer *tokenizer, const char *rate, brim_dataset **out, brim_error *err) {
+  brim_masks masks;
+  *out = NULL;
+  BRIM_TRY(brim_masks_init(&masks, runtime, tokenizer, brim_model_outputs(model), rate, err));
+  return brim_masks_dataset(&masks, dataset, "data", out, err);
 }

@@ -19,14 +19,16 @@ typedef struct brim_mask_unit {
 typedef struct brim_masks {
   brim_runtime *runtime;
   uint64_t seed, epoch;
+  double first_rate, last_rate; /* of the first step and of the last */
   double rate, mask_share, random_share;
   int32_t mask_id, ids; /* ids: random tokens are below */
   brim_mask_unit *units; /* scratch of a row */
   size_t room;
 } brim_masks;
 
-/* With BERT's shares. BRIM_E_USAGE: no tokenizer, or one without a mask token. `ids`: rows of the model's vocabulary. */
-int brim_masks_init(brim_masks *masks, brim_runtime *runtime, const brim_tokenizer *tokenizer, int32_t ids,
+/* With BERT's shares. BRIM_E_USAGE: no tokenizer, or one without a mask token; `rates` as brim_mask_rates has it. `ids`: rows of
+ * the model's vocabulary. */
+int brim_masks_init(brim_masks *masks, brim_runtime *runtime, const brim_tokenizer *tokenizer, int32_t ids, const char *rates,
                     brim_error *err) BRIM_CHECK;
 /* Rows of so many tokens take no memory from then on. */
 int brim_masks_reserve(brim_masks *masks, int32_t longest, brim_error *err) BRIM_CHECK;
@@ -34,8 +36,10 @@ void brim_masks_free(brim_masks *masks);
 
 /* "0.15", or "0.3:0.15": the rate of the first step and that of the last, between 0 and 1. NULL: the default. */
 int brim_mask_rates(const char *text, double *first, double *last, brim_error *err) BRIM_CHECK;
-/* The most tokens that rows of so many tokens in all have chosen. */
-int64_t brim_masks_most(double rate, int64_t tokens, int64_t rows);
+/* At the step after `step` of `total`. */
+void brim_masks_at_step(brim_masks *masks, uint64_t step, uint64_t total);
+/* The highest rate of all steps: brim_model_limits.chosen_share. */
+double brim_masks_highest(const brim_masks *masks);
 
 /* Tokens of a row that are chosen. Its first `length` tokens count, of which a cut keeps the last of `whole`. */
 int32_t brim_masks_count(brim_masks *masks, uint64_t row, const int32_t *numbers, int32_t length, int32_t whole);
@@ -44,7 +48,10 @@ int32_t brim_masks_count(brim_masks *masks, uint64_t row, const int32_t *numbers
 void brim_masks_make(brim_masks *masks, brim_batch *batch);
 /* The same of one row. */
 void brim_masks_row(brim_masks *masks, uint64_t row, int32_t *ids, int32_t *numbers, int32_t length);
-/* Where the chosen tokens of each row begin among those of all: [rows + 1]. */
-int brim_masks_firsts(brim_masks *masks, const brim_dataset *dataset, int32_t cut, uint64_t **out, brim_error *err) BRIM_CHECK;
+/* BRIM_E_MISMATCH: tokens of the rows are not numbered, or there are none that could be masked. */
+int brim_masks_fit(const brim_dataset *dataset, const char *name, brim_error *err) BRIM_CHECK;
+/* Rows that are masked once and for all, as evaluation sees them: with the last step's rate, whatever the run's seed is. */
+int brim_masks_dataset(const brim_masks *masks, const brim_dataset *numbered, const char *name, brim_dataset **out,
+                       brim_error *err) BRIM_CHECK;
 
 #endif

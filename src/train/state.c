@@ -132,6 +132,7 @@ static const member option_members[] = {
     OPTION(warmup_steps, MEMBER_I64),
     OPTION(warmup_ratio, OPEN_REAL),
     OPTION(class_weights, MEMBER_TEXT),
+    OPTION(mask_rate, MEMBER_TEXT | MEMBER_LATER),
     OPTION(label_smoothing, MEMBER_REAL),
     OPTION(freeze, MEMBER_TEXT),
     OPTION(layer_lr_decay, MEMBER_REAL),
