@@ -124,14 +124,14 @@ typedef struct cli_values {
   int64_t epoch, rank, world_size, rank_timeout;
   /* training */
   const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling, *optimizer, *decay_towards;
-  const char *class_weights, *eval_batching, *eval_padding;
+  const char *class_weights, *mask_rate, *eval_batching, *eval_padding;
   double loss_scale, epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta,
       swa_start, momentum, mixout;
   const char *keep;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every, loss_scale_steps;
   const char *memory_limit;
-  bool resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
+  bool whole_words, resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
   const char *profile;
   /* folds */
   int64_t folds;
