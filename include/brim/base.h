@@ -212,6 +212,13 @@ BRIM_API int brim_settings_read(brim_runtime *runtime, const char *path, brim_se
 typedef struct brim_file brim_file;
 BRIM_API int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
+/* The same for a long work that may be killed: until commit the bytes are in PATH.partial, where free leaves what was synced, and
+ * from where another process continues with its first `keep` bytes (0: with none); what comes after these is cut off. For regular
+ * files only. BRIM_E_MISMATCH: fewer bytes are there; BRIM_E_USAGE: another process writes them. */
+BRIM_API int brim_file_continue(brim_runtime *runtime, const char *path, uint64_t keep, brim_file **out,
+                                brim_error *err) BRIM_CHECK;
+/* What was written survives the process and a power cut from now on. */
+BRIM_API int brim_file_sync(brim_file *file, brim_error *err) BRIM_CHECK;
 /* Other bytes at the beginning, where as many were written: a header that counts what follows. Not of a pipe. */
 BRIM_API int brim_file_rewrite(brim_file *file, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_file_commit(brim_file *file, brim_error *err) BRIM_CHECK; /* the file must still be freed */

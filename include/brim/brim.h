@@ -6,6 +6,7 @@
 #include "brim/data.h"
 #include "brim/device.h"
 #include "brim/dist.h"
+#include "brim/embed.h"
 #include "brim/feed.h"
 #include "brim/model.h"
 #include "brim/profile.h"

@@ -94,8 +94,8 @@ BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model); /* positions that fit a text */
 BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per row */
-/* Rows of a batch's logits: its texts, or its tokens where the task's labels are of tokens; of masked words the tokens with a label,
- * or all tokens of a batch without labels. */
+/* Rows of a batch's logits: its texts, or its tokens where the task's labels are of tokens; of masked words the tokens with a
+ * label, or all tokens of a batch without labels. */
 BRIM_API int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch);
 BRIM_API brim_task brim_model_task(const brim_model *model);
 BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
@@ -198,9 +198,9 @@ typedef struct brim_model_limits {
                                the first forward, again after values changed, and given back by a prepare for another precision */
   /* Masked words: at most this share of a part's slots has a label, and one more a sequence; 0: all may have. */
   double chosen_share;
-  bool logits;        /* masked words: predictions give logits of the masked tokens, or of all tokens of a batch without labels; else
-                         they give outcomes alone, and logits, which would be as wide as the vocabulary, are never made */
-  int32_t slices;           /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
+  bool logits;    /* masked words: predictions give logits of the masked tokens, or of all tokens of a batch without labels; else
+                     they give outcomes alone, and logits, which would be as wide as the vocabulary, are never made */
+  int32_t slices; /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and the optimizer's states; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token

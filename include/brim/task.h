@@ -23,7 +23,8 @@ BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);
 BRIM_API bool brim_task_has_values(brim_task task);
 BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
-BRIM_API bool brim_task_has_masks(brim_task task);  /* texts have no labels: some of their tokens are masked, and are to be found */
+BRIM_API bool
+brim_task_has_masks(brim_task task); /* texts have no labels: some of their tokens are masked, and are to be found */
 /* Whether a label is one class, of a row or of a token: what such a model makes of it is a brim_outcome, and not its logits. */
 BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */

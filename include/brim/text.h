@@ -75,7 +75,10 @@ typedef struct brim_encode_options {
   brim_truncation truncation;
   brim_truncation_side truncation_side; /* 0: brim_tokenizer_truncates_left */
   brim_numbering numbering; /* of brim_dataset_load, brim_dataset_from_texts and feeds: for masked words. Words are found slower */
+  bool stops; /* of a single text of more than BRIM_COUNTED bytes that is cut at its end, what comes after the cut is not
+                 tokenized where the tokenizer's words end at spaces: ids are the same, brim_encoding.unread says what was left */
 } brim_encode_options;
+#define BRIM_COUNTED (1 << 16)
 
 /* Checks options against the tokenizer once, before a run. `pair`: pairs will come. */
 BRIM_API int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair,
@@ -88,6 +91,7 @@ typedef struct brim_encoding {
   size_t length;
   size_t capacity;
   size_t lost;           /* tokens cut by truncation */
+  size_t unread;         /* bytes after these that were not tokenized: with brim_encode_options.stops */
   brim_runtime *runtime; /* set by the first encode */
 } brim_encoding;
 BRIM_API void brim_encoding_free(brim_encoding *encoding);
@@ -111,6 +115,7 @@ typedef struct brim_encodings {
   uint8_t *type_ids; /* the same */
   size_t *starts;    /* [count + 1] */
   size_t *lost;      /* [count] tokens cut by truncation */
+  size_t unread;     /* bytes of all texts that were not tokenized: brim_encode_options.stops */
   size_t count;
   size_t capacity, row_capacity;
   brim_runtime *runtime;

@@ -281,33 +281,6 @@ BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_
 BRIM_API int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                                   uint64_t *counts, brim_error *err) BRIM_CHECK;
 
-/* ---- vectors of texts: an encoder with what its folder puts after it: a folder of sentence-transformers (modules.json: pooling
- * by cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken, or several joined; Dense; Normalize), or of an encoder
- * alone, whose tokens are averaged. Used by one thread at a time. */
-typedef struct brim_embedder brim_embedder;
-/* BRIM_E_UNSUPPORTED names a module that brim lacks. */
-BRIM_API int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
-                                brim_error *err) BRIM_CHECK;
-BRIM_API void brim_embedder_free(brim_embedder *embedder);
-BRIM_API brim_model *brim_embedder_model(const brim_embedder *embedder);   /* borrowed */
-BRIM_API const char *brim_embedder_encoder(const brim_embedder *embedder); /* the folder of encoder and tokenizer */
-BRIM_API bool brim_embedder_has_modules(const brim_embedder *embedder);    /* the folder lists them */
-BRIM_API int32_t brim_embedder_width(const brim_embedder *embedder);       /* numbers of a vector */
-BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);  /* tokens of a text, as the folder says */
-/* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
-BRIM_API const char *brim_embedder_prompt(brim_embedder *embedder, const char *name);
-
-typedef struct brim_embed_options {
-  int64_t batch_size, max_tokens; /* computed at once; 0: 32 rows, no limit of tokens */
-  brim_precision precision;       /* not FP16 on a processor */
-  int32_t dimensions;             /* the first so many numbers of each vector; 0: all */
-  bool normalize;                 /* these brought to length 1 */
-  int32_t prompt_tokens;          /* with which each row begins, special tokens included: not pooled where the folder says so */
-} brim_embed_options;
-/* vectors [rows, dimensions] in the dataset's order. A row's vector does not depend on the others. `options` NULL: all zero. */
-BRIM_API int brim_embedder_run(brim_embedder *embedder, const brim_dataset *dataset, const brim_embed_options *options,
-                               float *vectors, brim_error *err) BRIM_CHECK;
-
 /* inspect: hidden, logits, loss, grad.*, grad_norm of one batch, dropout off, written to a safetensors file. */
 BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_dataset *batch, brim_padding padding,
                                     const char *output, brim_error *err) BRIM_CHECK;

@@ -5,9 +5,9 @@ import math
 import os
 import pathlib
 import tempfile
-from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, device as _device, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
+from . import _core, device as _device, embedding as _embedding, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import MismatchError
 from .judged import Evaluation, add_texts
@@ -17,6 +17,8 @@ from .notes import log
 from .prediction import How, Prediction
 from .tokenizer import Tokenizer, _tokenizer
 
+if TYPE_CHECKING:
+    import numpy as np
 
 _WINDOW = 1 << 26  # bytes of logits at once
 
@@ -104,10 +106,12 @@ class Model:
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
-        self._core = _core.model(self._runtime, self.path, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
+        encoder = _core.encoder_folder(self._runtime, self.path)  # of a folder of sentence-transformers it may be another
+        self._core = _core.model(self._runtime, encoder, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
-        self.tokenizer = Tokenizer(self.path, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
+        self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
+        self._embedder: Any = None
         self._facts = self._core.facts()
         self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
@@ -283,6 +287,28 @@ class Model:
                     labels[word] = names[values.index(top)]
                     scores[word] = 1 / sum(math.exp(v - top) for v in values)
             yield TokenPrediction(words, labels, scores)
+
+    def embed(self, texts: Iterable[str | bytes], *, prompt: str | None = None, dimensions: int | None = None, normalize: bool = False,
+              precision: str = "fp32", max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> np.ndarray:
+        """Vectors of texts, as a numpy array of float32 [texts, numbers], in their order: what ``brim embed`` writes.
+
+            model = brim.Model("all-MiniLM-L6-v2")
+            vectors = model.embed(["a red house", "a small blue boat"], normalize=True)
+            vectors @ model.embed("where can I live", normalize=True)[0]
+
+        The model is a folder of sentence-transformers, or a run of brim: what its modules.json lists after the encoder (pooling, dense layers, a
+        norm) gives the vectors of ``SentenceTransformer(folder).encode(texts)``. Without modules.json they are the mean of the encoder's tokens.
+
+        texts: a text (every str is one), or anything to loop over; of a generator no more than 8,192 texts are held at a time. A text's vector
+        does not depend on the others: alone and together it has the same bits. prompt: a name of the folder's prompts, with whose text each text
+        then begins, such as "query" or "document"; None: the folder's default; "none": nothing. dimensions: the first so many numbers of each
+        vector (Matryoshka); normalize brings them to length 1 then. precision: "int8" multiplies bytes in the layers: faster on processors with
+        VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
+        counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
+        if self._embedder is None:
+            self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, self.path)
+        return _embedding.embed(self._embedder, texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
+                                max_length=max_length, batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, progress: bool | Callable[[str, dict[str, Any]], Any] | None = None,

@@ -24,6 +24,7 @@ typedef enum core_type {
   CORE_FEED,
   CORE_MODEL,
   CORE_JUDGED,
+  CORE_EMBEDDER,
   CORE_TYPES
 } core_type;
 
@@ -112,6 +113,12 @@ typedef struct core_model {
   bool copies;   /* it is one */
   bool telling;
 } core_model;
+typedef struct core_embedder {
+  CORE_HEAD;
+  core_runtime *runtime;
+  core_model *model;
+  brim_embedder *embedder; /* over the model: while it runs, the model is busy */
+} core_embedder;
 typedef struct core_judged {
   CORE_HEAD;
   core_runtime *runtime;
@@ -211,7 +218,7 @@ core_array *core_array_from(core_state *state, PyObject *module, PyObject *objec
 /* ---- what the files add to the module --------------------------------------------------------------------- */
 
 extern PyType_Spec core_runtime_spec, core_array_spec, core_tokenizer_spec, core_labels_spec, core_dataset_spec, core_plan_spec,
-    core_batch_spec, core_feed_spec, core_model_spec, core_judged_spec;
+    core_batch_spec, core_feed_spec, core_model_spec, core_judged_spec, core_embedder_spec;
 
 PyObject *core_runtime_make(PyObject *module, PyObject *args);
 PyObject *core_ranks_launched(PyObject *module, PyObject *nothing);
@@ -236,6 +243,8 @@ PyObject *core_feed_make(PyObject *module, PyObject *args);
 PyObject *core_labels_scan(PyObject *module, PyObject *args);
 PyObject *core_model_make(PyObject *module, PyObject *args);
 PyObject *core_describe(PyObject *module, PyObject *args);
+PyObject *core_embedder_make(PyObject *module, PyObject *args);
+PyObject *core_encoder_folder(PyObject *module, PyObject *args);
 PyObject *core_train(PyObject *module, PyObject *args);
 PyObject *core_compare(PyObject *module, PyObject *args);
 PyObject *core_analyze(PyObject *module, PyObject *args);

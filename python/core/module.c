@@ -99,6 +99,8 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {"feed", core_feed_make, METH_VARARGS, NULL},
                                   {"model", core_model_make, METH_VARARGS, NULL},
                                   {"describe", core_describe, METH_VARARGS, NULL},
+                                  {"embedder", core_embedder_make, METH_VARARGS, NULL},
+                                  {"encoder_folder", core_encoder_folder, METH_VARARGS, NULL},
                                   {"train", core_train, METH_VARARGS, NULL},
                                   {"compare", core_compare, METH_VARARGS, NULL},
                                   {"analyze", core_analyze, METH_VARARGS, NULL},
@@ -114,9 +116,9 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
-  static PyType_Spec *const specs[CORE_TYPES] = {&core_runtime_spec, &core_array_spec, &core_tokenizer_spec, &core_labels_spec,
-                                                 &core_dataset_spec, &core_plan_spec,  &core_batch_spec,     &core_feed_spec,
-                                                 &core_model_spec,   &core_judged_spec};
+  static PyType_Spec *const specs[CORE_TYPES] = {&core_runtime_spec, &core_array_spec,  &core_tokenizer_spec, &core_labels_spec,
+                                                 &core_dataset_spec, &core_plan_spec,   &core_batch_spec,     &core_feed_spec,
+                                                 &core_model_spec,   &core_judged_spec, &core_embedder_spec};
   core_state *state = core_of(module);
   for (int i = 0; i < CORE_TYPES; i++) {
     state->types[i] = (PyTypeObject *)PyType_FromModuleAndSpec(module, specs[i], NULL);

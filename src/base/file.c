@@ -19,6 +19,7 @@ struct brim_file {
   char *path, *temporary; /* no temporary: standard output or a device, which are written through */
   int fd;
   bool standard, broken, committed; /* standard: it is not closed; what failed once is never committed */
+  bool synced;                      /* of brim_file_continue: free leaves the temporary */
   char *buffer;
   size_t used;
 };
@@ -95,6 +96,57 @@ int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, b
   return BRIM_OK;
 }
 
+static int open_partial(brim_file *file, uint64_t keep, brim_error *err) {
+  struct stat info, old;
+  file->fd = brim_off_standard(open(file->temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (file->fd < 0)
+    return brim_error_system(err, file->temporary, "open the file", errno);
+  if (!brim_hold_temporary(file->fd)) {
+    file->synced = true; /* it is the other one's */
+    return brim_error_at(err, BRIM_E_USAGE, file->temporary, 0, -1, "another process writes this file: wait for it, or end it");
+  }
+  file->synced = keep > 0;
+  if (fstat(file->fd, &info) != 0)
+    return brim_error_system(err, file->temporary, "ask for the file's size", errno);
+  if ((uint64_t)info.st_size < keep)
+    return brim_error_at(err, BRIM_E_MISMATCH, file->temporary, 0, -1,
+                         "%llu bytes are there, fewer than the %llu to continue with", (unsigned long long)info.st_size,
+                         (unsigned long long)keep);
+  if (stat(file->path, &old) == 0 && fchmod(file->fd, old.st_mode & 07777) != 0)
+    errno = 0;
+  if (ftruncate(file->fd, (off_t)keep) != 0 || lseek(file->fd, (off_t)keep, SEEK_SET) < 0)
+    return brim_error_system(err, file->temporary, "cut the file", errno);
+  return BRIM_OK;
+}
+
+static int name_partial(brim_file *file, const char *path, brim_error *err) {
+  struct stat info;
+  const size_t length = strlen(path);
+  if (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+    return brim_error_at(err, BRIM_E_USAGE, path, 0, -1, "only a file can be continued, not a pipe, a device or a folder");
+  file->path = brim_copy_string(file->runtime, path, length);
+  file->temporary = brim_alloc(file->runtime, length + sizeof ".partial");
+  if (!file->path || !file->temporary)
+    return BRIM_NOMEM(err);
+  memcpy(file->temporary, path, length);
+  memcpy(file->temporary + length, ".partial", sizeof ".partial");
+  return BRIM_OK;
+}
+
+int brim_file_continue(brim_runtime *runtime, const char *path, uint64_t keep, brim_file **out, brim_error *err) {
+  *out = NULL;
+  brim_file *file = new_file(runtime);
+  int status = file ? name_partial(file, path, err) : BRIM_NOMEM(err);
+  if (status == BRIM_OK)
+    status = open_partial(file, keep, err);
+  if (status != BRIM_OK) {
+    brim_file_free(file);
+    return status;
+  }
+  *out = file;
+  return BRIM_OK;
+}
+
 int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_error *err) {
   *out = new_file(runtime);
   if (!*out)
@@ -162,6 +214,18 @@ int brim_file_rewrite(brim_file *file, const void *bytes, size_t length, brim_er
   return BRIM_OK;
 }
 
+int brim_file_sync(brim_file *file, brim_error *err) {
+  if (file->broken)
+    return refuse_broken(file, err);
+  BRIM_TRY(flush(file, err));
+  if (fsync(file->fd) == 0) {
+    file->synced = true;
+    return BRIM_OK;
+  }
+  file->broken = true;
+  return brim_error_system(err, file->path, "sync", errno);
+}
+
 static int fail_commit(brim_file *file, const char *doing, brim_error *err) {
   int number = errno;
   file->broken = true;
@@ -192,7 +256,7 @@ int brim_file_commit(brim_file *file, brim_error *err) {
 void brim_file_free(brim_file *file) {
   if (!file)
     return;
-  if (file->temporary && !file->committed)
+  if (file->temporary && !file->committed && !file->synced && file->fd >= 0)
     unlink(file->temporary);
   if (file->fd >= 0 && !file->standard)
     close(file->fd);

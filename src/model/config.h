@@ -32,9 +32,9 @@ typedef struct brim_config {
   bool attention_bias, inner_bias, head_bias;
   double inner_dropout; /* of what a gate gives */
   brim_activation head_activation;
-  bool late; /* tokens are pooled after the head's dense layer */
-  bool tied; /* masked words: the decoder is the embedding of words. Read where the task is theirs, as the next */
-  bool legacy_words;        /* DeBERTa: of its two heads of masked words the first */
+  bool late;         /* tokens are pooled after the head's dense layer */
+  bool tied;         /* masked words: the decoder is the embedding of words. Read where the task is theirs, as the next */
+  bool legacy_words; /* DeBERTa: of its two heads of masked words the first */
   bool has_decoder_bias;
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
   brim_labels labels; /* task, classes and their names */

@@ -173,8 +173,7 @@ static brim_product product_of(const brim_weight *w) {
   const int64_t rows = w->is.shape[0];
   if (w->is.rank < 2 || (w->selected != BRIM_BY_NOTHING && w->at_once == 0))
     return (brim_product){0};
-  return (brim_product){.in = (int32_t)w->is.shape[1],
-                        .out = (int32_t)(w->at_once > 0 && w->at_once < rows ? w->at_once : rows)};
+  return (brim_product){.in = (int32_t)w->is.shape[1], .out = (int32_t)(w->at_once > 0 && w->at_once < rows ? w->at_once : rows)};
 }
 
 static void note_product(brim_ops_limits *limits, const brim_product *product) {

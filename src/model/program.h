@@ -41,7 +41,8 @@ typedef enum brim_value_type { BRIM_AS_REAL = 0, BRIM_AS_BF16, BRIM_AS_INDEX } b
 
 typedef struct brim_value {
   const char *name;
-  brim_row_kind rows; /* BRIM_ROW_TEXTS, BRIM_ROW_TOKENS, or of masked tokens BRIM_ROW_CHOSEN; passes may find that only some rows are needed */
+  brim_row_kind rows; /* BRIM_ROW_TEXTS, BRIM_ROW_TOKENS, or of masked tokens BRIM_ROW_CHOSEN; passes may find that only some rows
+                         are needed */
   int32_t width;
   brim_value_type type; /* real, or index; a schedule may store a real one in 16 bits */
   bool exact;           /* sums of a norm or a softmax, which no precision rounds */

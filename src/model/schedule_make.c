@@ -108,6 +108,11 @@ static int fail(const brim_lowering *l, brim_error *err) {
   return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model has a gradient whose contributions cannot be added up");
 }
 
+/* Predictions whose head looks at first tokens alone keep these, which are few, for who wants them. */
+static bool gives_first(const brim_call_schedule *s) {
+  return !s->variant.training && s->values[s->program->hidden].rows == BRIM_ROW_CHOSEN;
+}
+
 int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const brim_variant *variant, brim_error *err) {
   s->runtime = program->runtime;
   s->program = program;
@@ -128,7 +133,7 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
   s->logits = publish(&l, program->logits);
   s->outcomes = program->outcomes == BRIM_NONE ? BRIM_NONE : publish(&l, program->outcomes);
   s->seed = l.held[program->logits].gradient;
-  s->hidden = variant->all_rows ? publish(&l, program->hidden) : BRIM_NONE;
+  s->hidden = variant->all_rows || gives_first(s) ? publish(&l, program->hidden) : BRIM_NONE;
   brim_forget(&l);
   l.phase = BRIM_BACKWARD;
   for (int32_t i = (int32_t)program->section_count - 1; i >= 0; i--)

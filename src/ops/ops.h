@@ -373,8 +373,8 @@ typedef struct brim_loss {
 typedef struct brim_vocabulary {
   int64_t rows;
   int32_t in, out, block;
-  brim_typed x, w; /* [rows, in], [out, in], of one type */
-  const real *b;   /* [out] or NULL */
+  brim_typed x, w;        /* [rows, in], [out, in], of one type */
+  const real *b;          /* [out] or NULL */
   const int32_t *classes; /* [rows] */
   double divisor;         /* of the whole optimizer step */
   real *logits;           /* scratch [rows, block] */

@@ -14,7 +14,7 @@ enum { KEPT_BYTES = 64 << 20 };                       /* what blocks keep from o
 
 /* Texts [first, last). */
 typedef struct block {
-  size_t first, last;
+  size_t first, last, unread;
   brim_encoding encoding;
 } block;
 
@@ -125,7 +125,7 @@ static int encode_block(const job *j, block *b, brim_scratch **scratch, brim_err
   if (!*scratch)
     BRIM_TRY(brim_scratch_new(encoder->runtime, encoder->tokenizer, scratch, err));
   b->encoding.runtime = encoder->runtime;
-  b->encoding.length = 0;
+  b->encoding.length = b->unread = 0;
   for (size_t i = b->first; i < b->last; i++) {
     BRIM_TRY(brim_check_cancel(encoder->runtime, err));
     brim_error reason = {0};
@@ -135,6 +135,7 @@ static int encode_block(const job *j, block *b, brim_scratch **scratch, brim_err
       return brim_error_set(err, status, "text %zu: %s", i, reason.message);
     j->out->starts[i + 1] = b->encoding.length; /* within the block, for now */
     j->out->lost[i] = b->encoding.lost;
+    b->unread += b->encoding.unread;
   }
   return BRIM_OK;
 }
@@ -181,6 +182,7 @@ static int join(job *j, brim_error *err) {
     for (size_t row = b->first; row < b->last; row++)
       out->starts[row + 1] += total;
     total += b->encoding.length;
+    out->unread += b->unread;
   }
   if (encoder->block_count == 1) {
     hand_over(&encoder->blocks[0], out);
@@ -250,7 +252,7 @@ int brim_batch_encoder_run(brim_batch_encoder *encoder, const brim_string *texts
   if (out->runtime != encoder->runtime)
     brim_encodings_free(out);
   out->runtime = encoder->runtime;
-  out->count = 0;
+  out->count = out->unread = 0;
   const int status = run(&j, err);
   keep_some(encoder);
   if (status == BRIM_OK)

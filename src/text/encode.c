@@ -2,6 +2,7 @@
 #include "text/encode.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "text/beginning.h"
 #include "text/fast.h"
 #include "text/tokenizer.h"
 #include <string.h>
@@ -128,6 +129,7 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
 int brim_encode_valid(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                       const brim_encode_options *options, brim_encoding *out, brim_error *err) {
   BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
+  out->unread = 0;
   BRIM_TRY(tokenize(tokenizer, scratch, 0, text, err));
   if (pair.bytes)
     BRIM_TRY(tokenize(tokenizer, scratch, 1, pair, err));
@@ -235,6 +237,7 @@ int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch,
   numbered n = {tokenizer, scratch, options, {0}};
   size_t counts[2] = {0};
   BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
+  out->unread = 0;
   scratch->exact.count = 0;
   for (int which = 0; which < 1 + (pair.bytes != NULL); which++) {
     BRIM_TRY(brim_clean_utf8(scratch, which, &texts[which].bytes, &texts[which].length, err));
@@ -253,8 +256,30 @@ int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch,
   return BRIM_OK;
 }
 
+/* Of a long text as much as gives more tokens than are kept. A part that turned out too short is read again with more. */
+static int encode_beginning(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text,
+                            const brim_encode_options *options, brim_encoding *out, brim_error *err) {
+  const size_t kept = (size_t)options->max_length - (options->no_special_tokens ? 0 : (size_t)tokenizer->processor.single.added);
+  size_t wanted = BRIM_COUNTED / 16 + kept * 8, end;
+  do {
+    end = brim_beginning(text.bytes, text.length, wanted);
+    brim_string part = {text.bytes, end};
+    BRIM_TRY(brim_clean_utf8(scratch, 0, &part.bytes, &part.length, err));
+    BRIM_TRY(tokenize(tokenizer, scratch, 0, part, err));
+    wanted = end * 4;
+  } while (end < text.length && scratch->ids[0].count <= kept);
+  BRIM_TRY(assemble(tokenizer, scratch, false, options, out, err));
+  out->unread = text.length - end;
+  return BRIM_OK;
+}
+
 int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                        const brim_encode_options *options, brim_encoding *out, brim_error *err) {
+  if (options->stops && options->max_length && !pair.bytes && text.length > BRIM_COUNTED && tokenizer->ends_at_spaces &&
+      !brim_cuts_left(tokenizer, options)) {
+    BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
+    return encode_beginning(tokenizer, scratch, text, options, out, err);
+  }
   BRIM_TRY(brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err));
   if (pair.bytes)
     BRIM_TRY(brim_clean_utf8(scratch, 1, &pair.bytes, &pair.length, err));
@@ -267,7 +292,7 @@ int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch
   static const brim_encode_options defaults = {0};
   if (!out->runtime)
     out->runtime = scratch->runtime;
-  out->length = out->lost = 0;
+  out->length = out->lost = out->unread = 0;
   return brim_encode_append(tokenizer, scratch, (brim_string){text, text_length}, (brim_string){pair, pair_length},
                             options ? options : &defaults, out, err);
 }

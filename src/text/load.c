@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "text/beginning.h"
 #include "text/fast.h"
 #include "text/fields.h"
 #include "text/resolve.h"
@@ -83,6 +84,7 @@ static int build(brim_tokenizer *t, const brim_json_document *document, const ch
   if (!t->parent && !t->words)
     BRIM_TRY(brim_tokenizer_words_new(t->runtime, &t->words, err));
   take_facts(t);
+  t->ends_at_spaces = brim_ends_at_spaces(t);
   return brim_fast_choose(t, err);
 }
 

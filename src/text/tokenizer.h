@@ -71,7 +71,8 @@ struct brim_tokenizer {
   brim_fused_fn fused; /* of the path and the processor; NULL on the exact path */
   brim_bert bert;
   brim_spaced spaced;
-  brim_trie known; /* fast_bytes.c: raw bytes of the tokens that their own merges make */
+  brim_trie known;     /* fast_bytes.c: raw bytes of the tokens that their own merges make */
+  bool ends_at_spaces; /* of what is before the space of "a b", the ids do not depend on what follows: beginning.c */
   int32_t pad_id;
   uint64_t fingerprint;
   _Atomic uint64_t content;                        /* brim_tokenizer_content; 0: not computed yet */

@@ -1,33 +1,57 @@
 /* embed.c: a vector for each text: the encoder's last layer, pooled and so on as the model's folder says. */
+#include "train/embed.h"
+
 #include <math.h>
 #include <string.h>
 
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/files/modules.h"
+#include "model/run/logits.h"
 #include "task/task.h"
 #include "train/evaluate.h"
+#include "train/hashes.h"
 
 struct brim_embedder {
   brim_runtime *runtime;
   brim_model *model;
+  const brim_tokenizer *tokenizer;
+  brim_model *own_model; /* these two: what it has loaded itself, or NULL */
+  brim_tokenizer *own_tokenizer;
   brim_modules modules;
+  brim_batch_encoder *encoder;
+  brim_encodings encoded; /* of the last run */
 };
 
-int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
-                       brim_error *err) {
-  brim_embedder *e = *out = brim_alloc_zero(runtime, sizeof *e);
+/* ---- opening ------------------------------------------------------------------------------------------------- */
+
+static int load_encoder(brim_embedder *e, const brim_model_options *options, brim_error *err) {
+  BRIM_TRY(brim_model_load(e->runtime, e->modules.encoder, options, &e->own_model, err));
+  e->model = e->own_model;
+  BRIM_TRY(brim_tokenizer_load(e->runtime, e->modules.encoder, &e->own_tokenizer, err));
+  e->tokenizer = e->own_tokenizer;
+  return BRIM_OK;
+}
+
+static int open_embedder(brim_embedder *e, const char *folder, const brim_model_options *options, brim_error *err) {
+  BRIM_TRY(brim_modules_find_encoder(e->runtime, folder, &e->modules, err));
+  if (!e->model)
+    BRIM_TRY(load_encoder(e, options, err));
+  BRIM_TRY(brim_batch_encoder_new(e->runtime, e->tokenizer, &e->encoder, err));
+  return brim_modules_load(&e->modules, folder, brim_model_hidden_size(e->model), err);
+}
+
+static int new_embedder(const brim_embedder *of, const char *folder, const brim_model_options *options, brim_embedder **out,
+                        brim_error *err) {
+  brim_embedder *e = *out = brim_alloc_zero(of->runtime, sizeof *e);
   if (!e)
     return BRIM_NOMEM(err);
-  e->runtime = runtime;
-  int status = brim_modules_find_encoder(runtime, folder, &e->modules, err);
-  if (!status)
-    status = brim_model_load(runtime, e->modules.encoder, options, &e->model, err);
-  if (!status)
-    status = brim_modules_load(&e->modules, folder, brim_model_hidden_size(e->model), err);
+  *e = *of;
+  const int status = open_embedder(e, folder, options, err);
   if (status) {
     brim_embedder_free(e);
     *out = NULL;
@@ -35,20 +59,44 @@ int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_mod
   return status;
 }
 
+int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
+                       brim_error *err) {
+  return new_embedder(&(brim_embedder){.runtime = runtime}, folder, options, out, err);
+}
+
+int brim_embedder_over(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const char *folder,
+                       brim_embedder **out, brim_error *err) {
+  return new_embedder(&(brim_embedder){.runtime = runtime, .model = model, .tokenizer = tokenizer}, folder, NULL, out, err);
+}
+
 void brim_embedder_free(brim_embedder *e) {
   if (!e)
     return;
+  brim_encodings_free(&e->encoded);
+  brim_batch_encoder_free(e->encoder);
   brim_modules_free(&e->modules);
-  brim_model_free(e->model);
+  brim_tokenizer_free(e->own_tokenizer);
+  brim_model_free(e->own_model);
   brim_release(e->runtime, e);
+}
+
+int brim_encoder_folder(brim_runtime *runtime, const char *folder, brim_text *out, brim_error *err) {
+  brim_modules modules;
+  int status = brim_modules_find_encoder(runtime, folder, &modules, err);
+  if (!status) {
+    brim_text_string(out, modules.encoder);
+    status = brim_text_status(out, err);
+  }
+  brim_modules_free(&modules);
+  return status;
 }
 
 brim_model *brim_embedder_model(const brim_embedder *e) {
   return e->model;
 }
 
-const char *brim_embedder_encoder(const brim_embedder *e) {
-  return e->modules.encoder;
+const brim_tokenizer *brim_embedder_tokenizer(const brim_embedder *e) {
+  return e->tokenizer;
 }
 
 bool brim_embedder_has_modules(const brim_embedder *e) {
@@ -60,8 +108,23 @@ int32_t brim_embedder_width(const brim_embedder *e) {
 }
 
 int32_t brim_embedder_max_length(const brim_embedder *e) {
-  const int32_t most = brim_model_max_length(e->model), own = e->modules.max_length;
-  return own > 0 && own < most ? own : most;
+  const int32_t limits[] = {e->modules.max_length, brim_tokenizer_max_length(e->tokenizer)};
+  int32_t most = brim_model_max_length(e->model);
+  for (int i = 0; i < 2; i++)
+    most = limits[i] > 0 && limits[i] < most ? limits[i] : most;
+  return most;
+}
+
+brim_runtime *brim_embedder_runtime(const brim_embedder *e) {
+  return e->runtime;
+}
+
+int brim_embedder_identity(brim_embedder *e, uint64_t *out, brim_error *err) {
+  uint64_t tokenizer;
+  BRIM_TRY(brim_model_weights_hash(e->model, out, err));
+  BRIM_TRY(brim_tokenizer_content(e->tokenizer, false, &tokenizer, err));
+  *out = brim_modules_hash(&e->modules, brim_hash_mix(*out, tokenizer));
+  return BRIM_OK;
 }
 
 const char *brim_embedder_prompt(brim_embedder *e, const char *name) {
@@ -71,15 +134,18 @@ const char *brim_embedder_prompt(brim_embedder *e, const char *name) {
 /* ---- one part ------------------------------------------------------------------------------------------------ */
 
 typedef struct job {
-  const brim_embedder *embedder;
+  brim_embedder *embedder;
   const brim_embed_options *options;
+  const brim_dataset *dataset;
   const brim_planned *part;
   const brim_batch *batch;
-  float *hidden;  /* [tokens of a part, hidden] */
-  double *work;   /* [rows of a part, 2, widest] */
-  float *whole;   /* [rows of a part, width]: before they are cut */
-  int32_t width;  /* that is wanted */
-  float *vectors; /* [rows of all parts, that width] */
+  int32_t width, prompt_tokens; /* of a vector, as wanted; with which each text begins */
+  bool first_only;              /* first tokens are all that is pooled, and that the model computes in its last layer */
+  const float *states;          /* [tokens of the part, hidden], or [texts, hidden] */
+  float *hidden;                /* room for them where they are not in the host's memory */
+  double *work;                 /* [texts of a part, 2, widest] */
+  float *whole;                 /* [texts of a part, width of the modules]: before they are cut */
+  float *vectors;               /* [texts, width] */
 } job;
 
 /* The first numbers of a vector, and brought to length 1 where that is asked for. */
@@ -92,33 +158,41 @@ static void put_vector(const job *j, const float *from, float *to) {
     to[k] = (float)((double)from[k] / length);
 }
 
-static void do_row(void *context, int64_t row, int worker) {
+static void pool_text(void *context, int64_t text, int worker) {
   const job *j = context;
   const brim_modules *m = &j->embedder->modules;
-  const int32_t first = j->batch->offsets[row], count = j->batch->offsets[row + 1] - first;
-  float *whole = j->whole + row * m->width;
+  const int32_t first = j->first_only ? (int32_t)text : j->batch->offsets[text];
+  const int32_t count = j->first_only ? 1 : j->batch->offsets[text + 1] - first;
+  float *whole = j->whole + text * m->width;
   (void)worker;
-  brim_modules_apply(m, j->hidden + (int64_t)first * m->hidden, count, j->options->prompt_tokens, j->work + row * 2 * m->widest,
-                     whole);
-  put_vector(j, whole, j->vectors + j->part->rows[row] * (uint64_t)j->width);
+  brim_modules_apply(m, j->states + (int64_t)first * m->hidden, count, j->prompt_tokens, j->work + text * 2 * m->widest, whole);
+  put_vector(j, whole, j->vectors + j->part->rows[text] * (uint64_t)j->width);
 }
 
-static int embed_part(job *j, brim_batch *batch, const brim_dataset *dataset, brim_error *err) {
-  const brim_pass pass = {.all_tokens = true};
-  brim_embedder *e = (brim_embedder *)(uintptr_t)j->embedder;
-  BRIM_TRY(brim_batch_fill(batch, e->runtime, dataset, j->part, err));
+static uint64_t number_of(const brim_embed_options *options, uint64_t text) {
+  return options->numbers ? options->numbers[text] : text;
+}
+
+static int embed_part(job *j, brim_batch *batch, brim_error *err) {
+  brim_embedder *e = j->embedder;
+  const brim_pass pass = {.all_tokens = !j->first_only};
+  BRIM_TRY(brim_batch_fill(batch, e->runtime, j->dataset, j->part, err));
   BRIM_TRY(brim_model_forward(e->model, batch, &pass, NULL, NULL, err));
-  BRIM_TRY(brim_model_hidden(e->model, batch, j->hidden, err));
-  brim_pool_run(e->runtime, batch->count, do_row, j);
+  BRIM_TRY(brim_model_map_hidden(e->model, &j->states, err));
+  if (!j->states) {
+    BRIM_TRY(brim_model_hidden(e->model, batch, j->hidden, err));
+    j->states = j->hidden;
+  }
+  brim_pool_run(e->runtime, batch->count, pool_text, j);
   for (int32_t i = 0; i < batch->count; i++)
     BRIM_TRY(brim_outputs_finite(j->vectors + j->part->rows[i] * (uint64_t)j->width, j->width,
-                                 brim_dataset_origin(dataset, j->part->rows[i]), err));
+                                 number_of(j->options, j->part->rows[i]), err));
   return BRIM_OK;
 }
 
 /* ---- all parts ----------------------------------------------------------------------------------------------- */
 
-static int embed_parts(job *j, const brim_plan *plan, const brim_dataset *dataset, brim_error *err) {
+static int embed_parts(job *j, const brim_plan *plan, brim_error *err) {
   brim_batch batch = {0};
   int status = BRIM_OK;
   j->batch = &batch;
@@ -128,48 +202,176 @@ static int embed_parts(job *j, const brim_plan *plan, const brim_dataset *datase
     j->part = &part;
     status = brim_check_cancel(j->embedder->runtime, err);
     if (!status && part.count > 0)
-      status = embed_part(j, &batch, dataset, err);
+      status = embed_part(j, &batch, err);
   }
   brim_batch_free(&batch);
   return status;
 }
 
-static int embed_planned(job *j, const brim_plan *plan, const brim_dataset *dataset, brim_error *err) {
+/* Of a pooling by the first token alone the last layer is computed for that token alone, where the model's head does so too. */
+static bool pools_first(const brim_embedder *e) {
+  const brim_modules *m = &e->modules;
+  return m->mode_count == 1 && m->modes[0] == BRIM_POOL_CLS && !m->without_prompt && brim_model_gives_first(e->model);
+}
+
+static int embed_planned(job *j, const brim_plan *plan, brim_error *err) {
   const brim_embedder *e = j->embedder;
   const brim_modules *m = &e->modules;
   brim_model_limits limits = {.precision = j->options->precision, .all_tokens = true};
-  brim_limits_widen(&limits, plan, 1, brim_dataset_lengths(dataset));
-  const size_t rows = (size_t)limits.max_sequences;
-  j->hidden = brim_alloc_array(e->runtime, (size_t)limits.max_slots, (size_t)m->hidden * sizeof *j->hidden);
-  j->work = brim_alloc_array(e->runtime, rows, 2 * (size_t)m->widest * sizeof *j->work);
-  j->whole = brim_alloc_array(e->runtime, rows, (size_t)m->width * sizeof *j->whole);
-  int status = j->hidden && j->work && j->whole ? BRIM_OK : BRIM_NOMEM(err);
+  brim_limits_widen(&limits, plan, 1, brim_dataset_lengths(j->dataset));
+  const size_t texts = (size_t)limits.max_sequences;
+  j->work = brim_alloc_array(e->runtime, texts, 2 * (size_t)m->widest * sizeof *j->work);
+  j->whole = brim_alloc_array(e->runtime, texts, (size_t)m->width * sizeof *j->whole);
+  int status = j->work && j->whole ? BRIM_OK : BRIM_NOMEM(err);
   if (!status)
     status = brim_model_prepare(e->model, &limits, err);
+  j->first_only = !status && pools_first(e);
+  if (!status && !brim_model_maps_hidden(e->model)) {
+    j->hidden = brim_alloc_array(e->runtime, (size_t)limits.max_slots, (size_t)m->hidden * sizeof *j->hidden);
+    status = j->hidden ? BRIM_OK : BRIM_NOMEM(err);
+  }
   if (!status)
-    status = embed_parts(j, plan, dataset, err);
+    status = embed_parts(j, plan, err);
   brim_release(e->runtime, j->hidden);
   brim_release(e->runtime, j->work);
   brim_release(e->runtime, j->whole);
   return status;
 }
 
-int brim_embedder_run(brim_embedder *e, const brim_dataset *dataset, const brim_embed_options *given, float *vectors,
-                      brim_error *err) {
-  const brim_embed_options options = given ? *given : (brim_embed_options){0};
+static int embed_dataset(job *j, brim_error *err) {
+  const brim_embedder *e = j->embedder;
   const brim_plan_options how = {.batching = BRIM_SORTED,
-                                 .batch_size = options.batch_size > 0 ? options.batch_size : 32,
-                                 .max_tokens = options.max_tokens,
+                                 .batch_size = j->options->batch_size > 0 ? j->options->batch_size : 32,
+                                 .max_tokens = j->options->max_tokens,
                                  .oversize = BRIM_OVERSIZE_ALONE};
-  job j = {.embedder = e, .options = &options, .vectors = vectors};
-  brim_plan *plan;
-  j.width = options.dimensions > 0 ? options.dimensions : e->modules.width;
-  if (j.width > e->modules.width)
-    return brim_error_set(err, BRIM_E_USAGE, "dimensions %d: the vectors have %d numbers", j.width, e->modules.width);
   brim_dataset *mapped; /* no labels are looked at */
-  BRIM_TRY(brim_dataset_fit(e->runtime, e->model, dataset, 0, false, "data", &mapped, err));
-  BRIM_TRY(brim_plan_new(e->runtime, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), &how, 0, &plan, err));
-  const int status = embed_planned(&j, plan, dataset, err);
+  brim_plan *plan;
+  BRIM_TRY(brim_dataset_fit(e->runtime, e->model, j->dataset, 0, false, "data", &mapped, err));
+  BRIM_TRY(brim_plan_new(e->runtime, brim_dataset_lengths(j->dataset), brim_dataset_rows(j->dataset), &how, 0, &plan, err));
+  const int status = embed_planned(j, plan, err);
   brim_plan_free(plan);
+  return status;
+}
+
+/* ---- tokens -------------------------------------------------------------------------------------------------- */
+
+static int encode(brim_embedder *e, const brim_string *texts, uint64_t count, int32_t max_length, brim_error *err) {
+  const brim_encode_options how = {.max_length = max_length, .stops = true};
+  return brim_batch_encoder_run(e->encoder, texts, NULL, (size_t)count, &how, &e->encoded, err);
+}
+
+/* Those of a prompt alone, special ones included, less the last if that is special: what sentence-transformers leaves out of the
+ * pooling where include_prompt is false. */
+static int count_prompt(brim_embedder *e, const char *prompt, int32_t *out, brim_error *err) {
+  const brim_string texts[] = {{prompt, strlen(prompt)}, {"", 0}};
+  BRIM_TRY(encode(e, texts, 2, 0, err));
+  const brim_encodings *c = &e->encoded;
+  const size_t length = c->starts[1];
+  const bool ends = c->starts[2] > length && length > 0 && c->ids[length - 1] == c->ids[c->starts[2] - 1];
+  *out = (int32_t)length - ends;
+  return BRIM_OK;
+}
+
+/* The same texts, each after the prompt. */
+static int put_prompt(const char *prompt, const brim_string *texts, uint64_t count, brim_text *bytes, brim_string *out,
+                      brim_error *err) {
+  const size_t length = strlen(prompt);
+  for (uint64_t i = 0; i < count; i++) {
+    brim_text_append(bytes, prompt, length);
+    brim_text_append(bytes, texts[i].bytes, texts[i].length);
+  }
+  BRIM_TRY(brim_text_status(bytes, err));
+  for (uint64_t i = 0, at = 0; i < count; i++) {
+    out[i] = (brim_string){bytes->data + at, length + texts[i].length};
+    at += out[i].length;
+  }
+  return BRIM_OK;
+}
+
+static int encode_after_prompt(brim_embedder *e, const char *prompt, const brim_string *texts, uint64_t count, int32_t max_length,
+                               brim_error *err) {
+  brim_text bytes;
+  brim_text_init(&bytes, e->runtime);
+  brim_string *joined = brim_alloc_array(e->runtime, (size_t)count, sizeof *joined);
+  int status = joined ? put_prompt(prompt, texts, count, &bytes, joined, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = encode(e, joined, count, max_length, err);
+  brim_text_free(&bytes);
+  brim_release(e->runtime, joined);
+  return status;
+}
+
+static int make_dataset(brim_embedder *e, const brim_embed_options *options, brim_dataset **out, brim_error *err) {
+  const brim_encodings *c = &e->encoded;
+  uint64_t content;
+  brim_sample *samples = brim_alloc_array_zero(e->runtime, c->count, sizeof *samples);
+  int status = samples ? BRIM_OK : BRIM_NOMEM(err);
+  for (size_t i = 0; i < c->count && !status; i++) {
+    samples[i] = (brim_sample){.ids = c->ids + c->starts[i],
+                               .type_ids = c->type_ids + c->starts[i],
+                               .length = (int32_t)(c->starts[i + 1] - c->starts[i]),
+                               .label = NAN};
+    if (samples[i].length == 0)
+      status = brim_error_set(err, BRIM_E_FORMAT, "text %llu gives no token: leave such texts out",
+                              (unsigned long long)number_of(options, i));
+  }
+  if (!status)
+    status = brim_dataset_from_samples(e->runtime, samples, c->count, NULL, out, err);
+  if (!status)
+    status = brim_tokenizer_content(e->tokenizer, false, &content, err);
+  if (!status)
+    brim_dataset_set_tokenizer(*out, content);
+  brim_release(e->runtime, samples);
+  return status;
+}
+
+static void count_texts(const brim_encodings *c, brim_embed_counts *counts) {
+  counts->texts += c->count;
+  counts->unread += c->unread;
+  for (size_t i = 0; i < c->count; i++) {
+    counts->cut += c->lost[i] > 0;
+    counts->lost += c->lost[i];
+  }
+}
+
+/* ---- texts --------------------------------------------------------------------------------------------------- */
+
+static int check_options(const brim_embedder *e, const brim_embed_options *o, brim_error *err) {
+  const int32_t most = brim_model_max_length(e->model);
+  if (o->dimensions > e->modules.width)
+    return brim_error_set(err, BRIM_E_USAGE, "dimensions %d: the model's vectors have %d numbers", (int)o->dimensions,
+                          (int)e->modules.width);
+  if (o->dimensions < 0 || o->max_length < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "dimensions and the maximum length must not be negative");
+  if (o->max_length > most)
+    return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d: the model takes at most %d tokens", (int)o->max_length,
+                          (int)most);
+  return BRIM_OK;
+}
+
+int brim_embedder_run(brim_embedder *e, const brim_string *texts, uint64_t count, const brim_embed_options *given, float *vectors,
+                      brim_embed_counts *counts, brim_error *err) {
+  const brim_embed_options options = given ? *given : (brim_embed_options){0};
+  const char *prompt = options.prompt ? options.prompt : "";
+  const int32_t max_length = options.max_length > 0 ? options.max_length : brim_embedder_max_length(e);
+  job j = {.embedder = e, .options = &options, .vectors = vectors};
+  brim_dataset *dataset = NULL;
+  BRIM_TRY(check_options(e, &options, err));
+  if (count == 0)
+    return BRIM_OK;
+  j.width = options.dimensions > 0 ? options.dimensions : e->modules.width;
+  if (*prompt) {
+    BRIM_TRY(count_prompt(e, prompt, &j.prompt_tokens, err));
+    BRIM_TRY(encode_after_prompt(e, prompt, texts, count, max_length, err));
+  } else {
+    BRIM_TRY(encode(e, texts, count, max_length, err));
+  }
+  int status = make_dataset(e, &options, &dataset, err);
+  j.dataset = dataset;
+  if (!status)
+    status = embed_dataset(&j, err);
+  if (!status && counts)
+    count_texts(&e->encoded, counts);
+  brim_dataset_free(dataset);
   return status;
 }

@@ -108,7 +108,8 @@ static int64_t logit_rows(const inspection *in) {
 }
 
 static int make_results(results *r, const inspection *in, brim_error *err) {
-  const int64_t tokens = in->batch.tokens, n = logit_rows(in), hidden = brim_model_hidden_size(in->model), outputs = brim_model_outputs(in->model);
+  const int64_t tokens = in->batch.tokens, n = logit_rows(in), hidden = brim_model_hidden_size(in->model),
+                outputs = brim_model_outputs(in->model);
   const int32_t parameters = brim_model_parameter_count(in->model);
   r->hidden = brim_arena_alloc_array(&r->arena, (size_t)(tokens * hidden), sizeof(float));
   r->logits = brim_arena_alloc_array(&r->arena, (size_t)(n * outputs), sizeof(float));

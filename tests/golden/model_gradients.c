@@ -45,24 +45,18 @@ typedef struct worst {
   int64_t values; /* that were compared */
 } worst;
 
-/* Files of GTE's masked words call this one otherwise. */
-static float *read_norm(const brim_store *got, const char *name, int64_t *count) {
-  const char *at = strstr(name, "lm_head.layer_norm");
-  char filed_as[220];
-  snprintf(filed_as, sizeof filed_as, "%.*slm_head.norm%s", at ? (int)(at - name) : 0, name, at ? at + strlen("lm_head.layer_norm") : "");
-  return at ? read_tensor(got, filed_as, count) : NULL;
-}
-
 /* One of `want`, which may be part of one of `got`; infinite when it is missing. */
 static double difference_of(const brim_store *got, const brim_store *want, const char *name, const char *prefix, bool relative,
                             worst *w) {
-  const in_file at = filed(name + strlen(prefix));
+  in_file at = filed(name + strlen(prefix));
   int64_t count = 0, all = -1;
   char full[220];
   snprintf(full, sizeof full, "%s%s", prefix, at.name);
   float *wanted = read_tensor(want, name, &count), *values = read_tensor(got, full, &all);
-  if (!values)
-    values = read_norm(got, full, &all);
+  if (!values && filed_otherwise(&at)) {
+    snprintf(full, sizeof full, "%s%s", prefix, at.name);
+    values = read_tensor(got, full, &all);
+  }
   double d = (double)INFINITY;
   if (values && all == count * at.parts)
     d = (relative ? apart_from : farthest_from)(values + at.part * count, wanted, count);

@@ -93,8 +93,10 @@ static const brim_parameter *find(const brim_model *model, const char *name) {
 
 /* One gradient of `want`: absolute, and with another limit, for key biases. */
 static void compare(job *j, const char *name, const float *gradients) {
-  const in_file at = filed(name + strlen("grad."));
+  in_file at = filed(name + strlen("grad."));
   const brim_parameter *p = find(j->model, at.name);
+  if (!p && filed_otherwise(&at))
+    p = find(j->model, at.name);
   const int64_t trained = p ? brim_trained_at(&j->model->trained, p->offset) : 0;
   if (trained < 0)
     return; /* frozen */

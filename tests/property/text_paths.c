@@ -1,14 +1,16 @@
 /* text_paths: the fused pipelines give the ids of the exact one, whatever has been tokenized before, whatever surrounds a text in
- * memory, and for any bytes at all. */
+ * memory, and for any bytes at all; and a beginning of a text gives the first of its ids. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/utf8.h"
 #include "levels.h"
+#include "text/beginning.h"
 #include "text/fast.h"
 #include "text/tokenizer.h"
 
 enum { TEXTS = 3000, MOST = 400 };
 
+static int cuts;              /* of all texts */
 static brim_runtime *runtime; /* for each level of processors in turn */
 
 /* What texts are made of. */
@@ -177,6 +179,18 @@ static bool same_ids(const brim_encoding *encoding, const brim_exact_tokens *exa
   return same;
 }
 
+/* Wherever the text may be cut, its beginning has the first of `all`. */
+static bool begins_so(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, const brim_encoding *all) {
+  static const brim_encode_options bare = {.no_special_tokens = true};
+  brim_encoding part = {0};
+  bool good = t->ends_at_spaces;
+  for (size_t end = 0; good && (end = brim_beginning(text, length, end + 1)) < length; cuts++)
+    good = brim_tokenizer_encode(t, scratch, text, end, NULL, 0, &bare, &part, NULL) == BRIM_OK && part.length <= all->length &&
+           (part.length == 0 || memcmp(part.ids, all->ids, part.length * sizeof *part.ids) == 0);
+  brim_encoding_free(&part);
+  return good;
+}
+
 /* `text` ends where its memory ends. */
 static bool check_text(const brim_tokenizer *t, brim_scratch *old, const char *text, size_t length) {
   static const brim_encode_options bare = {.no_special_tokens = true};
@@ -190,6 +204,7 @@ static bool check_text(const brim_tokenizer *t, brim_scratch *old, const char *t
   good = good && brim_clean_utf8(old, 0, &clean, &clean_length, &err) == BRIM_OK &&
          brim_exact_run(t, old, clean, clean_length, &err) == BRIM_OK;
   good = good && same_ids(&encoding, &old->exact) && same_ids(&again, &old->exact);
+  good = good && begins_so(t, old, text, length, &encoding);
   for (size_t i = 0; good && i < old->exact.count; i++)
     good = old->exact.at[i].from <= old->exact.at[i].to && old->exact.at[i].to <= clean_length;
   brim_encoding_free(&encoding);
@@ -225,6 +240,37 @@ static void check_tokenizer(const brim_tokenizer *t, const char *name, brim_path
   brim_scratch_free(scratch);
   ok(t->path == path && t->fused, "%s has its fused pipeline", name);
   ok(wrong == 0, "%s: %d texts, %d differ", name, texts, wrong);
+}
+
+/* Of a text much longer than the limit, what comes after the cut is not tokenized. */
+static void check_long(void) {
+  enum { LENGTH = 1 << 20 };
+  const brim_encode_options whole = {.max_length = 300}, stops = {.max_length = 300, .stops = true};
+  brim_random random = brim_random_make(8, 0, BRIM_PURPOSE_SAMPLE);
+  brim_tokenizer *t;
+  brim_scratch *scratch;
+  brim_encoding a = {0}, b = {0};
+  brim_error err = {0};
+  char path[600], *text = malloc(LENGTH);
+  size_t length = 0;
+  snprintf(path, sizeof path, "%s/tests/golden/tokenizers/wordpiece-uncased", getenv("BRIM_SOURCE"));
+  for (uint64_t i = 0; text && length + MOST < LENGTH; i++)
+    length += make_text(&random, 3 * i, text + length, MOST);
+  if (!text || brim_tokenizer_load(runtime, path, &t, &err) != BRIM_OK || brim_scratch_new(runtime, t, &scratch, &err) != BRIM_OK)
+    exit(99);
+  ok(brim_tokenizer_encode(t, scratch, text, length, NULL, 0, &whole, &a, &err) == BRIM_OK &&
+         brim_tokenizer_encode(t, scratch, text, length, NULL, 0, &stops, &b, &err) == BRIM_OK && a.length == 300 &&
+         b.length == 300 && memcmp(a.ids, b.ids, 300 * sizeof *a.ids) == 0,
+     "a long text that is not read to its end has the same ids");
+  ok(a.unread == 0 && b.unread > length - length / 16 && b.lost > 0 && b.lost < a.lost / 16, "and %zu of %zu bytes are unread",
+     b.unread, length);
+  ok(brim_tokenizer_encode(t, scratch, text, BRIM_COUNTED, NULL, 0, &stops, &b, &err) == BRIM_OK && b.unread == 0,
+     "of a text of %d bytes all is counted", BRIM_COUNTED);
+  brim_encoding_free(&a);
+  brim_encoding_free(&b);
+  brim_scratch_free(scratch);
+  brim_tokenizer_free(t);
+  free(text);
 }
 
 /* Replaces the value of `key` (up to `until`) in a tokenizer.json. */
@@ -326,7 +372,9 @@ int main(void) {
     check_bert();
     check_bpe();
     check_unigram();
+    check_long();
     brim_runtime_free(runtime);
   }
+  ok(cuts > 1000, "texts were cut at %d places", cuts);
   return tap_done();
 }

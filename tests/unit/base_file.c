@@ -292,10 +292,37 @@ static void paths(void) {
   ok(brim_list_folder(runtime, "/nowhere/at/all", &names, &count, &err) == BRIM_E_IO && !names && !count, "an absent folder");
 }
 
+/* Another process continues with what a killed one had synced. */
+static void continued(void) {
+  brim_file *file, *other;
+  brim_error err = {0};
+  char path[512], partial[528];
+  snprintf(path, sizeof path, "%s/a", scratch_make_folder("continued"));
+  snprintf(partial, sizeof partial, "%s.partial", path);
+  ok(brim_file_continue(runtime, path, 0, &file, &err) == BRIM_OK && brim_file_write(file, "one two", 7, &err) == BRIM_OK,
+     "a file that can be continued");
+  ok(brim_file_continue(runtime, path, 0, &other, &err) == BRIM_E_USAGE, "one process writes it: %s", err.message);
+  brim_file_free(file);
+  ok_int(names_in(scratch_file("continued")), 0, "what was not synced is not kept");
+  ok(brim_file_continue(runtime, path, 0, &file, &err) == BRIM_OK && brim_file_write(file, "one two", 7, &err) == BRIM_OK &&
+         brim_file_sync(file, &err) == BRIM_OK && brim_file_write(file, " lost", 5, &err) == BRIM_OK,
+     "synced");
+  brim_file_free(file);
+  ok(holds(partial, "one two") && !brim_path_exists(path), "what was synced is kept, under another name");
+  ok(brim_file_continue(runtime, path, 8, &file, &err) == BRIM_E_MISMATCH, "more than there is: %s", err.message);
+  ok(brim_file_continue(runtime, path, 4, &file, &err) == BRIM_OK && brim_file_write(file, "three", 5, &err) == BRIM_OK &&
+         brim_file_rewrite(file, "O", 1, &err) == BRIM_OK && brim_file_commit(file, &err) == BRIM_OK,
+     "continued");
+  brim_file_free(file);
+  ok(holds(path, "One three") && names_in(scratch_file("continued")) == 1, "what came after is cut off");
+  ok(brim_file_continue(runtime, "-", 0, &file, &err) == BRIM_E_USAGE, "no pipe: %s", err.message);
+}
+
 int main(void) {
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL) != BRIM_OK)
     return 1;
   complete_or_absent();
+  continued();
   large();
   failures();
   disk_fills_up();

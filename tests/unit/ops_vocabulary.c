@@ -81,7 +81,7 @@ static void vocabulary(const brim_ops *ops, brim_ops_context *c, const void *par
 
 CASES(vocabulary) {
   static const setting settings[] = {
-      {3, 8, 5, 3, 1, true, false, false, false},       {7, 24, 130, 64, 2, true, false, false, false},
+      {3, 8, 5, 3, 1, true, false, false, false},        {7, 24, 130, 64, 2, true, false, false, false},
       {33, 40, 517, 128, 4, false, false, false, false}, {9, 17, 70, 2048, 1, true, false, true, false},
       {0, 16, 40, 16, 1, true, false, false, false},     {2, 16, 33, 32, 12, true, false, false, false},
       {7, 24, 130, 64, 2, true, true, false, false},     {33, 40, 517, 128, 2, false, true, false, false},

@@ -50,8 +50,7 @@ static void append(brim_program *p, const brim_config *config) {
     x = brim_write_feed_forward(&w, brim_write_join(&w, context, x, config->hidden_dropout), 0);
   }
   p->hidden = x;
-  brim_write_head(
-      &w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_TANH, .words = config->activation});
+  brim_write_head(&w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_TANH, .words = config->activation});
 }
 
 const brim_family brim_family_albert = {

@@ -9,10 +9,7 @@
 static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "classifier_dropout"};
 
 static const brim_family_names bert_names = {
-    BRIM_BERT_ENCODER,
-    .head_dense = "pooler.dense",
-    .head_output = "classifier",
-    .head_dense_in_encoder = true,
+    BRIM_BERT_ENCODER,        .head_dense = "pooler.dense", .head_output = "classifier", .head_dense_in_encoder = true,
     .words = BRIM_BERT_WORDS,
 };
 

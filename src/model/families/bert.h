@@ -27,7 +27,6 @@
 #define BRIM_BERT_WORDS                                                                                                          \
   {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.predictions.bias",  \
    "cls.predictions.decoder.bias"}
-#define BRIM_ROBERTA_WORDS                                                                                                       \
-  {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias", "lm_head.decoder.bias"}
+#define BRIM_ROBERTA_WORDS {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias", "lm_head.decoder.bias"}
 
 #endif

@@ -40,8 +40,7 @@ static void append(brim_program *p, const brim_config *config) {
     x = brim_write_feed_forward(&w, brim_write_join(&w, context, x, 0), config->hidden_dropout);
   }
   p->hidden = x;
-  brim_write_head(
-      &w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_RELU, .words = config->activation});
+  brim_write_head(&w, x, (brim_head){.dropout = config->head_dropout, .activation = BRIM_ACT_RELU, .words = config->activation});
 }
 
 const brim_family brim_family_distilbert = {.type = "distilbert",

@@ -1,5 +1,5 @@
-/* electra.c: ELECTRA's discriminator, and its generator of masked words: BERT whose embeddings are narrower than its layers, with a GELU in the head. Source:
- * modeling_electra.py of Hugging Face transformers 5.23. */
+/* electra.c: ELECTRA's discriminator, and its generator of masked words: BERT whose embeddings are narrower than its layers, with
+ * a GELU in the head. Source: modeling_electra.py of Hugging Face transformers 5.23. */
 #include "model/families/bert.h"
 #include "model/families/encoder.h"
 

@@ -164,7 +164,7 @@ static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
   brim_append_loss(w->p, brim_append_scores(w->p, token, output), c->labels.task);
 }
 
-/* The embedding of words, which is declared, or a matrix of its own; and its bias. */
+/* The embedding of words, which is declared, or its own matrix; and its bias. */
 static void write_decoder(const brim_writing *inside, const brim_writing *outside, int32_t x) {
   const brim_config *c = inside->config;
   const brim_word_names *names = &inside->names->words;

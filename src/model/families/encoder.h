@@ -44,15 +44,15 @@ int32_t brim_write_feed_forward(const brim_writing *w, int32_t attended, double 
 /* All of a layer of BERT. */
 int32_t brim_write_layer(const brim_writing *w, int32_t x);
 
-/* Masked words: the masked tokens -> dense -> activation -> norm -> decoder, the loss of which is computed a block of words at a time.
- * Else first token, or pooled -> dropout -> dense -> activation -> dropout -> output -> loss. Rates may be 0; without `drops_input`
- * nothing is the default of the first, with a rate below 0 for the second. */
+/* Masked words: the masked tokens -> dense -> activation -> norm -> decoder, the loss of which is computed a block of words at a
+ * time. Else first token, or pooled -> dropout -> dense -> activation -> dropout -> output -> loss. Rates may be 0; without
+ * `drops_input` nothing is the default of the first, with a rate below 0 for the second. */
 typedef struct brim_head {
   bool drops_input;
   double input_dropout, dropout;
   brim_activation activation;
-  bool bare;        /* the dense layer has no bias */
-  const char *norm; /* of one after the activation; NULL: there is none */
+  bool bare;             /* the dense layer has no bias */
+  const char *norm;      /* of one after the activation; NULL: there is none */
   brim_activation words; /* of the dense layer of masked words */
 } brim_head;
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head);

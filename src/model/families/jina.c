@@ -37,11 +37,12 @@ static void append(brim_program *p, const brim_config *c) {
   for (w.layer = 0; w.layer < c->layers; w.layer++)
     x = brim_write_feed_forward(&w, brim_write_turned_attention(&w, x), c->hidden_dropout);
   p->hidden = x;
-  brim_write_head(
-      &w, x,
-      (brim_head){
-          .drops_input = true, .input_dropout = c->head_dropout, .dropout = c->head_dropout, .activation = BRIM_ACT_TANH,
-          .words = BRIM_ACT_GELU});
+  brim_write_head(&w, x,
+                  (brim_head){.drops_input = true,
+                              .input_dropout = c->head_dropout,
+                              .dropout = c->head_dropout,
+                              .activation = BRIM_ACT_TANH,
+                              .words = BRIM_ACT_GELU});
 }
 
 const brim_family brim_family_jina = {.type = "jina_embeddings_v3",

@@ -132,10 +132,12 @@ static void append(brim_program *p, const brim_config *c) {
     x = layer(&w, x);
   w.layer = BRIM_NONE;
   p->hidden = brim_append_norm(p, x, brim_declare_norm(&w, "final_norm", c->hidden)); /* belongs to the last layer */
-  brim_write_head(
-      &w, p->hidden,
-      (brim_head){.dropout = c->head_dropout, .activation = c->head_activation, .bare = !c->head_bias, .norm = "head.norm",
-                  .words = c->head_activation});
+  brim_write_head(&w, p->hidden,
+                  (brim_head){.dropout = c->head_dropout,
+                              .activation = c->head_activation,
+                              .bare = !c->head_bias,
+                              .norm = "head.norm",
+                              .words = c->head_activation});
 }
 
 const brim_family brim_family_modernbert = {.type = "modernbert",

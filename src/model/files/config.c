@@ -320,7 +320,7 @@ static int vocabulary_labels(const reading *r, brim_error *err) {
   c->legacy_words = c->has_decoder_bias = true;
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "tie_word_embeddings", &c->tied, err));
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "legacy", &c->legacy_words, err));
-  c->tied = c->tied || !c->legacy_words; /* DeBERTa's other head has no matrix of its own */
+  c->tied = c->tied || !c->legacy_words; /* DeBERTa's other head has no own matrix */
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "decoder_bias", &c->has_decoder_bias, err));
   return brim_labels_make(r->runtime, brim_task_of_masks(), NULL, c->vocab_size, &c->labels, err);
 }

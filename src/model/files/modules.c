@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -292,6 +293,21 @@ int brim_modules_load(brim_modules *m, const char *folder, int32_t hidden, brim_
 void brim_modules_free(brim_modules *m) {
   brim_json_free(m->settings);
   brim_arena_free(&m->arena);
+}
+
+uint64_t brim_modules_hash(const brim_modules *m, uint64_t seed) {
+  seed = brim_hash_mix(brim_hash_mix(seed, (uint64_t)m->mode_count), (uint64_t)m->without_prompt);
+  for (int32_t i = 0; i < m->mode_count; i++)
+    seed = brim_hash_mix(seed, (uint64_t)m->modes[i]);
+  for (int32_t i = 0; i < m->step_count; i++) {
+    const brim_module_step *s = &m->steps[i];
+    seed = brim_hash_mix(brim_hash_mix(seed, (uint64_t)s->out), s->weight ? 1 + (uint64_t)s->activation : 0);
+    if (s->weight)
+      seed = brim_hash64(s->weight, (size_t)s->in * (size_t)s->out * sizeof *s->weight, seed);
+    if (s->bias)
+      seed = brim_hash64(s->bias, (size_t)s->out * sizeof *s->bias, seed);
+  }
+  return seed;
 }
 
 const char *brim_modules_prompt(brim_modules *m, const char *name) {

@@ -275,7 +275,8 @@ static int check_tied(loading *l, brim_error *err) {
   snprintf(decoder, sizeof decoder, "%s.weight", names->decoder);
   snprintf(word, sizeof word, "%s.weight", c->family->names->word);
   BRIM_TRY(check_same(l, decoder, word, err));
-  return names->bias && strcmp(names->bias, names->untied_bias) != 0 ? check_same(l, names->untied_bias, names->bias, err) : BRIM_OK;
+  return names->bias && strcmp(names->bias, names->untied_bias) != 0 ? check_same(l, names->untied_bias, names->bias, err)
+                                                                     : BRIM_OK;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------ */

@@ -56,7 +56,7 @@ static void clear_row(brim_lowering *l, int32_t embedding, int32_t row) {
   BRIM_CALL(l, zero, op);
 }
 
-/* Row `row` of an embedding that others add to as well: what it has is kept apart while this operation adds. */
+/* Row `row` of an embedding that others add to as well: what it has is kept separately while this operation adds. */
 static brim_at keep_row(brim_lowering *l, int32_t embedding, int32_t row) {
   const int32_t width = brim_weight_columns(brim_program_of(l), embedding);
   const brim_at kept = brim_spare(l, BRIM_ROW_TEXTS, width);

@@ -1,5 +1,5 @@
-/* vocabulary.c: the loss of masked words over all of a vocabulary. Forward keeps a log of a sum a row, and backward makes the logits
- * again: of a part with 600 masked words and 50,000 words they would be 120 MB. */
+/* vocabulary.c: the loss of masked words over all of a vocabulary. Forward keeps a log of a sum a row, and backward makes the
+ * logits again: of a part with 600 masked words and 50,000 words they would be 120 MB. */
 #include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
@@ -68,7 +68,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   BRIM_CALL(l, vocabulary_backward, op);
 }
 
-/* The gradient of one text's tokens cannot be told from another's: slices come one after the other. */
+/* The gradient of one text's tokens cannot be distinguished from another's: slices come one after the other. */
 static const brim_kind kind = {.name = "vocabulary",
                                .sums_texts = true,
                                .needs = {BRIM_NEED_ALL},

@@ -149,7 +149,11 @@ static void send(brim_model *m, const brim_slots *from, const brim_slots *to, co
                 {to->offsets, from->offsets, (n + 1) * sizeof *to->offsets},
                 {to->lengths, from->lengths, n * sizeof *to->lengths},
                 {to->places, from->places, n * sizeof *to->places},
-                {to->classes, from->classes, (to->chosen ? chosen : to->classes ? r : 0) * sizeof *to->classes},
+                {to->classes, from->classes,
+                 (to->chosen    ? chosen
+                  : to->classes ? r
+                                : 0) *
+                     sizeof *to->classes},
                 {to->chosen, from->chosen, (to->chosen ? chosen : 0) * sizeof *to->chosen}};
   for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
     if (pieces[i].size > 0)

@@ -170,8 +170,9 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
                        brim_error *err) {
   brim_answers answers;
   if (logits && brim_model_masks(model) && (pass->training || !model->predict.limits.logits))
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "logits of masked words are there in predictions alone, where the model was prepared for them (logits)");
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "logits of masked words are there in predictions alone, where the model was prepared for them (logits)");
   BRIM_TRY(queue_pass(model, batch, pass, loss != NULL, err));
   if (loss)
     *loss = 0;

@@ -95,6 +95,27 @@ int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden,
   return brim_model_settle(model, err);
 }
 
+bool brim_model_maps_hidden(const brim_model *model) {
+  return brim_model_is_host(model) && sizeof(real) == sizeof(float);
+}
+
+bool brim_model_gives_first(const brim_model *model) {
+  const brim_call_schedule *s = &model->predict.asked;
+  return brim_model_maps_hidden(model) && s->hidden != BRIM_NONE && s->versions[s->hidden].rows == BRIM_ROW_CHOSEN;
+}
+
+int brim_model_map_hidden(brim_model *model, const float **out, brim_error *err) {
+  const brim_tape *tape = &model->tape;
+  *out = NULL;
+  if (!tape->stage || tape->backward_done || tape->schedule->hidden == BRIM_NONE)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no hidden states: no pass has computed them");
+  if (brim_model_maps_hidden(model)) {
+    const void *at = version_of(model, tape->schedule->hidden);
+    *out = at;
+  }
+  return brim_model_settle(model, err);
+}
+
 /* ---- losses that the host computes */
 
 int brim_model_read_logits(brim_model *model, real *logits, brim_error *err) {

@@ -13,6 +13,14 @@ bool brim_model_has_card(const brim_model *model, int32_t *card);
 /* Of the last forward, those of row `row` of its batch, or of all its tokens where labels are of tokens, to `to` in the device's
  * memory. Queued: they are there after the next wait. */
 void brim_model_copy_logits(brim_model *model, int32_t row, float *to);
+/* Whether a prediction without all_tokens computes the last layer for first tokens alone, and brim_model_map_hidden gives these:
+ * of a model that is prepared. */
+bool brim_model_gives_first(const brim_model *model);
+/* Whether hidden states are floats in the host's memory. */
+bool brim_model_maps_hidden(const brim_model *model);
+/* Hidden states of the last layer where they are, until the next pass: [tokens of a ragged batch, hidden], or without all_tokens
+ * [texts, hidden] of first tokens. NULL: they are not in the host's memory, or not floats; brim_model_hidden copies them. */
+int brim_model_map_hidden(brim_model *model, const float **out, brim_error *err) BRIM_CHECK;
 /* Waits for the device; after a failure there is no pass to go back through. */
 int brim_model_settle(brim_model *model, brim_error *err) BRIM_CHECK;
 

@@ -266,7 +266,8 @@ static void make_ranges(brim_model *m) {
                                  .decay = p->decay,
                                  .rate = 1,
                                  .returns = m->returns && is_pretrained(m, p),
-                                 .mixed = m->mixout > 0 && p->rank == 2 && !is_table(&m->program.weights[i]) && is_pretrained(m, p)};
+                                 .mixed = m->mixout > 0 && p->rank == 2 && !is_table(&m->program.weights[i]) &&
+                                          is_pretrained(m, p)};
     if (!p->sparse_rows)
       continue;
     range->row_size = p->shape[1];

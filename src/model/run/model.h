@@ -19,8 +19,8 @@ typedef struct brim_slots {
   uint32_t *places;                            /* [n] */
   float *labels;                               /* [n, width of labels]; NULL: the memory is the host's, which has them */
   double *class_weights;                       /* [outputs]; likewise */
-  int32_t *classes;                            /* [R] of labels of tokens, on the host too; of masked tokens [chosen]; else NULL */
-  int32_t *chosen;                             /* [chosen] slots of masked tokens; else NULL */
+  int32_t *classes; /* [R] of labels of tokens, on the host too; of masked tokens [chosen]; else NULL */
+  int32_t *chosen;  /* [chosen] slots of masked tokens; else NULL */
   void *workspace;
   size_t workspace_size;
   char *memory[BRIM_REGIONS]; /* of a schedule's values */
@@ -53,7 +53,7 @@ typedef struct brim_tape {
   brim_frame frame;
   bool training, all_tokens, backward_done;
   int32_t chosen; /* masked tokens */
-  bool seeded; /* the logits have a gradient that the host computed */
+  bool seeded;    /* the logits have a gradient that the host computed */
 } brim_tape;
 
 struct brim_model {

@@ -5,6 +5,7 @@ check() { "$BRIM" embed -m "$FOLDERS/$1" texts.jsonl $3 > out.jsonl && python3 "
 texts "$FOLDERS/st-old-form" && check st-old-form embeddings
 texts "$FOLDERS/st-mean-normalize" && check st-mean-normalize embeddings
 texts "$FOLDERS/st-max" && check st-max embeddings
+texts "$FOLDERS/st-cls-dense" && check st-cls-dense embeddings
 texts "$FOLDERS/st-prompts" && check st-prompts embeddings && check st-prompts queries "--prompt query"
 check st-prompts documents "--prompt document" && check st-prompts no_prompt "--prompt none"
 cp out.jsonl together.jsonl

@@ -1,0 +1,91 @@
+/* brim/embed.h: vectors of texts, from folders of sentence-transformers. */
+#ifndef BRIM_EMBED_H
+#define BRIM_EMBED_H
+#include "brim/data.h"
+#include "brim/model.h"
+#include "brim/text.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An encoder with what sentence-transformers puts after it: pooling, dense layers, a norm, prompts (modules.json and what it
+ * names). A folder without modules.json is an encoder whose tokens are averaged, as there. For one thread at a time. */
+typedef struct brim_embedder brim_embedder;
+/* Loads encoder, tokenizer and modules. BRIM_E_UNSUPPORTED names a module that brim lacks. */
+BRIM_API int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
+                                brim_error *err) BRIM_CHECK;
+/* The same over a model and a tokenizer that the caller has, and keeps for as long. Each run prepares the model again, for
+ * predictions. */
+BRIM_API int brim_embedder_over(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const char *folder,
+                                brim_embedder **out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_embedder_free(brim_embedder *embedder);
+/* Appends the path of the encoder within a folder: the folder itself, or in old ones 0_Transformer. */
+BRIM_API int brim_encoder_folder(brim_runtime *runtime, const char *folder, brim_text *out, brim_error *err) BRIM_CHECK;
+
+BRIM_API brim_model *brim_embedder_model(const brim_embedder *embedder);               /* borrowed */
+BRIM_API const brim_tokenizer *brim_embedder_tokenizer(const brim_embedder *embedder); /* borrowed */
+BRIM_API bool brim_embedder_has_modules(const brim_embedder *embedder);                /* the folder lists them */
+BRIM_API int32_t brim_embedder_width(const brim_embedder *embedder);                   /* numbers of a vector */
+/* Tokens of a text at most: the smallest of what the folder says, the tokenizer, and the positions of the model. */
+BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);
+/* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
+BRIM_API const char *brim_embedder_prompt(brim_embedder *embedder, const char *name);
+
+/* All zero is a good default. */
+typedef struct brim_embed_options {
+  int64_t batch_size, max_tokens; /* computed at once; 0: 32 rows, no limit of tokens */
+  brim_precision precision;       /* not FP16 on a processor */
+  int32_t max_length;             /* tokens of a text, special ones included; 0: brim_embedder_max_length */
+  int32_t dimensions;             /* the first so many numbers of each vector; 0: all */
+  bool normalize;                 /* these brought to length 1 */
+  const char *prompt;             /* each text begins with it; NULL: with nothing. Not pooled where the folder says so */
+  const uint64_t *numbers;        /* [count] what errors call the texts; NULL: 0, 1, .. */
+} brim_embed_options;
+
+/* What became of texts; calls add to it. */
+typedef struct brim_embed_counts {
+  uint64_t texts;
+  uint64_t cut;    /* texts that were cut */
+  uint64_t lost;   /* tokens that this took */
+  uint64_t unread; /* bytes of very long texts after these, which were not tokenized (brim_encode_options.stops) */
+} brim_embed_counts;
+
+/* vectors [count, dimensions] in the order of the texts. A text's vector does not depend on the others: in any company, and for
+ * any batch_size, max_tokens and number of threads, it has the same bits. Texts are computed sorted by length. `options` NULL:
+ * all zero; `counts` may be NULL. A text without any token is BRIM_E_FORMAT. */
+BRIM_API int brim_embedder_run(brim_embedder *embedder, const brim_string *texts, uint64_t count,
+                               const brim_embed_options *options, float *vectors, brim_embed_counts *counts,
+                               brim_error *err) BRIM_CHECK;
+
+/* ---- into a file ------------------------------------------------------------------------------------------- */
+
+typedef enum brim_vector_form {
+  BRIM_VECTORS_JSON = 0, /* {"index":0,"embedding":[..]} a line: the record's number */
+  BRIM_VECTORS_NUMPY     /* float32 [texts, numbers] for numpy.load */
+} brim_vector_form;
+
+typedef struct brim_embed_file_options {
+  brim_embed_options embed; /* without numbers */
+  brim_vector_form form;
+  bool resume; /* continues where an earlier call with the same model, options and texts was killed */
+} brim_embed_file_options;
+
+typedef struct brim_embed_file_result {
+  brim_embed_counts counts; /* of all texts */
+  uint64_t resumed;         /* texts whose vectors were there */
+  uint64_t kept;            /* after a failure: texts whose vectors are there for a later call with `resume` */
+} brim_embed_file_result;
+
+/* The vectors of all records of a reader, in their order, a window of 8,192 texts at a time: memory does not grow with their
+ * number. `output` is complete or absent; "-", pipes and devices are written through. After each window the vectors so far are
+ * synced, in OUTPUT.partial, a whole file of numpy with that many rows, and what made them is noted in OUTPUT.partial.json; these
+ * two stay after a failure. With `resume` the call continues with them, to the bytes of a call that was never killed: what
+ * differs then is BRIM_E_MISMATCH and named (model, kernels, precision, max_length, dimensions, normalize, prompt, form, texts).
+ * Without it their presence is BRIM_E_USAGE. Records with two texts are BRIM_E_USAGE. */
+BRIM_API int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *output,
+                             const brim_embed_file_options *options, brim_embed_file_result *result, brim_error *err) BRIM_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,358 @@
+/* embed_file.c: vectors of a reader's texts into a file, a window at a time, so that another process can continue for one that
+ * was killed.
+ *
+ *   read a window -> embed -> append, count, sync -> note what is there (PATH.partial.json) -> .. -> rename */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hashmap.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/remove.h"
+#include "base/status.h"
+#include "train/embed.h"
+
+enum { WINDOW_TEXTS = 8192, WINDOW_BYTES = 16 << 20, STATE_LIMIT = 1 << 20, FACTS = 8 };
+
+/* What vectors depend on besides texts. */
+typedef struct fact {
+  const char *name;
+  char value[64];
+} fact;
+
+typedef struct work {
+  brim_runtime *runtime;
+  brim_embedder *embedder;
+  brim_reader *reader;
+  const brim_embed_file_options *options;
+  brim_embed_file_result *result;
+  brim_file *file;
+  const char *output;
+  char *state; /* OUTPUT.partial.json; NULL: the output is no file, and nothing is noted */
+  fact facts[FACTS];
+  int fact_count;
+  brim_text bytes;             /* texts of the window */
+  size_t starts[WINDOW_TEXTS]; /* where they begin */
+  brim_string texts[WINDOW_TEXTS];
+  uint64_t numbers[WINDOW_TEXTS]; /* of their records */
+  uint64_t count;
+  uint64_t written, input; /* bytes of vectors, and a hash of the texts so far */
+  float *vectors;          /* [WINDOW_TEXTS, width] */
+  int32_t width;
+  brim_text line;
+  brim_error *err;
+} work;
+
+/* ---- vectors ------------------------------------------------------------------------------------------------- */
+
+static int write_bytes(work *w, const void *bytes, size_t length) {
+  w->written += length;
+  return brim_file_write(w->file, bytes, length, w->err);
+}
+
+static void put_line(work *w, uint64_t i) {
+  brim_json_writer json = {.out = &w->line};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_count(&json, "index", w->numbers[i]);
+  brim_json_open_array(&json, "embedding");
+  for (int32_t k = 0; k < w->width; k++)
+    brim_json_put_printf(&json, NULL, "%.9g", (double)w->vectors[i * (uint64_t)w->width + (uint64_t)k]);
+  brim_json_close_array(&json);
+  brim_json_close_object(&json);
+  brim_text_string(&w->line, "\n");
+}
+
+static int write_vectors(work *w) {
+  if (w->options->form == BRIM_VECTORS_NUMPY)
+    return write_bytes(w, w->vectors, (size_t)w->count * (size_t)w->width * sizeof *w->vectors);
+  for (uint64_t i = 0; i < w->count; i++)
+    put_line(w, i);
+  int status = brim_text_status(&w->line, w->err);
+  if (!status)
+    status = write_bytes(w, w->line.data, w->line.length);
+  brim_text_clear(&w->line);
+  return status;
+}
+
+/* numpy's format, version 1. The header is as long for any number of rows, and is written again when they are more. */
+static int write_header(work *w) {
+  enum { HEADER = 128, BEFORE = 10 };
+  char header[HEADER + 1] = "\x93NUMPY\x01\x00\x76\x00", *text = header + BEFORE;
+  if (w->options->form != BRIM_VECTORS_NUMPY)
+    return BRIM_OK;
+  memset(text, ' ', HEADER - BEFORE);
+  const int used = snprintf(text, HEADER - BEFORE, "{'descr': '<f4', 'fortran_order': False, 'shape': (%llu, %d), }",
+                            (unsigned long long)w->result->counts.texts, (int)w->width);
+  text[used] = ' ';
+  header[HEADER - 1] = '\n';
+  return w->written ? brim_file_rewrite(w->file, header, HEADER, w->err) : write_bytes(w, header, HEADER);
+}
+
+/* ---- what was done ------------------------------------------------------------------------------------------- */
+
+static void add_fact(work *w, const char *name, const char *value) {
+  fact *f = &w->facts[w->fact_count++];
+  f->name = name;
+  snprintf(f->value, sizeof f->value, "%s", value);
+}
+
+static void add_number(work *w, const char *name, int64_t value) {
+  fact *f = &w->facts[w->fact_count++];
+  f->name = name;
+  snprintf(f->value, sizeof f->value, "%" PRId64, value);
+}
+
+static void add_hash(work *w, const char *name, uint64_t value) {
+  fact *f = &w->facts[w->fact_count++];
+  f->name = name;
+  snprintf(f->value, sizeof f->value, "%016" PRIx64, value);
+}
+
+static int find_facts(work *w) {
+  const brim_embed_options *o = &w->options->embed;
+  const char *prompt = o->prompt ? o->prompt : "";
+  uint64_t identity;
+  BRIM_TRY(brim_embedder_identity(w->embedder, &identity, w->err));
+  add_hash(w, "model", identity);
+  add_fact(w, "kernels", brim_model_kernels(brim_embedder_model(w->embedder)));
+  add_fact(w, "precision", brim_precision_name(o->precision));
+  add_number(w, "max_length", o->max_length > 0 ? o->max_length : brim_embedder_max_length(w->embedder));
+  add_number(w, "dimensions", w->width);
+  add_fact(w, "normalize", o->normalize ? "true" : "false");
+  add_hash(w, "prompt", brim_hash64(prompt, strlen(prompt), 0));
+  add_fact(w, "form", w->options->form == BRIM_VECTORS_NUMPY ? "npy" : "json");
+  return BRIM_OK;
+}
+
+static int note_state(work *w) {
+  const brim_embed_counts *c = &w->result->counts;
+  brim_text text;
+  char input[24];
+  brim_text_init(&text, w->runtime);
+  brim_json_writer json = {.out = &text};
+  snprintf(input, sizeof input, "%016" PRIx64, w->input);
+  brim_json_open_object(&json, NULL);
+  for (int i = 0; i < w->fact_count; i++)
+    brim_json_put_string(&json, w->facts[i].name, w->facts[i].value);
+  brim_json_put_string(&json, "texts", input);
+  brim_json_put_count(&json, "count", c->texts);
+  brim_json_put_count(&json, "bytes", w->written);
+  brim_json_put_count(&json, "cut", c->cut);
+  brim_json_put_count(&json, "lost", c->lost);
+  brim_json_put_count(&json, "unread", c->unread);
+  brim_json_close_object(&json);
+  brim_text_string(&text, "\n");
+  int status = brim_text_status(&text, w->err);
+  if (!status)
+    status = brim_file_write_all(w->runtime, w->state, text.data, text.length, w->err);
+  brim_text_free(&text);
+  return status;
+}
+
+/* What is there survives from here on. The state says less than the file for a moment, never more. */
+static int sync_window(work *w) {
+  if (!w->state)
+    return BRIM_OK;
+  if (w->fact_count == 0)
+    BRIM_TRY(find_facts(w));
+  BRIM_TRY(write_header(w));
+  BRIM_TRY(brim_file_sync(w->file, w->err));
+  BRIM_TRY(note_state(w));
+  w->result->kept = w->result->counts.texts;
+  return BRIM_OK;
+}
+
+static int check_facts(work *w, const brim_json_document *d) {
+  for (int i = 0; i < w->fact_count; i++) {
+    const char *was = "";
+    size_t length = 0;
+    BRIM_TRY(brim_json_read_string(d, brim_json_root(d), w->facts[i].name, &was, &length, w->err));
+    if (length != strlen(w->facts[i].value) || memcmp(was, w->facts[i].value, length) != 0)
+      return brim_error_at(w->err, BRIM_E_MISMATCH, w->state, 0, -1,
+                           "the vectors that are there were made with another %s (%.*s, now %s): give the same again, or remove "
+                           "%s.partial and begin again",
+                           w->facts[i].name, (int)length, was, w->facts[i].value, w->output);
+  }
+  return BRIM_OK;
+}
+
+typedef struct done {
+  uint64_t count, bytes, input;
+} done;
+
+static int read_counts(work *w, const brim_json_document *d, done *was) {
+  brim_embed_counts *c = &w->result->counts;
+  struct {
+    const char *name;
+    uint64_t *to;
+  } numbers[] = {{"count", &was->count}, {"bytes", &was->bytes}, {"cut", &c->cut}, {"lost", &c->lost}, {"unread", &c->unread}};
+  const char *input = "";
+  size_t length = 0;
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    int64_t value = 0;
+    BRIM_TRY(brim_json_read_int(d, brim_json_root(d), numbers[i].name, 0, INT64_MAX, &value, w->err));
+    *numbers[i].to = (uint64_t)value;
+  }
+  BRIM_TRY(brim_json_read_string(d, brim_json_root(d), "texts", &input, &length, w->err));
+  if (length != 16 || sscanf(input, "%16" SCNx64, &was->input) != 1)
+    return brim_error_at(w->err, BRIM_E_FORMAT, w->state, 0, -1, "\"texts\" is no hash of 16 digits");
+  return BRIM_OK;
+}
+
+static int read_state(work *w, done *was) {
+  brim_json_document *d;
+  BRIM_TRY(brim_json_load(w->runtime, w->state, STATE_LIMIT, &d, w->err));
+  int status = find_facts(w);
+  if (!status)
+    status = check_facts(w, d);
+  if (!status)
+    status = read_counts(w, d, was);
+  brim_json_free(d);
+  return status;
+}
+
+/* ---- texts --------------------------------------------------------------------------------------------------- */
+
+static int next_record(work *w, brim_record *record) {
+  BRIM_TRY(brim_reader_next(w->reader, record, w->err));
+  if (record->pair)
+    return brim_error_set(w->err, BRIM_E_USAGE, "row %llu has two texts: embed one column at a time",
+                          (unsigned long long)record->row);
+  w->input = brim_hash64(record->text, record->text_length, brim_hash_mix(w->input, record->row));
+  return BRIM_OK;
+}
+
+/* Texts whose vectors are there are read again, and must be the same. */
+static int pass_over(work *w, const done *was) {
+  brim_record record;
+  int status = BRIM_OK;
+  uint64_t count = 0;
+  for (; count < was->count && !(status = next_record(w, &record)); count++)
+    ;
+  if (status && status != BRIM_END)
+    return status;
+  if (count < was->count || w->input != was->input)
+    return brim_error_at(w->err, BRIM_E_MISMATCH, w->state, 0, -1,
+                         "the vectors that are there are of other texts than the first %llu: give the same again, or remove "
+                         "%s.partial and begin again",
+                         (unsigned long long)was->count, w->output);
+  w->result->counts.texts = w->result->resumed = w->result->kept = was->count;
+  w->written = was->bytes;
+  return BRIM_OK;
+}
+
+static int embed_window(work *w) {
+  brim_embed_options options = w->options->embed;
+  options.numbers = w->numbers;
+  BRIM_TRY(brim_text_status(&w->bytes, w->err));
+  for (uint64_t i = 0; i < w->count; i++)
+    w->texts[i] = (brim_string){w->bytes.data ? w->bytes.data + w->starts[i] : "",
+                                (i + 1 < w->count ? w->starts[i + 1] : w->bytes.length) - w->starts[i]};
+  BRIM_TRY(brim_embedder_run(w->embedder, w->texts, w->count, &options, w->vectors, &w->result->counts, w->err));
+  BRIM_TRY(write_vectors(w));
+  brim_text_clear(&w->bytes);
+  w->count = 0;
+  return BRIM_OK;
+}
+
+static int take_record(work *w, const brim_record *record) {
+  w->starts[w->count] = w->bytes.length;
+  w->numbers[w->count++] = record->row;
+  brim_text_append(&w->bytes, record->text, record->text_length);
+  if (w->count < WINDOW_TEXTS && w->bytes.length < WINDOW_BYTES)
+    return BRIM_OK;
+  BRIM_TRY(embed_window(w));
+  return sync_window(w);
+}
+
+static int embed_texts(work *w) {
+  brim_record record;
+  int status;
+  while (!(status = next_record(w, &record)))
+    BRIM_TRY(take_record(w, &record));
+  return status == BRIM_END ? embed_window(w) : status;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------ */
+
+static bool is_file(const char *path) {
+  struct stat info;
+  return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
+}
+
+/* *there: both the vectors and what is noted of them. One alone is of a call that was killed at its beginning or its end. */
+static int name_state(work *w, bool *there) {
+  const size_t partial = strlen(w->output) + strlen(".partial"), room = partial + sizeof ".json";
+  w->state = brim_alloc(w->runtime, room);
+  if (!w->state)
+    return BRIM_NOMEM(w->err);
+  snprintf(w->state, room, "%s.partial", w->output);
+  *there = brim_path_exists(w->state);
+  snprintf(w->state + partial, room - partial, ".json");
+  *there = *there && brim_path_exists(w->state);
+  return BRIM_OK;
+}
+
+static int open_continued(work *w) {
+  done was = {0};
+  bool there = false;
+  BRIM_TRY(name_state(w, &there));
+  if (there && !w->options->resume)
+    return brim_error_at(w->err, BRIM_E_USAGE, w->state, 0, -1,
+                         "vectors of a call that did not end are there: resume continues with them; or remove this file");
+  if (there)
+    BRIM_TRY(read_state(w, &was));
+  BRIM_TRY(brim_file_continue(w->runtime, w->output, was.bytes, &w->file, w->err));
+  return was.bytes > 0 ? pass_over(w, &was) : write_header(w);
+}
+
+static int open_output(work *w) {
+  w->vectors = brim_alloc_array(w->runtime, WINDOW_TEXTS, (size_t)w->width * sizeof *w->vectors);
+  if (!w->vectors)
+    return BRIM_NOMEM(w->err);
+  if (is_file(w->output))
+    return open_continued(w);
+  if (w->options->resume)
+    return brim_error_at(w->err, BRIM_E_USAGE, w->output, 0, -1, "only a file can be resumed: name one as output");
+  BRIM_TRY(brim_file_create(w->runtime, w->output, &w->file, w->err));
+  return write_header(w);
+}
+
+static int commit(work *w) {
+  BRIM_TRY(write_header(w));
+  BRIM_TRY(brim_file_commit(w->file, w->err));
+  if (w->state)
+    (void)brim_remove(w->state); /* without vectors it says nothing */
+  return BRIM_OK;
+}
+
+static int embed_all(work *w) {
+  BRIM_TRY(open_output(w));
+  BRIM_TRY(embed_texts(w));
+  return commit(w);
+}
+
+int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *output, const brim_embed_file_options *options,
+                    brim_embed_file_result *result, brim_error *err) {
+  brim_runtime *runtime = brim_embedder_runtime(embedder);
+  *result = (brim_embed_file_result){0};
+  work *w = brim_alloc_zero(runtime, sizeof *w);
+  if (!w)
+    return BRIM_NOMEM(err);
+  w->runtime = runtime, w->embedder = embedder, w->reader = reader, w->output = output;
+  w->options = options, w->result = result, w->err = err;
+  w->width = options->embed.dimensions > 0 ? options->embed.dimensions : brim_embedder_width(embedder);
+  brim_text_init(&w->bytes, runtime);
+  brim_text_init(&w->line, runtime);
+  const int status = embed_all(w);
+  brim_file_free(w->file);
+  brim_text_free(&w->bytes);
+  brim_text_free(&w->line);
+  brim_release(runtime, w->vectors);
+  brim_release(runtime, w->state);
+  brim_release(runtime, w);
+  return status;
+}

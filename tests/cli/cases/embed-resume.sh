@@ -1,0 +1,28 @@
+# A call continues with the vectors that a failure left, to the bytes of a run that never stopped; what differs is named and refused.
+FOLDERS="$CASES/../../golden/tasks/folders"
+embed() { "$BRIM" embed -m "$FOLDERS/st-prompts" "$@"; }
+python3 -c '
+words = "red green blue small large round".split()
+lines = [" ".join(words[(i * k) % 6] for k in range(1, 2 + i % 4)) for i in range(8500)]
+open("all.jsonl", "w").writelines("{\"text\": \"%s\"}\n" % line for line in lines)
+open("broken.jsonl", "w").writelines("{\"text\": \"%s\"}\n" % line if i != 8300 else "broken\n" for i, line in enumerate(lines))'
+sed '17s/"}/ other"}/' all.jsonl > other.jsonl
+head -100 all.jsonl > short.jsonl
+for form in npy jsonl; do
+  embed all.jsonl -o whole.$form
+  embed broken.jsonl -o part.$form
+  ls part.* && [ $form = jsonl ] || python3 -c '
+data = open("part.npy.partial", "rb").read()
+print(data[10:128].decode().split(", }")[0], len(data))'
+  embed all.jsonl -o part.$form
+  embed all.jsonl -o part.$form --resume --normalize
+  embed other.jsonl -o part.$form --resume
+  embed short.jsonl -o part.$form --resume
+  printf 'half of a window' >> part.$form.partial
+  embed all.jsonl -o part.$form --resume
+  cmp whole.$form part.$form && ls part.*
+  rm part.*
+done
+embed all.jsonl --resume -o /dev/null
+embed all.jsonl --resume > out
+embed short.jsonl --resume -o new.npy && ls new.*

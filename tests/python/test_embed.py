@@ -1,0 +1,90 @@
+"""Model.embed: the bits of `brim embed`, from anything that can be looped over."""
+import json
+import logging
+import pathlib
+import shutil
+import unittest
+
+import case
+import numpy as np
+import pyarrow
+
+import brim
+
+HERE = case.folder()
+FOLDERS = pathlib.Path(__file__).resolve().parent.parent / "golden" / "tasks" / "folders"
+TEXTS = json.loads((FOLDERS / "st-prompts" / "texts.json").read_text(encoding="utf-8"))["texts"]
+
+
+def by_program(folder, texts, *options):
+    data, out = HERE / "embed.jsonl", HERE / "embed.npy"
+    data.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    case.program("embed", "-m", folder, data, "-o", out, *options)
+    return np.load(out)
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+class Embedding(unittest.TestCase):
+    def test_equals_program(self):
+        """The bits of `brim embed`: folders of every kind, prompts, dimensions, precisions, limits."""
+        for name in ("st-old-form", "st-mean-normalize", "st-max", "st-cls-dense", "st-prompts"):
+            model = brim.Model(FOLDERS / name)
+            self.assertTrue(same(model.embed(TEXTS), by_program(FOLDERS / name, TEXTS)), name)
+        for how, options in [({"prompt": "query"}, ["--prompt", "query"]), ({"prompt": "none", "max_length": 6}, ["--prompt", "none", "--max-length", "6"]),
+                             ({"dimensions": 5, "normalize": True}, ["--dimensions", "5", "--normalize"]),
+                             ({"precision": "int8", "max_tokens": 20}, ["--precision", "int8", "--max-tokens", "20"])]:
+            self.assertTrue(same(model.embed(TEXTS, **how), by_program(FOLDERS / "st-prompts", TEXTS, *options)), how)
+
+    def test_alone_as_together(self):
+        """A text's vector does not depend on its company, and texts come from anything."""
+        model = brim.Model(FOLDERS / "st-prompts")
+        together = model.embed(TEXTS)
+        self.assertTrue(same(np.concatenate([model.embed(text) for text in TEXTS]), together))
+        for texts in (iter(TEXTS), (text.encode() for text in TEXTS), tuple(TEXTS), pyarrow.array(TEXTS), np.array(TEXTS, object),
+                      dict.fromkeys(TEXTS)):
+            self.assertTrue(same(model.embed(texts), together[:len(texts) if isinstance(texts, dict) else None]), type(texts))
+        self.assertTrue(same(model.embed(TEXTS, batch_size=1), together))
+        self.assertEqual(model.embed([]).shape, (0, together.shape[1]))
+        many = model.embed(text for _ in range(3000) for text in TEXTS[:3])
+        self.assertTrue(same(many, np.tile(together[:3], (3000, 1))))
+
+    def test_memory(self):
+        """A generator's texts are not held: of 60,000 no more is in use at the end than their vectors."""
+        model = brim.Model(FOLDERS / "st-prompts")
+        model.embed("a" for _ in range(9000))
+        before = case.in_use()
+        vectors = model.embed(f"number {i % 7}" for i in range(60_000))
+        self.assertLess(case.in_use() - before, vectors.nbytes + (1 << 20))
+
+    def test_any_model(self):
+        """A run, or an encoder alone: the mean of its tokens. Predictions of the same model are as before."""
+        model = brim.Model(HERE / "model", untrained=True)
+        before = bytes(model.logits(TEXTS[:3]))
+        vectors = model.embed(TEXTS[:3], max_length=8)
+        self.assertTrue(same(vectors, by_program(HERE / "model", TEXTS[:3], "--max-length", "8")))
+        self.assertEqual(bytes(model.logits(TEXTS[:3])), before)
+
+    def test_says_what_is_wrong(self):
+        """What is cut is counted; what cannot be is said."""
+        model = brim.Model(FOLDERS / "st-prompts")
+        with self.assertLogs("brim", logging.WARNING) as logs:
+            model.embed(["one two three four five six", "one"], prompt="none", max_length=4)
+        self.assertRegex(logs.output[0], r"1 of 2 texts were cut at 4 tokens, \d+ tokens lost; max_length")
+        for call, error in [(lambda: model.embed(["a", 3]), TypeError), (lambda: model.embed(["a", None]), TypeError),
+                            (lambda: model.embed("a", prompt="poem"), ValueError), (lambda: model.embed("a", dimensions=17), ValueError),
+                            (lambda: model.embed("a", precision="fp8"), ValueError), (lambda: model.embed("a", max_length=1 << 20), ValueError)]:
+            with self.assertRaises(error):
+                call()
+        broken = HERE / "other"
+        shutil.copytree(FOLDERS / "st-old-form", broken, dirs_exist_ok=True)
+        listed = (broken / "modules.json").read_text()
+        (broken / "modules.json").write_text(listed.replace("models.Dense", "models.LSTM"))
+        with self.assertRaisesRegex(brim.Error, "LSTM|modules.json"):
+            brim.Model(broken).embed("a")
+
+
+if __name__ == "__main__":
+    case.main()
