@@ -79,7 +79,10 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
 static int mask(cli_call *cli, cli_inference *in) {
   in->numbered = in->dataset;
   in->dataset = NULL;
-  return brim_dataset_mask(cli->runtime, in->numbered, in->model, in->tokenizer, NULL, &in->dataset, &cli->error);
+  brim_mask_options options;
+  brim_mask_options_init(&options);
+  return brim_dataset_mask(cli->runtime, in->numbered, in->tokenizer, brim_model_outputs(in->model), &options, &in->dataset,
+                           &cli->error);
 }
 
 int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {

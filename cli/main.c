@@ -22,6 +22,7 @@ const cli_command *const cli_commands[] = {&cli_train,
                                            &cli_doctor,
                                            &cli_inspect_gradients,
                                            &cli_inspect_losses,
+                                           &cli_inspect_masks,
                                            &cli_inspect_metrics,
                                            &cli_inspect_model,
                                            &cli_inspect_program,
@@ -108,7 +109,7 @@ static const cli_command *find_command(int count, char **words, int *used) {
 static int unknown_command(int count, char **words, brim_error *err) {
   if (strcmp(words[0], "inspect") == 0)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "inspect what? `brim inspect model`, `program`, `gradients`, `trajectory`, `losses` or `metrics`%s%s",
+                          "inspect what? `brim inspect model`, `program`, `gradients`, `trajectory`, `losses`, `masks` or `metrics`%s%s",
                           count > 1 ? ", not " : "", count > 1 ? words[1] : "");
   const char *names[32];
   int known = 0;

@@ -143,7 +143,8 @@ typedef struct cli_values {
   int64_t dimensions;
   bool normalize;
   /* inspect */
-  const char *batch, *hyperparameters, *pass, *kind;
+  const char *batch, *hyperparameters, *pass, *kind, *words;
+  double mask_share, random_share;
   bool all_tokens;
   /* report */
   cli_list data;

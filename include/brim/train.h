@@ -194,10 +194,19 @@ BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *r
                                         const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                         brim_error *err) BRIM_CHECK;
 
-/* Rows whose tokens are numbered, with those masked that an evaluation during training masks: what brim_evaluate takes for a model
- * of masked words. `rate`: as brim_train_options.mask_rate, of which the last share counts. Borrows the rows: free it before them. */
-BRIM_API int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_model *model,
-                               const brim_tokenizer *tokenizer, const char *rate, brim_dataset **out, brim_error *err) BRIM_CHECK;
+/* Which tokens are masked, and with what. */
+typedef struct brim_mask_options {
+  const char *rate;                /* brim_train_options.mask_rate, of which the last share counts */
+  double mask_share, random_share; /* of those chosen become the mask token, or any other; the rest stay */
+  uint64_t seed, epoch;
+} brim_mask_options;
+/* As an evaluation during training has it, which is the same in every run: BERT's shares. */
+BRIM_API void brim_mask_options_init(brim_mask_options *options);
+/* Rows whose tokens are numbered (brim_encode_options.numbering), masked: a token that was chosen has its id as label, all others
+ * BRIM_NO_LABEL. It is what brim_evaluate takes for a model of masked words. Random tokens are below `ids`, the model's vocabulary,
+ * and the tokenizer's; 0: the latter. Borrows the rows: free it before them. */
+BRIM_API int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t ids,
+                               const brim_mask_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
 /* Trains `model` on `train`, evaluating on each of `evals`, whose names differ.
  *

@@ -11,13 +11,17 @@
 #include "data/facts.h"
 #include "data/relabel.h"
 
+/* Of the chosen tokens. */
+#define MASKED 0.8
+#define RANDOM 0.1
+
 /* Numbers of one stream of a row: units have the first 2^32. */
 #define SHARES ((uint64_t)1 << 32) /* whether a token is masked, random or kept */
 #define TOKENS ((uint64_t)2 << 32) /* which token is random */
 
 int brim_masks_init(brim_masks *m, brim_runtime *runtime, const brim_tokenizer *tokenizer, int32_t ids, const char *rates,
                     brim_error *err) {
-  *m = (brim_masks){.runtime = runtime, .mask_share = 0.8, .random_share = 0.1};
+  *m = (brim_masks){.runtime = runtime, .mask_share = MASKED, .random_share = RANDOM};
   BRIM_TRY(brim_mask_rates(rates, &m->first_rate, &m->last_rate, err));
   m->rate = m->first_rate;
   if (!tokenizer)
@@ -183,23 +187,37 @@ int brim_masks_fit(const brim_dataset *dataset, const char *name, brim_error *er
   return BRIM_OK;
 }
 
-int brim_masks_dataset(const brim_masks *m, const brim_dataset *numbered, const char *name, brim_dataset **out, brim_error *err) {
-  brim_masks own = *m;
-  own.units = NULL, own.room = 0;
-  own.seed = 0, own.epoch = EVALUATION, own.rate = m->last_rate;
+static int make_dataset(brim_masks *own, const brim_dataset *numbered, const char *name, brim_dataset **out, brim_error *err) {
   *out = NULL;
+  own->rate = own->last_rate;
   BRIM_TRY(brim_masks_fit(numbered, name, err));
-  int status = brim_masks_reserve(&own, brim_dataset_longest(numbered), err);
+  int status = brim_masks_reserve(own, brim_dataset_longest(numbered), err);
   if (!status)
-    status = brim_dataset_remask(m->runtime, numbered, mask_row, &own, out, err);
-  brim_masks_free(&own);
+    status = brim_dataset_remask(own->runtime, numbered, mask_row, own, out, err);
+  brim_masks_free(own);
   return status;
 }
 
-int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_model *model,
-                      const brim_tokenizer *tokenizer, const char *rate, brim_dataset **out, brim_error *err) {
+int brim_masks_dataset(const brim_masks *m, const brim_dataset *numbered, const char *name, brim_dataset **out, brim_error *err) {
+  brim_masks own = *m;
+  own.units = NULL, own.room = 0;
+  own.seed = 0, own.epoch = EVALUATION;
+  return make_dataset(&own, numbered, name, out, err);
+}
+
+void brim_mask_options_init(brim_mask_options *options) {
+  *options = (brim_mask_options){.mask_share = MASKED, .random_share = RANDOM, .epoch = EVALUATION};
+}
+
+int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t ids,
+                      const brim_mask_options *options, brim_dataset **out, brim_error *err) {
   brim_masks masks;
   *out = NULL;
-  BRIM_TRY(brim_masks_init(&masks, runtime, tokenizer, brim_model_outputs(model), rate, err));
-  return brim_masks_dataset(&masks, dataset, "data", out, err);
+  if (!(options->mask_share >= 0 && options->random_share >= 0 && options->mask_share + options->random_share <= 1 + 1e-9))
+    return brim_error_set(err, BRIM_E_USAGE, "mask_share %g and random_share %g: they are shares of the chosen tokens, together at most 1",
+                          options->mask_share, options->random_share);
+  BRIM_TRY(brim_masks_init(&masks, runtime, tokenizer, ids > 0 ? ids : INT32_MAX, options->rate, err));
+  masks.mask_share = options->mask_share, masks.random_share = options->random_share;
+  masks.seed = options->seed, masks.epoch = options->epoch;
+  return make_dataset(&masks, dataset, "data", out, err);
 }
