@@ -55,7 +55,7 @@ static void put_best(filling *f, const float *logits) {
   brim_json_open_array(&json, NULL);
   for (int i = 0; i < BEST && i < outputs; i++) {
     size_t length;
-    const char *token = brim_tokenizer_id_token(f->in->tokenizer, best[i], &length);
+    const char *token = brim_tokenizer_token(f->in->tokenizer, best[i], &length);
     char name[256];
     snprintf(name, sizeof name, "%.*s", token ? (int)length : 0, token ? token : "");
     brim_json_open_object(&json, NULL);
