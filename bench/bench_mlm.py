@@ -32,6 +32,7 @@ def arguments():
     parser.add_argument("--max-length", type=int, default=256)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
+    parser.add_argument("--way", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -69,7 +70,7 @@ def gathered_loss(model, inputs, labels):
     return torch.nn.functional.cross_entropy(model.cls(hidden[labels != -100]), labels[labels != -100])
 
 
-def peer(options, way):
+def peer(options):
     """In a process of its own: prints tokens a second and bytes."""
     import torch
     from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
@@ -89,7 +90,7 @@ def peer(options, way):
     for at in range(0, len(rows), options.batch_size):
         batch = collate(rows[at : at + options.batch_size])
         labels = batch.pop("labels")
-        loss = gathered_loss(model, batch, labels) if way == "gathered" else model(**batch, labels=labels).loss
+        loss = gathered_loss(model, batch, labels) if options.way == "gathered" else model(**batch, labels=labels).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -99,8 +100,8 @@ def peer(options, way):
 
 
 def peer_run(folder, options, way):
-    command = [sys.executable, __file__, "--peer", f"{folder}", *[f"--{name.replace('_', '-')}={value}" for name, value in vars(options).items()
-                                                                   if name != "peer"], f"--rounds={-1 - list(PEERS.values()).index(way)}"]
+    given = {name: value for name, value in vars(options).items() if value is not None} | {"peer": folder, "way": way}
+    command = [sys.executable, __file__, *[f"--{name.replace('_', '-')}={value}" for name, value in given.items()]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
@@ -110,7 +111,7 @@ def peer_run(folder, options, way):
 def main():
     options = arguments()
     if options.peer:
-        peer(options, list(PEERS.values())[-1 - options.rounds])
+        peer(options)
         return
     tokenizer = fetch_data()
     found = {name: [] for name in ["brim", *PEERS]}
