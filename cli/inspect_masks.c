@@ -1,6 +1,7 @@
 /* brim inspect masks: which tokens training would mask, and with what. */
 #include <string.h>
 
+#include "cli.h"
 #include "commands.h"
 #include "shared.h"
 
