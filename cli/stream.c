@@ -127,7 +127,7 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
   if (brim_task_has_masks(task))
-    return brim_labels_make(cli->runtime, task, NULL, BRIM_MAX_CLASSES, out, &cli->error);
+    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
   if (brim_task_has_values(task))

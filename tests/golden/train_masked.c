@@ -201,7 +201,7 @@ static void resumed(const masked_run *one) {
 static void streams(void) {
   char path[1024], all[(ROWS + HELD) * 120] = "";
   for (int r = 0; r < ROWS; r++)
-    snprintf(all + strlen(all), 120, "%s\n", texts[r]);
+    strcat(strcat(all, texts[r]), "\n");
   snprintf(path, sizeof path, "%s/texts.txt", scratch_folder());
   case_write(path, all, strlen(all));
   masked_run like = {.options = masked_options(NULL),

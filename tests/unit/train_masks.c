@@ -139,7 +139,8 @@ static void properties(const brim_tokenizer *tokenizer, const char *name, brim_n
   ok(brim_dataset_is_numbered(dataset) && t.wrong == 0 && t.uncounted == 0 && t.apart == 0,
      "%s: %lld of %lld tokens are chosen, as many as rows say, and nothing else changes", name, (long long)t.chosen,
      (long long)t.tokens);
-  ok(t.same < ROWS / 50, "%s: another epoch has others (%d rows as before)", name, t.same);
+  ok(t.same < (words ? ROWS / 3 : ROWS / 50), /* of long words few fit */
+     "%s: another epoch has others (%d rows as before)", name, t.same);
   ok(is_near(t.mask, t.chosen, 0.8) && is_near(t.kept, t.chosen, 0.1) && is_near(t.random, t.chosen, 0.1),
      "%s: %lld masked, %lld random, %lld kept", name, (long long)t.mask, (long long)t.random, (long long)t.kept);
   const double mean = t.random_sum / (double)t.random, middle = (ids - 1) / 2.0;
