@@ -81,6 +81,9 @@ int cli_note_passed_over(cli_call *cli, const char *const *paths, int count);
 /* Says that labels of words which seem to say where entities are have no metrics of them, if it is so. */
 void cli_note_entities(const cli_call *cli, const brim_labels *labels);
 
+/* After a failure to read --model: says where a run that has no model at its top has one (infer.c). */
+void cli_hint_at_model(cli_call *cli);
+
 /* What is refused before a command begins (files.c): an output that is also an input or that cannot be written, standard input
  * that is named twice. An output that is a link becomes its target's name. */
 int cli_check_files(cli_call *cli);

@@ -22,7 +22,7 @@ static bool takes_value(const cli_option *option) {
 
 /* Whether any text may be the value: a file, as far as a shell can help. */
 static bool takes_text(const cli_option *option) {
-  return takes_value(option) && (option->kind == CLI_TEXT || option->kind == CLI_LIST);
+  return takes_value(option) && (option->kind == CLI_TEXT || option->kind == CLI_NAMES || option->kind == CLI_LIST);
 }
 
 /* The words of CHOICE, which are separated by |, with spaces. */

@@ -262,6 +262,7 @@ static int evaluate(cli_call *cli, cli_inference *in) {
   brim_metrics metrics;
   brim_text out;
   int status = verdict_new(cli, &v);
+  cli_note_entities(cli, v.labels);
   in->options.confusion = v.counts, in->options.outcomes = v.outcomes;
   if (!status)
     status = brim_evaluate(cli->runtime, in->model, in->dataset, &in->options, &metrics, &cli->error);

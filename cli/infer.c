@@ -1,6 +1,7 @@
 #include "infer.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "ranks.h"
@@ -24,10 +25,11 @@ static void hint_at_checkpoint(cli_call *cli, const char *run) {
   brim_checkpoint_info_free(&info);
 }
 
-/* After a failure to read the model: a run in folds has one a fold. */
-static void hint_at_folds(cli_call *cli) {
+void cli_hint_at_model(cli_call *cli) {
   char path[4200];
   const char *run = cli->values->model;
+  if (!run || strncmp(cli->error.file, run, strlen(run)) != 0)
+    return;
   snprintf(path, sizeof path, "%s/folds.csv", run);
   const bool folds = access(path, F_OK) == 0;
   snprintf(path, sizeof path, "%s/config.json", run);
@@ -60,9 +62,7 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
     status = cli_check_device(cli);
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &options, &in->model, &cli->error);
-  if (status)
-    hint_at_folds(cli);
-  else
+  if (!status)
     cli->words = brim_task_has_tokens(brim_model_task(in->model)), cli->masks = brim_task_has_masks(brim_model_task(in->model));
   if (!status)
     status = check_trained(cli, in->model);

@@ -36,7 +36,7 @@ static const cli_option program_options[] = {
     CHOICE("pass", pass, "training|prediction", .fallback = "training", .help = "which of the model's passes"),
     CHOICE("precision", precision, "fp32|bf16|int8", .fallback = "fp32",
            .help = "what the layers' products multiply: fp32; bf16, 16-bit values; int8, bytes (predictions only)"),
-    TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "do not train embeddings, layers:N or encoder"),
+    ROWS(cli_trained_options),
     FLAG("checkpoint-activations", checkpoint_activations,
          .help = "keep only the input of each layer and compute the rest again in the backward pass"),
     FLAG("all-tokens", all_tokens, .help = "compute the last layer for all tokens, not only for those that the head reads"),
@@ -136,7 +136,7 @@ static int list_program(cli_call *cli, brim_model *model, brim_text *out) {
                               .checkpoint_activations = v->checkpoint_activations};
   if (!brim_precision_parse(v->precision, &limits.precision))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision %s is unknown", v->precision);
-  int status = brim_model_freeze(model, v->freeze, &cli->error);
+  int status = brim_model_train_only(model, v->train_only, v->freeze, &cli->error);
   if (!status)
     status = brim_model_list_program(model, &limits, out, &cli->error);
   return status ? status : cli_show(cli, out);

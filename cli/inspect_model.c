@@ -16,10 +16,11 @@ static const cli_option options[] = {
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "128, or what the model has positions for",
             .help = "tokens of each of them"),
     CHOICE("precision", precision, "fp32|bf16", .fallback = "fp32", .help = "what the layers' products multiply in training"),
-    TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "do not train embeddings, layers:N or encoder"),
+    ROWS(cli_trained_options),
     FLAG("checkpoint-activations", checkpoint_activations,
          .help = "keep only the input of each layer and compute the rest again in the backward pass"),
     HEADING("Output"),
+    FLAG("tensors", tensors, .help = "list all tensors by name, and which of them are trained"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
     ROWS(cli_general_options),
     {0},
@@ -33,7 +34,8 @@ typedef struct findings {
   brim_tokenizer *tokenizer; /* NULL: there is none that can be read, and `why` says why */
   brim_error why;
   brim_model_limits limits;
-  int64_t weights, of_embeddings;
+  int64_t weights, of_embeddings, trained;
+  int32_t trained_tensors;
   int64_t values, state, all; /* bytes: of weights, of gradients and moments, and of training */
 } findings;
 
@@ -42,8 +44,11 @@ typedef struct findings {
 static void count_weights(findings *f) {
   for (int32_t i = 0; i < brim_model_parameter_count(f->model); i++) {
     const brim_parameter *p = brim_model_parameter(f->model, i);
+    const bool trained = brim_model_is_trained(f->model, i);
     f->weights += p->count;
     f->of_embeddings += p->sparse_rows ? p->count : 0;
+    f->trained += trained ? p->count : 0;
+    f->trained_tensors += trained;
   }
 }
 
@@ -65,7 +70,7 @@ static int set_limits(findings *f) {
                                   .checkpoint_activations = v->checkpoint_activations};
   if (!brim_precision_parse(v->precision, &f->limits.precision))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision %s is unknown", v->precision);
-  return brim_model_freeze(f->model, v->freeze, &cli->error);
+  return brim_model_train_only(f->model, v->train_only, v->freeze, &cli->error);
 }
 
 static void count_memory(findings *f) {
@@ -81,12 +86,11 @@ static int find_out(findings *f) {
     status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){0}, &f->model, &cli->error);
   if (status)
     return status;
-  count_weights(f);
   if (brim_tokenizer_load(cli->runtime, cli->values->model, &f->tokenizer, &f->why))
     f->tokenizer = NULL;
   status = set_limits(f);
   if (!status)
-    count_memory(f);
+    count_weights(f), count_memory(f);
   return status;
 }
 
@@ -177,6 +181,31 @@ static void say_memory(const findings *f, brim_text *out) {
       megabytes(f->state), megabytes(f->all - f->values - f->state));
 }
 
+/* Where that is not all. */
+static void say_trained(const findings *f, brim_text *out) {
+  if (f->trained < f->weights)
+    say(out, "trained", "%lld of %lld weights (%d tensor%s)", (long long)f->trained, (long long)f->weights, f->trained_tensors,
+        f->trained_tensors == 1 ? "" : "s");
+}
+
+static void say_tensors(const findings *f, brim_text *out) {
+  const int32_t count = brim_model_parameter_count(f->model);
+  int widest = 0;
+  for (int32_t i = 0; i < count; i++) {
+    const int length = (int)strlen(brim_model_parameter(f->model, i)->name);
+    widest = length > widest ? length : widest;
+  }
+  brim_text_string(out, "\n");
+  for (int32_t i = 0; i < count; i++) {
+    const brim_parameter *p = brim_model_parameter(f->model, i);
+    char shape[48];
+    const int used = snprintf(shape, sizeof shape, "%lld", (long long)p->shape[0]);
+    if (p->rank == 2)
+      snprintf(shape + used, sizeof shape - (size_t)used, " x %lld", (long long)p->shape[1]);
+    brim_text_printf(out, "%-*s  %s%s\n", widest, p->name, shape, brim_model_is_trained(f->model, i) ? "" : ", frozen");
+  }
+}
+
 static void write_lines(const findings *f, brim_text *out) {
   const brim_model_info *info = &f->info;
   const brim_pooling made_for = info->made_for, pooling = brim_model_pooling(f->model);
@@ -191,7 +220,10 @@ static void write_lines(const findings *f, brim_text *out) {
       made_for == BRIM_POOLING_CONFIG || made_for == pooling ? "" : "; made for ",
       made_for == BRIM_POOLING_CONFIG || made_for == pooling ? "" : brim_pooling_name(made_for));
   say_weights(f, out);
+  say_trained(f, out);
   say_memory(f, out);
+  if (f->cli->values->tensors)
+    say_tensors(f, out);
 }
 
 /* ---- as one object ---------------------------------------------------------------------------------------- */
@@ -227,6 +259,22 @@ static void put_memory(brim_json_writer *json, const findings *f) {
   brim_json_close_object(json);
 }
 
+static void put_tensors(brim_json_writer *json, const findings *f) {
+  brim_json_open_array(json, "tensors");
+  for (int32_t i = 0; i < brim_model_parameter_count(f->model); i++) {
+    const brim_parameter *p = brim_model_parameter(f->model, i);
+    brim_json_open_object(json, NULL);
+    brim_json_put_string(json, "name", p->name);
+    brim_json_open_array(json, "shape");
+    for (int32_t k = 0; k < p->rank; k++)
+      brim_json_put_integer(json, NULL, p->shape[k]);
+    brim_json_close_array(json);
+    brim_json_put_bool(json, "trained", brim_model_is_trained(f->model, i));
+    brim_json_close_object(json);
+  }
+  brim_json_close_array(json);
+}
+
 static void write_object(const findings *f, brim_text *out) {
   const brim_model_info *info = &f->info;
   brim_json_writer json = {.out = out};
@@ -237,6 +285,7 @@ static void write_object(const findings *f, brim_text *out) {
   brim_json_put_integer(&json, "heads", info->heads);
   brim_json_put_integer(&json, "parameters", f->weights);
   brim_json_put_integer(&json, "parameters_in_tables", f->of_embeddings);
+  brim_json_put_integer(&json, "trained", f->trained);
   put_task(&json, f);
   brim_json_put_integer(&json, "max_length", info->max_length);
   brim_json_put_integer(&json, "window", info->window);
@@ -250,6 +299,8 @@ static void write_object(const findings *f, brim_text *out) {
   put_names(&json, f, "missing", brim_model_initialized_count(f->model), brim_model_initialized_name);
   put_names(&json, f, "unused", brim_model_unused_count(f->model), brim_model_unused_name);
   put_memory(&json, f);
+  if (f->cli->values->tensors)
+    put_tensors(&json, f);
   brim_json_close_object(&json);
   brim_text_string(out, "\n");
 }
@@ -275,7 +326,7 @@ const cli_command cli_inspect_model = {
     .operands = "",
     .description = "Prints a folder's family, size, task, tokenizer, pooling and longest text; which tensors its files "
                    "lack, and which are not used; and the memory for training on a step of this many texts of this many "
-                   "tokens, without padding.",
+                   "tokens, without padding. --tensors lists the tensors' names, as --freeze and --train-only take them.",
     .options = options,
     .example = "brim inspect model --model ModernBERT-base --batch-size 8 --max-length 2048",
     .run = run,

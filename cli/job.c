@@ -36,17 +36,33 @@ const char *cli_cut_name(const char *unnamed, const char *item, int index, int c
   return item;
 }
 
-/* --eval 10%: these rows are not trained on. */
+/* --eval 10%: what makes no sense of it. */
+static int check_shares(cli_call *cli) {
+  const cli_values *v = cli->values;
+  char name[64];
+  bool held_out = false;
+  for (int i = 0; i < v->eval.count; i++) {
+    double share;
+    if (!cli_is_share(cli_cut_name("eval", v->eval.items[i], i, v->eval.count, name, sizeof name), &share))
+      continue;
+    const char *wrong = held_out                    ? "a share of the rows is held out once"
+                        : !(share > 0 && share < 1) ? "a share of the rows lies between 0% and 100%"
+                        : cli_folds_wanted(v)       ? "--folds holds out every row once"
+                        : v->stream                 ? "--stream does not know its rows: name a file"
+                                                    : NULL;
+    if (wrong)
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--eval %g%%: %s", 100 * share, wrong);
+    held_out = true;
+  }
+  return BRIM_OK;
+}
+
+/* These rows are not trained on. */
 static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **out) {
   enum { SEED = 42 };
   const cli_values *v = cli->values;
   char count[32], rows[32];
   brim_dataset *kept;
-  if (v->stream || cli_folds_wanted(v) || job->held_out)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--eval %g%%: %s", 100 * share,
-                          job->held_out         ? "a share of the rows is held out once"
-                          : cli_folds_wanted(v) ? "--folds holds out every row once"
-                                                : "--stream does not know its rows: name a file");
   const uint64_t seed = cli_given(&cli->arguments, "fold-seed") ? (uint64_t)v->fold_seed : SEED;
   int status = brim_hold_out(cli->runtime, job->train, share, seed, &kept, out, &cli->error);
   if (status)
@@ -56,7 +72,6 @@ static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **ou
   cli_note(cli, "%s of %s rows are held out for evaluation", count, rows);
   brim_dataset_free(job->train);
   job->train = kept;
-  job->held_out = true;
   return BRIM_OK;
 }
 
@@ -275,6 +290,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   int status = brim_text_status(&job->options_json, &cli->error);
   if (!status)
     status = check_machine(cli);
+  if (!status)
+    status = check_shares(cli);
   if (!status)
     status = brim_model_describe(cli->runtime, cli->values->model, &info, &cli->error);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the tokenizer");

@@ -15,7 +15,6 @@ typedef struct cli_job {
   brim_named_dataset evals[CLI_LIST_LIMIT];
   char eval_names[CLI_LIST_LIMIT][64];
   int eval_count;
-  bool held_out;          /* a share of the training rows is one of them */
   brim_text options_json; /* backs options.options_json */
   brim_profile *profile;  /* NULL: nobody looks; made and freed by the command */
   brim_train_options options;

@@ -158,6 +158,8 @@ static int run_command(cli_call *cli) {
     if (!status)
       status = cli->command->run(cli);
     cli_release_signals();
+    if (status == BRIM_E_IO && !*cli->hint)
+      cli_hint_at_model(cli);
     if (status == BRIM_E_CANCELLED)
       brim_error_set(&cli->error, status, "interrupted%s", cli->hint);
     if (status == BRIM_E_IO)

@@ -320,8 +320,9 @@ void cli_help_markdown(brim_text *out) {
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
 static void json_option(brim_json_writer *json, const cli_option *option) {
-  static const char *const kinds[] = {[CLI_FLAG] = "flag", [CLI_INTEGER] = "integer", [CLI_SEED] = "integer", [CLI_REAL] = "real",
-                                      [CLI_TEXT] = "text", [CLI_CHOICE] = "choice",   [CLI_LIST] = "list"};
+  static const char *const kinds[] = {[CLI_FLAG] = "flag",   [CLI_INTEGER] = "integer", [CLI_SEED] = "integer",
+                                      [CLI_REAL] = "real",   [CLI_TEXT] = "text",       [CLI_CHOICE] = "choice",
+                                      [CLI_NAMES] = "names", [CLI_LIST] = "list"};
   brim_json_open_object(json, NULL);
   brim_json_put_string(json, "name", option->name);
   brim_json_put_string(json, "also", option->aliases);

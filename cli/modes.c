@@ -92,6 +92,8 @@ static int fill_mode(cli_call *cli, const cli_job *job, const char *words, brim_
   int status = give_words(cli, words, &cli->error);
   if (!status && job)
     status = cli_job_train_options(cli, job, job->options.plan.max_length, out);
+  memcpy(kept->kept, cli->arguments.kept, sizeof kept->kept);
+  kept->kept_count = cli->arguments.kept_count;
   cli->arguments = *kept;
   free(kept);
   return status;

@@ -179,15 +179,27 @@ static bool same_name(const char *a, const char *b) {
   return length == strcspn(b, "=") && memcmp(a, b, length) == 0;
 }
 
+/* "before,text", which lives as long as the arguments; NULL: there is no room. */
+static const char *add_names(cli_arguments *arguments, const char *before, const char *text) {
+  const size_t size = strlen(before) + strlen(text) + 2;
+  char *both = arguments->kept_count < (int)(sizeof arguments->kept / sizeof *arguments->kept) ? malloc(size) : NULL;
+  if (!both)
+    return NULL;
+  snprintf(both, size, "%s,%s", before, text);
+  return arguments->kept[arguments->kept_count++] = both;
+}
+
 int cli_give(cli_arguments *arguments, const cli_option *option, const char *name, const char *text, brim_error *err) {
   const size_t at = (size_t)(option - arguments->options);
   cli_given_as *before = &arguments->given_as[at];
-  const bool once = option->kind != CLI_LIST;
+  const bool once = option->kind != CLI_LIST && option->kind != CLI_NAMES;
   if (!*text && (!option->implied || *option->implied) && option->kind != CLI_FLAG)
     return brim_error_set(err, BRIM_E_USAGE, "--%s is empty: give %s, or leave it out", option->name, option->value);
   if (once && before->text && strcmp(before->text, text) != 0 && (!name || !same_name(before->name, name)))
     return brim_error_set(err, BRIM_E_USAGE, "--%s is given twice%s (%.60s and %.60s): leave out one of them", option->name,
                           name ? ", under two names" : "", before->text, text);
+  if (option->kind == CLI_NAMES && before->text && !(text = add_names(arguments, before->text, text)))
+    return brim_error_set(err, BRIM_E_MEMORY, "--%s is given too often: put a comma between names", option->name);
   *before = (cli_given_as){.name = name, .text = text};
   arguments->given[at] = true;
   return cli_store(option, text, &arguments->values, err);
@@ -212,6 +224,7 @@ int cli_store(const cli_option *option, const char *text, cli_values *values, br
     *(const char **)field = text;
     return BRIM_OK;
   case CLI_TEXT:
+  case CLI_NAMES:
     *(const char **)field = text;
     return BRIM_OK;
   case CLI_LIST: {

@@ -18,6 +18,7 @@ typedef enum cli_kind {
   CLI_REAL,    /* double */
   CLI_TEXT,    /* const char * */
   CLI_CHOICE,  /* const char *, one of the words of `value`, which are separated by | */
+  CLI_NAMES,   /* const char *, names with commas between them; may be given several times */
   CLI_LIST     /* cli_list: may be given several times */
 } cli_kind;
 
@@ -88,7 +89,7 @@ typedef struct cli_option {
   const char *help;
 } cli_option;
 
-enum { CLI_OPTION_LIMIT = 128 };
+enum { CLI_OPTION_LIMIT = 192 }; /* of a command, headings too */
 
 #define CLI_LIST_LIMIT 64
 typedef struct cli_list {
@@ -103,7 +104,7 @@ typedef struct cli_values {
   const char *config, *output, *cpu;
   int64_t threads;
   /* data */
-  const char *text_column, *pair_column, *label_column, *missing_label, *format, *delimiter, *quote, *cache;
+  const char *columns, *text_column, *pair_column, *label_column, *missing_label, *format, *delimiter, *quote, *cache;
   bool no_header;
   int64_t min_chars, max_record, records;
   bool skip_damaged;
@@ -123,13 +124,16 @@ typedef struct cli_values {
   uint64_t seed, fold_seed;
   int64_t epoch, rank, world_size, rank_timeout;
   /* training */
-  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling, *optimizer, *decay_towards;
+  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *train_only, *pooling, *optimizer,
+      *decay_towards;
   const char *class_weights, *mask_rate, *eval_batching, *eval_padding;
   double loss_scale, epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta,
       swa_start, momentum, mixout;
   const char *keep;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every, loss_scale_steps;
+  const char *loss, *inner, *distance, *directions, *partition, *similarity, *hardness, *matryoshka, *matryoshka_weights;
+  double scale, margin, temperature, positive_weight, hardness_strength;
   const char *memory_limit;
   bool whole_words, resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
   const char *profile;
@@ -145,7 +149,7 @@ typedef struct cli_values {
   /* inspect */
   const char *batch, *hyperparameters, *pass, *kind, *words;
   double mask_share, random_share;
-  bool all_tokens;
+  bool all_tokens, tensors;
   /* report */
   cli_list data;
   const char *csv, *html;
@@ -209,8 +213,9 @@ const cli_option *cli_find_option(const cli_option *options, const char *name, s
 void cli_suggest_option(const cli_option *options, const char *name, size_t length, char *buffer, size_t size);
 /* The name closest to `word` among `candidates` (NULL-terminated), or NULL when none is near. */
 const char *cli_nearest(const char *word, size_t length, const char *const *candidates);
-/* cli_store for a value that was given, and not as nothing. Of an option that is given again under the same `name` the last value
- * counts, as in a script that adds to its own options; under another name, or again in a file (`name` NULL), it is refused. */
+/* cli_store for a value that was given, and not as nothing. NAMES are added to those before. Of another option that is given
+ * again under the same `name` the last value counts, as in a script that adds to its own options; under another name, or again in
+ * a file (`name` NULL), it is refused. */
 int cli_give(cli_arguments *arguments, const cli_option *option, const char *name, const char *text, brim_error *err);
 /* Stores one value (FLAG: "true" or "false"). `text` is kept by pointer. What is wrong with it goes to err without a file or
  * line. */

@@ -17,7 +17,7 @@ static const cli_option options[] = {
          .to = {PARSED(CLI_SOURCE, brim_source_options, delimiter)}, .parse = cli_parse_delimiter,
          .expected = "one character such as ';', or tab",
          .help = "csv, tsv: the character between columns; the word tab is accepted"),
-    CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
+    CHOICE("quote", quote, "csv|none|backslash", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
            .help = "whether \"...\" encloses fields"),
     FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: the first line is a record too"),
     TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .to = {SOURCE(text_column)},

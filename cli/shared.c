@@ -51,7 +51,7 @@ bool cli_parse_delimiter(const char *text, void *field) {
 }
 
 bool cli_parse_quote(const char *text, void *field) {
-  *(brim_quote *)field = strcmp(text, "csv") == 0 ? BRIM_QUOTE_CSV : BRIM_QUOTE_NONE;
+  *(brim_quote *)field = *text == 'c' ? BRIM_QUOTE_CSV : *text == 'n' ? BRIM_QUOTE_NONE : BRIM_QUOTE_BACKSLASH;
   return true;
 }
 
@@ -143,8 +143,8 @@ const cli_option cli_column_options[] = {
          .to = {PARSED(CLI_SOURCE, brim_source_options, delimiter)}, .parse = cli_parse_delimiter,
          .expected = "one character such as ';', or tab",
          .help = "csv, tsv: the character between columns; the word tab is accepted"),
-    CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
-           .help = "whether \"...\" encloses fields"),
+    CHOICE("quote", quote, "csv|none|backslash", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
+           .help = "whether \"...\" encloses fields; backslash: a quote inside them may be \\\""),
     ROWS(cli_selection_options),
     {0},
 };
@@ -327,11 +327,19 @@ const cli_option cli_job_length_options[] = {
     {0},
 };
 
+const cli_option cli_trained_options[] = {
+    NAMES("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing", .to = {TRAIN(freeze)},
+          .help = "do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all but the "
+                  "head); tensors by name, as '*.bias' (brim inspect model --tensors); or some of these: 2,'*.bias'. What is "
+                  "frozen needs no backward pass and no optimizer memory"),
+    NAMES("train-only", train_only, "TENSORS", .shown = "everything", .to = {TRAIN(train_only)},
+          .help = "train these tensors alone, by name, without those of --freeze: '*.bias,classifier.*'"),
+    {0},
+};
+
 const cli_option cli_method_options[] = {
     HEADING("Training methods"),
-    TEXT("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing", .to = {TRAIN(freeze)},
-         .help = "do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but "
-                 "the head). What is frozen needs no backward pass and no optimizer memory"),
+    ROWS(cli_trained_options),
     FLAG("checkpoint-activations", checkpoint_activations, .aliases = "gradient-checkpointing",
          .to = {TRAIN(checkpoint_activations)},
          .help = "keep only the input of each layer and compute the rest again in the backward pass: less memory, more "

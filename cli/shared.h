@@ -17,6 +17,7 @@
   {.kind = CLI_REAL, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__}
 #define TEXT(label, field, what, ...)    {.kind = CLI_TEXT, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}
 #define CHOICE(label, field, words, ...) {.kind = CLI_CHOICE, .name = label, CLI_FIELD(field), .value = words, __VA_ARGS__}
+#define NAMES(label, field, what, ...)   {.kind = CLI_NAMES, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}
 #define LIST(label, field, what, ...)    {.kind = CLI_LIST, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}
 
 /* Fields of the library's structs for `.to`. A field that is no number, truth value or text is one for the row's `.parse`. */
@@ -66,8 +67,8 @@ extern const cli_option cli_batch_size_option[], cli_max_tokens_option[], cli_ac
 extern const cli_option cli_batch_options[], cli_stream_options[], cli_fold_options[];
 /* A training job: `brim train` and `brim compare` */
 extern const cli_option cli_words_option[], cli_job_input_options[], cli_job_task_options[], cli_job_length_options[];
-extern const cli_option cli_precision_option[], cli_method_options[], cli_loss_options[], cli_mask_options[], cli_optimizer_options[],
-    cli_machine_options[];
+extern const cli_option cli_precision_option[], cli_trained_options[], cli_method_options[], cli_loss_options[],
+    cli_mask_options[],    cli_optimizer_options[], cli_machine_options[];
 /* Where to compute */
 extern const cli_option cli_device_option[];
 bool cli_is_cuda(const char *device); /* false: NULL, another */

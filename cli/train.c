@@ -66,7 +66,7 @@ static const cli_option options[] = {
     TEXT("best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
          .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
          .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
-    CHOICE("keep", keep, "best|last", .to = {TRAIN(final)}, .parse = parse_keep,
+    CHOICE("keep", keep, "best|last", .needs = "eval folds fold-column", .to = {TRAIN(final)}, .parse = parse_keep,
            .shown = "best, with --patience or --best-metric, else last",
            .help = "the model at the end: that of the best evaluation, or that of the last step"),
     INTEGER("patience", patience, "N", 0, CLI_MANY, .to = {TRAIN(patience)}, .aliases = "early-stopping-patience",
@@ -169,6 +169,19 @@ static void note_epoch(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "epoch %.3g: training loss %.4f", epoch->real, loss->real);
 }
 
+/* "trained: 1,538 of 24,802 parameters (2 tensors)", where that is not all. */
+static void note_trained(const cli_call *cli, const brim_event *event) {
+  const brim_field *all = brim_event_field(event, "parameters"), *trained = brim_event_field(event, "trained_parameters");
+  const brim_field *tensors = brim_event_field(event, "trained_tensors");
+  char some[32], of[32];
+  if (!all || !trained || !tensors || trained->integer == all->integer)
+    return;
+  brim_count_text(trained->integer, some, sizeof some);
+  brim_count_text(all->integer, of, sizeof of);
+  cli_note(cli, "trained: %s of %s parameters (%lld tensor%s)", some, of, (long long)tensors->integer,
+           tensors->integer == 1 ? "" : "s");
+}
+
 /* How many steps, and how much memory, before the first of them. */
 static void note_start(const cli_call *cli, const brim_event *event) {
   const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
@@ -224,7 +237,7 @@ static int next_fold(cli_call *cli, const brim_event *event) {
 static int on_event(void *context, const brim_event *event) {
   cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
-    note_start(cli, event);
+    note_trained(cli, event), note_start(cli, event);
   if (strcmp(event->kind, "resume") == 0)
     note_resume(cli, event);
   if (strcmp(event->kind, "eval") == 0)
@@ -268,9 +281,9 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   brim_text_printf(out, "%s step%s, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], r->steps == 1 ? "" : "s",
                    counts[1], counts[2], duration, counts[3], r->loss);
   if (isfinite(r->best_metric))
-    brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n",
-                     r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric,
-                     (unsigned long long)r->best_step);
+    brim_text_printf(out, "%sbest evaluation: %s %.4f after step %llu\n",
+                     r->stopped_early ? "stopped early: patience is at its end\n" : "", r->metric ? r->metric : "metric",
+                     r->best_metric, (unsigned long long)r->best_step);
   put_which(out, r, run);
 }
 
@@ -285,6 +298,7 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
   brim_json_put_number(&json, "tokens_per_second", rate(r));
   brim_json_put_number(&json, "loss", r->loss);
   brim_json_put_number(&json, "best_metric", r->best_metric);
+  brim_json_put_string(&json, "metric", r->metric);
   if (evals->count) {
     brim_json_open_object(&json, "eval");
     for (int i = 0; i < evals->count; i++)

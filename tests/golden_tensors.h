@@ -85,7 +85,7 @@ static void rename_part(in_file *t, const renaming *r) {
 }
 
 /* The tensor that files have for one that transformers holds by this name, without "grad.". */
-static in_file filed(const char *name) {
+__attribute__((unused)) static in_file filed(const char *name) {
   in_file t = {.parts = 1};
   snprintf(t.name, sizeof t.name, "%s", name);
   for (size_t i = 0; i < sizeof renamings / sizeof *renamings; i++)
@@ -136,7 +136,7 @@ static double farthest_from(const float *got, const float *want, int64_t count) 
 }
 
 /* A key's bias adds the same to all scores of a query: its gradient is zero but for rounding. */
-static bool is_key_bias(const char *name) {
+__attribute__((unused)) static bool is_key_bias(const char *name) {
   return strstr(name, ".key.bias") || strstr(name, ".k_lin.bias") || strstr(name, ".attn.k.bias") ||
          strstr(name, ".pos_key_proj.bias");
 }
@@ -144,7 +144,7 @@ static bool is_key_bias(const char *name) {
 /* ---- folders ---- */
 
 /* Whether the folder's model is one for a task that brim has; the others' names are printed. */
-static bool has_task(const char *folder) {
+__attribute__((unused)) static bool has_task(const char *folder) {
   brim_error err;
   brim_json_document *document;
   if (brim_json_load(runtime, join(folder, "config.json"), 0, &document, &err))
@@ -161,7 +161,7 @@ static bool has_task(const char *folder) {
 }
 
 /* Calls `use` for each model of the repository, or of DIR/golden/models and models2 where there is a DIR; how many there were. */
-static int each_golden(const char *data, void (*use)(const char *folder, const char *name)) {
+__attribute__((unused)) static int each_golden(const char *data, void (*use)(const char *folder, const char *name)) {
   static const char *const given[] = {"golden/models", "golden/models2"}, *const own[] = {"tests/golden/models"};
   int models = 0;
   for (int k = 0; k < (data ? 2 : 1); k++) {

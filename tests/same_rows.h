@@ -37,6 +37,9 @@ static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
     bool labels = x.label == y.label || (isnan(x.label) && isnan(y.label));
     if (x.label_width != y.label_width || (x.labels && memcmp(x.labels, y.labels, (size_t)x.label_width * sizeof *x.labels)))
       return false;
+    const int32_t x_texts = x.text_lengths ? x.text_count : 0, y_texts = y.text_lengths ? y.text_count : 0;
+    if (x_texts != y_texts || (x_texts > 0 && memcmp(x.text_lengths, y.text_lengths, (size_t)x_texts * sizeof(int32_t))))
+      return false;
     if (x.length != y.length || !same_words(&x, &y) || !labels || x.row != y.row || !x.type_ids != !y.type_ids ||
         brim_dataset_origin(a, i) != brim_dataset_origin(b, i) || brim_dataset_lengths(a)[i] != brim_dataset_lengths(b)[i] ||
         memcmp(x.ids, y.ids, (size_t)x.length * 4) || (x.type_ids && memcmp(x.type_ids, y.type_ids, (size_t)x.length)))

@@ -129,12 +129,13 @@ typedef enum brim_value_kind {
   BRIM_VALUE_REAL,
   BRIM_VALUE_TEXT,
   BRIM_VALUE_BOOL,
-  BRIM_VALUE_JSON
+  BRIM_VALUE_JSON,
+  BRIM_VALUE_UNSIGNED
 } brim_value_kind;
 typedef struct brim_field {
   const char *name;
   brim_value_kind kind;
-  int64_t integer;  /* INT, BOOL */
+  int64_t integer;  /* INT, BOOL; UNSIGNED: the bits of a uint64_t */
   double real;      /* REAL */
   const char *text; /* TEXT (UTF-8, NUL-terminated), JSON (a complete JSON value, written as it is) */
 } brim_field;

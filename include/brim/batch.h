@@ -7,7 +7,12 @@ extern "C" {
 #endif
 
 /* Two independent choices: who goes together (batching) and what is computed (padding). Length always means tokens after
- * truncation, special tokens included. */
+ * truncation, special tokens included.
+ *
+ * A row is one text, or several (brim_dataset_firsts), each computed as a sequence by itself. Rows are what steps are made of,
+ * what is shuffled, dropped and counted, and a row is never split over two parts. What is computed at once is counted in texts:
+ * slots are tokens, or texts * width; a row's cost is the sum over its texts; rows are sorted by their tokens or, padded, by
+ * their longest text. */
 typedef enum brim_batching {
   BRIM_SEQUENTIAL = 0, /* file order */
   BRIM_RANDOM,         /* a fresh permutation every epoch */
@@ -28,8 +33,8 @@ typedef enum brim_oversize { BRIM_OVERSIZE_ERROR = 0, BRIM_OVERSIZE_TRUNCATE, BR
  *  DROP:    like RESPLIT, and drop_last. */
 typedef enum brim_tail { BRIM_TAIL_RESPLIT = 0, BRIM_TAIL_FILL, BRIM_TAIL_DROP } brim_tail;
 
-/* Rows that may be computed at once when the longest of them has `longest` tokens; less than 1 counts as 1. A pure function: it
- * is asked in any order and as often as a plan likes. */
+/* Texts that may be computed at once when the longest of them has `longest` tokens; one row may always. A pure function: it is
+ * asked in any order and as often as a plan likes. */
 typedef int64_t (*brim_rows_fn)(void *context, int32_t longest);
 
 /* All zero means: sequential, ragged, seed 0, one rank; batch_size or max_tokens (or rows_for) must then be set. */
@@ -38,10 +43,11 @@ typedef struct brim_plan_options {
   brim_padding padding;
   int64_t batch_size;         /* rows of an optimizer step over all ranks; 0: none (max_tokens decides) */
   int64_t max_tokens;         /* slots computed at once; 0: no limit. With batch_size it only cuts a step into parts */
-  int64_t max_rows;           /* cap on the rows computed at once; 0: none */
+  int64_t max_rows;           /* cap on the texts computed at once; 0: none */
   int64_t accumulate;         /* max_tokens alone: batches of a step, over all ranks; 0: world_size. With batch_size: a full step
                                  is cut into at least so many parts, over all ranks; the step stays as it is */
-  int32_t max_length;         /* lengths are cut here; 0: no cut. Required for BRIM_PAD_MAX_LENGTH */
+  int32_t max_length;         /* lengths are cut here; 0: no cut. Required for BRIM_PAD_MAX_LENGTH. Rows of several texts are cut
+                                 when they are encoded: here a longer text is an error, and so is BRIM_OVERSIZE_TRUNCATE */
   int32_t pad_to_multiple_of; /* widths are rounded up to it; 0 and 1: no rounding. Nothing to round when ragged */
   int64_t read_ahead;         /* window of bucketed and packed, rows; 0: everything */
   int64_t required_batch_size_multiple; /* a part has a multiple of so many rows, or fewer: where max_tokens holds no more, and
@@ -67,12 +73,14 @@ typedef struct brim_planned { /* one part: what is computed at once on one rank 
   uint64_t step;              /* global optimizer step of the epoch, from 0 */
   int32_t rank;
   uint32_t count;         /* rows; may be 0 (a rank with nothing to do in this part) */
+  uint32_t texts;         /* of these rows: what is computed at once */
   const uint64_t *rows;   /* [count], borrowed from the plan, in order of place */
   const uint32_t *places; /* [count] place of each row in its optimizer step (keys dropout): with batch_size the same for any
                              world_size, max_tokens and padding; with max_tokens alone for any world_size */
   uint32_t step_rows;     /* rows of the whole step over all ranks: the divisor of the loss */
-  int32_t width;          /* slots of every row; 0 when ragged and for an empty part */
-  int64_t tokens, slots;  /* slots: tokens when ragged, count * width otherwise */
+  int32_t width;          /* slots of every text; 0 when ragged and for an empty part */
+  int32_t longest;        /* tokens of the longest text, cut */
+  int64_t tokens, slots;  /* slots: tokens when ragged, texts * width otherwise */
   int32_t cut;            /* rows are cut to this many tokens (brim_batch_fill does it); 0: no row of the plan is */
   const uint8_t *slices;  /* [count] which of the step's slices each row is in: rows come slice by slice, in order of place in
                              each. NULL: there are none */
@@ -95,7 +103,8 @@ typedef struct brim_ledger {
 
 /* The batches of one epoch: a pure function of (lengths, options, epoch), equal on every rank: no rank asks another. Immutable:
  * shareable.
- *  - batch_size: a step has batch_size rows; which rows they are depends on neither world_size nor max_tokens nor padding.
+ *  - batch_size: a step has batch_size rows; which rows they are depends on neither world_size nor max_tokens nor padding (but
+ *    where rows of several texts are sorted, they are sorted otherwise when they are padded).
  *  - max_tokens alone: a step is `accumulate` batches of at most max_tokens slots; which rows they are does not depend on
  *    world_size when `accumulate` or `slices` is given (accumulate 0 is then 1).
  * In both cases the step is then shared out: every rank gets the same number of parts, of nearly equal cost.
@@ -105,6 +114,18 @@ typedef struct brim_ledger {
 typedef struct brim_plan brim_plan;
 BRIM_API int brim_plan_new(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_plan_options *options,
                            uint64_t epoch, brim_plan **out, brim_error *err) BRIM_CHECK;
+/* What is planned, where rows may have several texts. Read during the call only. */
+typedef struct brim_lengths {
+  uint64_t rows;
+  const int32_t *lengths;      /* [rows] tokens, of all texts of a row together */
+  const uint64_t *firsts;      /* [rows + 1] where each row's texts begin; NULL: each row is one text */
+  const int32_t *text_lengths; /* [firsts[rows]] tokens of each text, at least 1; a row has at least one text */
+} brim_lengths;
+BRIM_API brim_lengths brim_lengths_of(const brim_dataset *dataset);
+/* brim_plan_new of any rows: with firsts NULL the same. A row that takes more than max_tokens, or has more texts than max_rows,
+ * is an error or alone, as `oversize` says. */
+BRIM_API int brim_plan_new_of(brim_runtime *runtime, const brim_lengths *lengths, const brim_plan_options *options,
+                              uint64_t epoch, brim_plan **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_plan_free(brim_plan *plan);
 BRIM_API uint64_t brim_plan_steps(const brim_plan *plan);
 /* Parts of one rank (equal on every rank). */
@@ -126,27 +147,35 @@ BRIM_API bool brim_tail_parse(const char *name, brim_tail *out);
 
 /* A collated batch: always ragged; a padded array is a view made from it. Memory is reused by the next fill. */
 typedef struct brim_batch {
-  int32_t count; /* n */
-  int32_t width; /* 0: ragged; else every sequence takes `width` slots when computed */
+  int32_t count;     /* n: texts, the sequences that are computed. Rows, where each is one text */
+  int32_t row_count; /* m */
+  int32_t *firsts;   /* [m+1] row i has the texts firsts[i] .. firsts[i + 1] - 1; NULL: row i is text i */
+  int32_t width;     /* 0: ragged; else every sequence takes `width` slots when computed */
   int64_t tokens, slots;
   int32_t *ids;          /* [tokens] */
   uint8_t *type_ids;     /* [tokens] */
   int32_t *offsets;      /* [n+1] into ids (cu_seqlens) */
   int32_t label_width;   /* labels of a row: 1, or one an output (several values, or 0 and 1 for each of many labels) */
-  float *labels;         /* [n, label_width] class id or value */
+  float *labels;         /* [m, label_width] class id or value */
   int32_t *token_labels; /* [tokens] classes of tokens, BRIM_NO_LABEL for none; NULL: labels are of rows */
-  uint64_t *rows;        /* [n] */
-  uint32_t *places;      /* [n] */
+  uint64_t *rows;        /* [m] */
+  uint32_t *places;      /* [n] text t of the row at place p: p * K + t, with K of brim_dataset_most_texts */
   uint32_t step_rows;    /* rows of the whole optimizer step */
   double divisor;        /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
-  uint8_t *slices; /* [n] which of the step's slices a row is in, ascending; NULL: there are none */
+  uint8_t *slices; /* [n] which of the step's slices a text's row is in, ascending; NULL: there are none */
   /* private */
   brim_runtime *runtime;
-  size_t token_capacity, row_capacity, label_capacity, token_label_capacity;
+  size_t token_capacity, text_capacity, row_capacity, label_capacity, token_label_capacity, first_capacity;
+  int32_t *first_room;       /* firsts, if there are any */
   int32_t *token_label_room; /* token_labels, if there are any */
   uint8_t *slice_room;       /* slices, likewise */
 } brim_batch;
+/* The texts of row i: *first, and their number. */
+static inline int32_t brim_batch_texts(const brim_batch *batch, int32_t row, int32_t *first) {
+  *first = batch->firsts ? batch->firsts[row] : row;
+  return batch->firsts ? batch->firsts[row + 1] - *first : 1;
+}
 /* Copies a part's rows out of the dataset. `batch` is zeroed before its first fill. Rows longer than part->cut are cut to it and
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */
 BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
@@ -154,7 +183,7 @@ BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const bri
 /* A copy of the rows. `to`, another batch, is zeroed before its first use, and reused by the next. */
 BRIM_API int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
-/* Width of the padded view: batch->width, or the longest row of a ragged batch. */
+/* Width of the padded view: batch->width, or the longest text of a ragged batch. */
 BRIM_API int32_t brim_batch_width(const brim_batch *batch);
 /* The padded view: arrays [count, width] with width = brim_batch_width or more; ids are filled up with pad_id, type_ids with 0;
  * mask is 1 on tokens and 0 on padding. Each array may be NULL. */

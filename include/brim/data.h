@@ -15,14 +15,14 @@ extern "C" {
 /* ---- sources ---------------------------------------------------------------------------------------------- */
 
 /* csv    RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
- *        A quote inside an unquoted field is text. Empty lines are skipped.
- * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Empty
- *        lines are skipped.
- * jsonl  One object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a string, a
- *        number, a boolean or a list of them; null is a missing value. Empty lines are skipped.
- * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
- * conll  Words with a tag: one a line, columns between tabs or spaces, an empty line after each sentence, which is a row. All
- *        lines have as many columns. -DOCSTART- lines, and comments such as "# sent_id = 7" before a sentence, are skipped.
+ *        A quote inside an unquoted field is text. Empty lines are skipped. With BRIM_QUOTE_BACKSLASH a quote or a backslash
+ * inside quotes may have a backslash before it, which is left out, as Spark, MySQL and pandas (escapechar) write them. tsv
+ * Columns between tabs, lines end at LF or CRLF, quotes are text; with the others the rules of csv with tabs. Empty lines are
+ * skipped. jsonl  One object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a
+ * string, a number, a boolean or a list of them; null is a missing value. Empty lines are skipped. txt    One text a line, the
+ * line end (LF or CRLF) not part of it; an empty line is an empty text. conll  Words with a tag: one a line, columns between tabs
+ * or spaces, an empty line after each sentence, which is a row. All lines have as many columns. -DOCSTART- lines, and comments
+ * such as "# sent_id = 7" before a sentence, are skipped.
  *
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {
@@ -33,7 +33,7 @@ typedef enum brim_format {
   BRIM_FORMAT_TXT,
   BRIM_FORMAT_CONLL
 } brim_format;
-typedef enum brim_quote { BRIM_QUOTE_AUTO = 0, BRIM_QUOTE_CSV, BRIM_QUOTE_NONE } brim_quote;
+typedef enum brim_quote { BRIM_QUOTE_AUTO = 0, BRIM_QUOTE_CSV, BRIM_QUOTE_NONE, BRIM_QUOTE_BACKSLASH } brim_quote;
 
 /* A row is read only if the value of `column` is `value`, byte for byte (JSON numbers and booleans by their text). */
 typedef struct brim_where {
@@ -49,8 +49,16 @@ typedef struct brim_source_options {
   brim_quote quote;   /* AUTO: csv is quoted, tsv is not */
   int delimiter;      /* csv, tsv: the ASCII character between columns; 0: a comma in csv, a tab in tsv */
   bool no_header;     /* csv, tsv: columns are named by number, from 0 */
-  const char *text_column;  /* NULL: "text" ("0" without a header) */
-  const char *pair_column;  /* NULL: "text_pair" if there is such a column */
+  const char *text_column; /* NULL: "text" ("0" without a header) */
+  const char *pair_column; /* NULL: "text_pair" if there is such a column */
+  /* Rows of several texts, in place of these two: the columns of their texts, in order. In JSON any but the first may be a list
+   * of texts. With `paired` the first column's text is the first half of a pair with each of the others'. */
+  const char *const *text_columns; /* [text_column_count] NULL and 0: rows are one text, or one pair */
+  int text_column_count;
+  int least_columns;  /* the first of them, which every file and row has; 0: all. Of the others a file may have none, and a text
+                         that is null or empty is not there */
+  int32_t most_texts; /* a row of more is an error; 0: of a dataset any number, of a feed a text a column */
+  bool paired;
   const char *label_column; /* NULL: "label" or "labels" if there is such a column */
   bool words; /* labels are of words: a text is a list of them (a string is split at white space), a label one of as many tags,
                  and the columns are "tokens", "words" or "text", and "ner_tags", "tags", "labels" or "label"; of conll the first
@@ -87,7 +95,9 @@ typedef struct brim_record {
   const char *text;
   size_t text_length; /* with brim_source_options.words a NUL follows each word */
   const char *pair;
-  size_t pair_length; /* pair NULL: a single text */
+  size_t pair_length;         /* pair NULL: a single text */
+  const brim_string *further; /* [further_count] a row's texts after the first; where there is a pair, of pairs with `text` */
+  size_t further_count;
   const char *label;
   size_t label_length;     /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   const char *label_forms; /* JSON: a brim_label_form for the label, or for each item of the list; NULL: BRIM_FORM_TEXT */
@@ -162,8 +172,10 @@ typedef struct brim_encoded { /* borrowed until the next call; `file` until clos
   const int32_t *numbers; /* [length] with brim_encode_options.numbering; BRIM_NO_LABEL of special tokens */
   const char *text;     /* with words: those of the record, a NUL after each */
   size_t text_length;
-  size_t length;
+  size_t length; /* tokens of all its texts, one after another */
   size_t lost;
+  const int32_t *text_lengths; /* [text_count] tokens of each, none of them 0 unless `length` is; NULL: it is one text */
+  int32_t text_count;
   uint64_t row;
   int64_t line, byte;
   const char *file;
@@ -218,7 +230,9 @@ typedef struct brim_labels {
   brim_task task; /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
   int32_t count;  /* classes, labels or values: a model's outputs */
   char **names;   /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
-  bool integers;  /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
+  bool integers;  /* the names are "0", "1", .., "count-1", and no strings: the file's labels are the class ids */
+  bool strings;   /* labels were strings of JSON, Arrow or Python: names that look like numbers or booleans are none.
+                     config.json: brim_label_strings */
   uint64_t *rows; /* [count + 1] of brim_labels_scan: the rows of each class or with each label, or words of each, then all; NULL:
                      not counted */
   uint64_t none;  /* of brim_labels_scan: rows whose label says that there is none, or words whose label is null; they are in no
@@ -230,6 +244,8 @@ typedef struct brim_labels {
 BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;
+/* Says whether the names are strings, whatever they look like. */
+BRIM_API void brim_labels_set_strings(brim_labels *labels, bool strings);
 /* The first two classes whose names look alike, as a rule by somebody's slip: they differ only in spaces, capitals, characters
  * that are not seen (zero width), Unicode's forms of the same letters, or how a number is written ("pos" and " Pos", "07" and
  * "7"). -1 and -1: there are none. */
@@ -260,7 +276,8 @@ typedef struct brim_dataset_options {
 } brim_dataset_options;
 
 /* All rows of a source, encoded once, in compact memory: 4 bytes a token, 1 more in rows whose type_ids are not all 0, and about
- * 16 a row. Immutable after load: shareable between threads. No rows at all is BRIM_E_FORMAT, a row without any token too.
+ * 16 a row, and 4 a text and 8 a row where rows have several. Immutable after load: shareable between threads. No rows at all is
+ * BRIM_E_FORMAT, a row or text without any token too.
  *
  * A cache holds a file for each set of paths, tokenizer and options, which is mapped into memory: 8 bytes a row are allocated,
  * the rest is the system's to keep or to drop. It is used only if the bytes of all data files, of the tokenizer and the options
@@ -272,15 +289,24 @@ BRIM_API int brim_dataset_load(brim_runtime *runtime, const char *const *paths, 
                                const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_dataset_free(brim_dataset *dataset);
 BRIM_API uint64_t brim_dataset_rows(const brim_dataset *dataset);
-BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);           /* after truncation */
-BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);        /* rows that were cut */
-BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);             /* tokens that were cut */
-BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset);    /* [rows] */
-BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);           /* the largest of them */
+BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);        /* after truncation */
+BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);     /* rows that were cut */
+BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);          /* tokens that were cut */
+BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
+BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);        /* tokens of the longest text */
+/* Texts of all rows: as many as rows, unless rows have several. */
+BRIM_API uint64_t brim_dataset_texts(const brim_dataset *dataset);
+/* Where each row's texts begin among those of all rows: [rows + 1], the last is their number. NULL: each row is one text. */
+BRIM_API const uint64_t *brim_dataset_firsts(const brim_dataset *dataset);
+/* [texts] tokens of each; where each row is one text, the lengths of rows. */
+BRIM_API const int32_t *brim_dataset_text_lengths(const brim_dataset *dataset);
+/* K: the most texts that a row may have. Text t of the row at place p of its step has the place p * K + t, so that dropout is
+ * another with another K. It is the number of columns that the rows came from, or the texts of a row, whichever is more. */
+BRIM_API int32_t brim_dataset_most_texts(const brim_dataset *dataset);
 BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /* from_samples: some type_id is not 0 */
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
-BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids and labels in order */
+BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids, texts and labels in order */
 /* brim_tokenizer_content of the tokenizer that encoded the rows; 0: not known, as of encoded rows that came from elsewhere until
  * it is set, which has to be done before others see them. */
 BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
@@ -300,7 +326,9 @@ BRIM_API const uint64_t *brim_dataset_token_labels(const brim_dataset *dataset);
 typedef struct brim_sample {
   const int32_t *ids;
   const uint8_t *type_ids;
-  int32_t length;
+  int32_t length;              /* tokens of all its texts, which lie one after another */
+  const int32_t *text_lengths; /* [text_count] tokens of each; NULL: the row is one text, and text_count is not looked at */
+  int32_t text_count;
   float label; /* class id or value; NaN if there is none, or several */
   const float *labels;
   int32_t label_width;         /* [label_width] all of them; NULL and 0: `label` alone */
@@ -314,8 +342,8 @@ typedef struct brim_sample {
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
 
 /* A dataset from rows that the caller has: copies. Used by embedding programs. `row` is not read. labels may be NULL: the labels
- * are then class ids or values as the model takes them. A negative id, an empty row, a label outside the mapping or a
- * token of a word that its row does not have is BRIM_E_USAGE. */
+ * are then class ids or values as the model takes them. A negative id, an empty row, lengths of texts that are not those of its
+ * row, a label outside the mapping or a token of a word that its row does not have is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count,
                                        const brim_labels *labels, brim_dataset **out, brim_error *err) BRIM_CHECK;
 /* One text of the caller's. The pointers stay valid until the call that asked for them returns. */
@@ -323,7 +351,9 @@ typedef struct brim_text_row {
   const char *text;
   size_t text_length; /* text NULL: there is none, which is an error unless min_chars excludes the row */
   const char *pair;
-  size_t pair_length; /* NULL: a single text */
+  size_t pair_length;         /* NULL: a single text */
+  const brim_string *further; /* [further_count] as in brim_record; the strings too stay valid */
+  size_t further_count;
   const char *label;
   size_t label_length;     /* as a file would have it; NULL: none */
   bool label_is_list;      /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
@@ -332,8 +362,8 @@ typedef struct brim_text_row {
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);
 /* A dataset from `count` texts in memory, encoded where they lie, in parallel; labels follow the rules of files. Of
- * options.source, need_label, skip_unlabelled and min_chars are looked at; options.progress is not called. Rows and errors are
- * the same for any number of threads; an error names the row. No rows is BRIM_E_USAGE. */
+ * options.source, need_label, skip_unlabelled, min_chars and most_texts are looked at; options.progress is not called. Rows and
+ * errors are the same for any number of threads; an error names the row. No rows is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
                                      const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                      brim_error *err) BRIM_CHECK;

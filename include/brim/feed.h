@@ -81,8 +81,8 @@ BRIM_API void brim_feed_close(brim_feed *feed);
 
 /* For those who compute steps: no batch of the present step is left on this rank (nor on any other). */
 BRIM_API bool brim_feed_step_over(const brim_feed *feed);
-/* The most that a batch of any rank can take (with rank_slices, of its share of a step): slots, rows, and tokens of a row with
- * its padding. Without max_length in the options a row has no bound: all are 0. */
+/* The most that a batch of any rank can take (with rank_slices, of its share of a step): slots, texts, and tokens of a text with
+ * its padding. Without max_length in the options a text has no bound: all are 0. */
 BRIM_API void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width);
 
 /* Appends the present place as a JSON object: version, a hash of the configuration, one of each shard, the place where the window
@@ -103,8 +103,8 @@ BRIM_API bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out);
 /* The damaged rows of the present epoch, in order, up to the present window and since open or restore: at most 1,000, of *count.
  * `row` is as in a batch. Borrowed until the next call. */
 BRIM_API const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count);
-/* About the most bytes that windows take: (prefetch + 2) * window rows of max_length tokens, and their plans. 0: without
- * max_length there is no bound. */
+/* About the most bytes that windows take: (prefetch + 2) * window rows of as many texts of max_length tokens as they may have,
+ * and their plans. 0: without max_length there is no bound. */
 BRIM_API uint64_t brim_feed_memory(const brim_feed *feed);
 
 BRIM_API int64_t brim_feed_file_count(const brim_feed *feed);

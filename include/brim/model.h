@@ -140,13 +140,25 @@ BRIM_API int brim_model_write(brim_model *model, brim_flat which, int64_t offset
  * again after updates. */
 BRIM_API float *brim_model_values(brim_model *model);
 
-/* What training leaves as it is: "embeddings" (with their layer norm), "layers:N" or "N" (the embeddings and the lowest N
- * layers), "encoder" (all but the head, to which BERT's pooler belongs), NULL or "" (nothing). Frozen parts compute as before,
- * dropout too, but have no gradient, no states of the optimizer, no part in the gradient's norm and no backward; no weight decay
- * touches them. Gradients and states of an earlier prepare are given back when this changes something. BRIM_E_USAGE: another
- * text, or too many layers. */
+/* What training leaves as it is: words with commas between them. "embeddings" (with their layer norm), "layers:N" or "N" (the
+ * embeddings and the lowest N layers), "encoder" (all but the head, to which BERT's pooler belongs), names of tensors (of
+ * brim_parameter) with the wildcards *, ? and [], such as "*.bias"; NULL or "" (nothing). What is frozen computes as before,
+ * dropout too, but has no part in the gradient's norm and no states that are saved; no weight decay touches it. Backward ends
+ * below the lowest tensor that is trained. Gradients and states of an earlier prepare are given back when this changes something.
+ *
+ * Weights of query, key and value that lie one after the other are one product: where one of them is trained, all have memory for
+ * a gradient and states.
+ *
+ * BRIM_E_USAGE: another text, too many layers, a name that no tensor has, a tensor that is new and would stay random, or nothing
+ * that is left to train. */
 BRIM_API int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) BRIM_CHECK;
-BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddings", "layers:N", "encoder" */
+/* Likewise, but what is trained are these tensors alone, again names with wildcards, without those that `frozen` says. Both may
+ * be NULL. */
+BRIM_API int brim_model_train_only(brim_model *model, const char *tensors, const char *frozen, brim_error *err) BRIM_CHECK;
+/* The words that were given, in an order that does not depend on theirs; "": none. Owned by the model until the next call. */
+BRIM_API const char *brim_model_frozen(const brim_model *model);
+BRIM_API const char *brim_model_trained_only(const brim_model *model);
+BRIM_API bool brim_model_is_trained(const brim_model *model, int32_t parameter);
 
 /* How a gradient changes the weights: docs/developers/numerics.md has the formula of each optimizer. Rates that are right for one
  * are not for another. */

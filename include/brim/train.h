@@ -90,6 +90,7 @@ typedef struct brim_train_options {
   uint64_t max_steps;
   /* model */
   const char *freeze;          /* what is not trained: brim_model_freeze; NULL: everything is */
+  const char *train_only;      /* names of tensors, which alone are trained: brim_model_train_only; NULL: all */
   bool checkpoint_activations; /* less memory for a third more computing: brim_model_limits */
   brim_precision precision;    /* of the layers' products, and of what is kept for backward */
   /* fp16: the loss is multiplied, first by loss_scale (a power of two; 0: 65536), so that gradients do not vanish in 16 bits. A
@@ -181,6 +182,7 @@ typedef struct brim_train_result {
   double loss; /* mean over the samples of the last epoch */
   double seconds;
   double best_metric;
+  const char *metric;  /* what that is: best_metric of the options, or the task's own; NULL without an evaluation */
   uint64_t best_step;  /* NaN and 0 without evaluation */
   uint64_t model_step; /* whose weights the model has: the last, or the best */
   uint64_t averaged; /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */

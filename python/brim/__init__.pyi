@@ -99,7 +99,8 @@ def train(
     oversize: Literal["error", "truncate", "alone"] | None = "error",
     tail: Literal["resplit", "fill", "drop"] | None = "resplit",
     drop_last: bool | None = False,
-    freeze: str | int | None = None,
+    freeze: str | int | Sequence[str | int] | None = None,
+    train_only: str | Sequence[str] | None = None,
     checkpoint_activations: bool | None = False,
     stream: bool | None = False,
     shuffle_window: int | None = 100000,
@@ -139,7 +140,7 @@ def train(
     loss_scale: float | None = None,
     loss_scale_steps: int | None = None,
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None = None,
-    quote: Literal["csv", "none"] | None = None,
+    quote: Literal["csv", "none", "backslash"] | None = None,
     min_chars: int | None = 0,
     where: Mapping[str, str] | None = None,
     max_record: int | None = None,
@@ -241,7 +242,8 @@ def train(
     (load_best_model_at_end=True), also without output; else, or with keep="last", that of the last step. ``Result.model_step`` says which.
 
     Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps (below 1: a share), warmup_ratio, weight_decay, beta1, beta2,
-    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder"), checkpoint_activations, precision ("bf16"), class_weights
+    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder", ["embeddings", "*.bias"]), train_only (["*.bias", "classifier.*"]),
+    checkpoint_activations, precision ("bf16"), class_weights
     ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
     save_every, eval_strategy ("epoch", "steps", "no"), save_strategy (also "best"), keep_checkpoints, best_metric, memory_limit ("2GB"),
     swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
@@ -289,8 +291,11 @@ def train(
     tail: Literal["resplit", "fill", "drop"]. What to do when a step's batches do not divide evenly among the processes: cut them again,
         leave some processes idle, or drop the last step. Default: resplit.
     drop_last: bool. Leave out the rows at the end that do not fill a step.
-    freeze: str | int. Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but the head). What
-        is frozen needs no backward pass and no optimizer memory. Default: nothing.
+    freeze: str | int | Sequence[str | int]. Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all
+        but the head); tensors by name, as '*.bias' (brim inspect model --tensors); or some of these: 2,'*.bias'. What is frozen needs no
+        backward pass and no optimizer memory. Default: nothing.
+    train_only: str | Sequence[str]. Train these tensors alone, by name, without those of freeze: '*.bias,classifier.*'. Default:
+        everything.
     checkpoint_activations: bool. Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time,
         the same result.
     stream: bool. Read the data again in every epoch instead of keeping it in memory: files come in a new order each epoch, rows are
@@ -342,7 +347,8 @@ def train(
         65536.
     loss_scale_steps: int. fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000.
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"]. Format of the data. Default: by the file's name; standard input is txt.
-    quote: Literal["csv", "none"]. Whether "..." encloses fields. Default: csv: csv, tsv: none.
+    quote: Literal["csv", "none", "backslash"]. Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv,
+        tsv: none.
     min_chars: int. Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0.
     where: Mapping[str, str]. Read only rows whose column has this value; if given several times, all must hold.
     max_record: int. Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB.
@@ -414,7 +420,8 @@ def train(
     oversize: Literal["error", "truncate", "alone"] | None = "error",
     tail: Literal["resplit", "fill", "drop"] | None = "resplit",
     drop_last: bool | None = False,
-    freeze: str | int | None = None,
+    freeze: str | int | Sequence[str | int] | None = None,
+    train_only: str | Sequence[str] | None = None,
     checkpoint_activations: bool | None = False,
     stream: bool | None = False,
     shuffle_window: int | None = 100000,
@@ -454,7 +461,7 @@ def train(
     loss_scale: float | None = None,
     loss_scale_steps: int | None = None,
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None = None,
-    quote: Literal["csv", "none"] | None = None,
+    quote: Literal["csv", "none", "backslash"] | None = None,
     min_chars: int | None = 0,
     where: Mapping[str, str] | None = None,
     max_record: int | None = None,

@@ -17,10 +17,11 @@ _STATE_VERSION = 1
 class Batch:
     """Some rows: always ragged; padded arrays are made from it on request.
 
-    ids (int32 [tokens]), type_ids (uint8 [tokens]), offsets (int32 [rows + 1]: row i is ids[offsets[i]:offsets[i + 1]]), labels
+    ids (int32 [tokens]), type_ids (uint8 [tokens]), offsets (int32 [texts + 1]: text i is ids[offsets[i]:offsets[i + 1]]), labels
     (float32 [rows], class id or value, NaN if there is none; where words have labels token_labels, int32 [tokens], -100 if there is
     none) and rows (int64 [rows], which rows of the dataset) share memory with whatever is made of them by numpy.asarray or
-    torch.from_dlpack.
+    torch.from_dlpack. Each row is one text, unless there are firsts (int32 [rows + 1]): row i has the texts firsts[i] to
+    firsts[i + 1] - 1.
     """
 
     pad_id: int
@@ -41,11 +42,11 @@ class Batch:
         self.index = index  #: of the batch in its epoch, from 0; in a stream, among this rank's batches that have rows
 
     def __len__(self) -> int:
-        return self._core.count
+        return self._core.row_count
 
     def __reduce__(self) -> tuple[Any, ...]:
         core = self._core
-        arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places, core.token_labels)
+        arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places, core.token_labels, core.firsts)
         numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows)
         return _remake_batch, (arrays, numbers, self.pad_id, self.values, self.labelled, self.types, self.layout, self.epoch, self.index)
 
@@ -64,8 +65,18 @@ class Batch:
 
     @property
     def offsets(self) -> _core.Array:
-        """int32 [rows + 1]"""
+        """int32 [texts + 1]"""
         return self._core.offsets
+
+    @property
+    def firsts(self) -> _core.Array | None:
+        """int32 [rows + 1]: where each row's texts begin; None where each row is one text."""
+        return self._core.firsts
+
+    @property
+    def texts(self) -> int:
+        """What is computed, each by itself: as many as rows, unless rows have several texts."""
+        return self._core.count
 
     @property
     def labels(self) -> _core.Array:
@@ -84,7 +95,7 @@ class Batch:
 
     @property
     def places(self) -> _core.Array:
-        """int32 [rows]: place of each row in its optimizer step"""
+        """int32 [texts]: place of each row in its optimizer step; text t of the row at place p has p * K + t, K the most texts of a row"""
         return self._core.places
 
     @property
@@ -94,12 +105,12 @@ class Batch:
 
     @property
     def slots(self) -> int:
-        """What is computed: tokens when ragged, rows x width when padded."""
+        """What is computed: tokens when ragged, texts x width when padded."""
         return self._core.slots
 
     @property
     def width(self) -> int:
-        """Slots of every row; 0 when ragged."""
+        """Slots of every text; 0 when ragged."""
         return self._core.width
 
     @property
@@ -120,8 +131,9 @@ class Batch:
         return self._core.labels if self.values else self._core.classes()
 
     def padded(self, width: int | None = None) -> dict[str, Any]:
-        """int64 [rows, width] input_ids, attention_mask (1 on tokens), token_type_ids (where the model takes them: ``types``), and
-        labels [rows], or [rows, width] where words have labels. width None: the batch's own."""
+        """int64 [texts, width] input_ids, attention_mask (1 on tokens), token_type_ids (where the model takes them: ``types``), and
+        labels [rows], or [rows, width] where words have labels; where rows have several texts firsts, int32 [rows + 1]. width None:
+        the batch's own."""
         ids, mask, types = self._core.padded(width or 0, self.pad_id)
         out = {"input_ids": ids, "attention_mask": mask}
         if self.types:
@@ -129,24 +141,28 @@ class Batch:
         if self.labelled:
             words = self._core.token_labels is not None
             out["labels"] = self._core.token_classes(ids.shape[1]) if words else self.targets()
-        return out
+        return self._with_firsts(out)
+
+    def _with_firsts(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """Where rows have several texts, which are whose."""
+        return arrays if self.firsts is None else {**arrays, "firsts": self.firsts}
 
     def ragged(self, layout: Layout | None = None) -> dict[str, Any]:
-        """All rows in one, as flash attention and transformers' padding-free path over it take them: int64 input_ids, position_ids (and
-        token_type_ids) [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows],
-        or [1, tokens] where words have labels. Other attention (sdpa, eager) does not look at cu_seq_lens: ``torch()`` gives it a mask.
+        """All texts in one, as flash attention and transformers' padding-free path over it take them: int64 input_ids, position_ids (and
+        token_type_ids) [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [texts + 1], int max_length_q and max_length_k, and labels [rows],
+        or [1, tokens] where words have labels; where rows have several texts firsts, int32 [rows + 1]. Other attention (sdpa, eager) does not look at cu_seq_lens: ``torch()`` gives it a mask.
         layout: where positions begin; None: as the tokenizer's folder says."""
         ids, types, positions = self._core.flat((layout or self.layout).pad)
         offsets = self._core.offsets
         starts = memoryview(offsets)
-        longest = max((starts[i + 1] - starts[i] for i in range(len(self))), default=0)
+        longest = max((starts[i + 1] - starts[i] for i in range(self.texts)), default=0)
         out = {"input_ids": ids, "position_ids": positions, "cu_seq_lens_q": offsets, "cu_seq_lens_k": offsets,
                "max_length_q": longest, "max_length_k": longest}
         if self.types:
             out["token_type_ids"] = types
         if self.labelled:
             out["labels"] = self.targets()
-        return out
+        return self._with_firsts(out)
 
     def arrays(self) -> dict[str, Any]:
         """``padded()`` where the plan pads, else ``ragged()``."""
@@ -191,7 +207,8 @@ def _remake_batch(arrays, numbers, pad_id, values, labelled, types, layout, epoc
 
 
 class Plan:
-    """The batches of one epoch, from lengths alone: a pure function of (lengths, options, epoch), equal on every rank.
+    """The batches of one epoch, from lengths alone: a pure function of (lengths, options, epoch), equal on every rank. lengths: tokens of
+    each row, int32, or a dataset, of which some rows may have several texts.
 
     ``plan[i]`` is a dict: step, rank, rows (int64), width (0 when ragged), tokens, slots, step_rows.
     """
@@ -199,7 +216,7 @@ class Plan:
     def __init__(self, lengths: Any, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime: Any = None, **options: Any):
         self.rank = rank
         self._made = (lengths, epoch, rows_for, options)
-        self._core = _core.plan(runtime or _runtime.default(), lengths, dict(options), epoch, rows_for)
+        self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), dict(options), epoch, rows_for)
 
     def __reduce__(self) -> tuple[Any, ...]:
         lengths, epoch, rows_for, options = self._made
@@ -282,7 +299,8 @@ class Batches:
     def plan(self, epoch: int) -> Plan:
         """The plan of an epoch."""
         if self._planned is None or self._planned[0] != epoch:
-            plan = Plan(self.dataset.lengths if self._key is None else self._key, epoch=epoch, rank=self.rank, rows_for=self._rows_for,
+            rows = self.dataset if self.dataset.firsts is not None else self.dataset.lengths
+            plan = Plan(rows if self._key is None else self._key, epoch=epoch, rank=self.rank, rows_for=self._rows_for,
                         runtime=self.dataset._runtime, **self._options)
             self._planned = (epoch, plan)
         return self._planned[1]

@@ -1,12 +1,15 @@
 """What a training reports to others, and asks them: metrics of one's own, callbacks, reports."""
 from __future__ import annotations
 
+import array
 import csv
 import importlib
+import itertools
 import json
 import os
 from typing import Any, Callable, Iterator, Sequence
 
+from . import _core
 from .errors import Request
 
 #: Called with a kind and its fields, as log.jsonl has them; a Request (STOP, EVALUATE, SAVE) asks for something.
@@ -71,6 +74,37 @@ def measured(compute_metrics: Callable[[Predictions], dict[str, Any]] | None):
             raise TypeError(f"compute_metrics: {wrong!r} is {found[wrong]!r:.60}, and a number is needed") from None
 
     return measure
+
+
+def _labelled(dataset: Any, logits: Any, rows: Sequence[int]) -> tuple[Any, Any]:
+    """Logits and labels of some rows as an evaluation has them: of labels of words those of the tokens that have one."""
+    columns = logits.shape[1]
+    flat, taken, labels = memoryview(logits).cast("B"), bytearray(), array.array("i")
+    begins = list(itertools.accumulate(dataset.lengths, initial=0)) if dataset.labels.task == "tokens" else None
+    for row in rows:
+        label = dataset[row]["labels"]
+        found = [(begins[row] + at, one) for at, one in enumerate(label) if one != -100] if begins else [(row, label)]
+        for at, one in found:
+            taken += flat[4 * columns * at:4 * columns * (at + 1)]
+            if labels.typecode == "i" and not isinstance(one, int):
+                labels = array.array("f")
+            labels.extend(one if isinstance(one, list) else [one])
+    count = len(taken) // (4 * columns)
+    width = len(labels) // count if count else 1
+    return _core.array("f", bytes(taken), count, columns), _core.array(labels.typecode, labels.tobytes(), count, width if width > 1 else -1)
+
+
+def measure_folds(measure: Callable[..., list[tuple[str, float]]], dataset: Any, found: dict[str, Any], sets: dict[str, Any]) -> None:
+    """Adds own metrics to those of the folds, of all held-out rows, and of the sets that all folds predicted together."""
+    fold = list(found["fold"])
+    for number, part in enumerate(found["folds"]):
+        rows = [row for row, of in enumerate(fold) if of == number]
+        part["metrics"] |= dict(measure("valid", part["steps"], *_labelled(dataset, found["logits"], rows)))
+    found["metrics"] |= dict(measure("valid", 0, *_labelled(dataset, found["logits"], range(len(dataset)))))
+    for part in found["averages"]:
+        if part["metrics"]:
+            held = sets[part["name"]]
+            part["metrics"] |= dict(measure(part["name"], 0, *_labelled(held, part["logits"], range(len(held)))))
 
 
 def several(functions: Sequence[Callback]) -> Callback:

@@ -80,7 +80,7 @@ class Dataset:
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
         without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
-        lists). quote: "csv" or "none"; max_record: bytes. cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
+        lists). quote: "csv", "none" or "backslash" (a quote inside quotes may be \\"); max_record: bytes. cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
         names it) instead of failing; numbering: "tokens" or "words", of texts that brim.train masks (task="mlm"); missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
         """
         runtime = runtime or _runtime.default()
@@ -399,8 +399,18 @@ class Dataset:
 
     @property
     def lengths(self) -> _core.Array:
-        """int32 [rows]; shares the dataset's memory."""
+        """int32 [rows]: tokens of each row, of all its texts; shares the dataset's memory."""
         return self._core.lengths()
+
+    @property
+    def firsts(self) -> _core.Array | None:
+        """int64 [rows + 1]: where each row's texts begin among those of all rows; None where each row is one text."""
+        return self._core.firsts()
+
+    @property
+    def text_lengths(self) -> _core.Array:
+        """int32 [texts]: tokens of each text; where each row is one, ``lengths``."""
+        return self._core.text_lengths()
 
     _mapping: Labels | None = None  # whose names are not what rows have
 
@@ -415,19 +425,19 @@ class Dataset:
         found = self._core.labels()
         if found is None or self._mapping is not None:
             return self._mapping
-        task, names, outputs = found
+        task, names, outputs, strings = found
         if task == "mlm":
             return None
         if task == "regression":
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
-        return Labels(names, task=task, values=self._values_of(names), runtime=self._runtime)
+        return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
 
-    def _values_of(self, names: list[str]) -> list[Any]:
+    def _values_of(self, names: list[str], strings: bool) -> list[Any]:
         if isinstance(self._kind, dict):
-            return [self._kind.get(name, value) for name, value in zip(names, natural(names))]
+            return [self._kind.get(name, value) for name, value in zip(names, natural(names, strings))]
         if self._kind == "float":
             return [float(name) for name in names]
-        return names if self._kind == "str" else natural(names)
+        return names if self._kind == "str" else natural(names, strings)
 
     @property
     def excluded(self) -> list[tuple[str, int, int, str]]:

@@ -189,11 +189,11 @@ class Streamed:
         if labels is not None and not counted:
             return labels, 0
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": task == "tokens"}, task)
+        found, names, outputs, strings, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": task == "tokens"}, task)
         if labels is not None:
             return labels, rows
         return Labels(None if found == "regression" else names, task=found, outputs=outputs,
-                      values=None if found == "regression" else natural(names), runtime=runtime), rows
+                      values=None if found == "regression" else natural(names, strings), runtime=runtime), rows
 
     @staticmethod
     def _steps(rows: int, batches, epochs: float, repeat) -> int:

@@ -33,6 +33,24 @@ def _fetch(name: str, revision: str | None, tokenizer: bool) -> None:
     snapshot_download(name, revision=revision, allow_patterns=_needed(files, tokenizer))
 
 
+def _refuse_unfinished(run: str) -> None:
+    """A run that has no model at its top says where one is."""
+    if not os.path.isdir(run) or os.path.exists(os.path.join(run, "config.json")):
+        return
+    steps = [int(step[5:]) for step in _listed(os.path.join(run, "checkpoints")) if re.fullmatch(r"step-\d+", step)]
+    where = (f"this is a run in folds: name the model of one of them, such as {os.path.join(run, 'fold-0')}"
+             if os.path.exists(os.path.join(run, "folds.csv")) else
+             f"this run is not finished: its newest checkpoint is a model too, {os.path.join(run, 'checkpoints', f'step-{max(steps)}')}" if steps else
+             f"this run is being replaced: until the new one has a checkpoint, the old model is in {os.path.join(run, 'replaced-run')}"
+             if os.path.exists(os.path.join(run, "replaced-run", "config.json")) else None)
+    if where:
+        raise NotFoundError(f"{os.path.join(run, 'config.json')}: cannot open: No such file or directory; {where}", run)
+
+
+def _listed(folder: str) -> list[str]:
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
 def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokenizer: bool = False, runtime: Any = None) -> str:
     """The folder (or file) of a model or, with ``tokenizer``, of a tokenizer.
 
@@ -49,6 +67,8 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
         return os.fspath(name)
     name = os.fspath(name)
     runtime = runtime or _runtime.default()
+    if not tokenizer:
+        _refuse_unfinished(name)
     try:
         return _core.hub_find(runtime, name, revision, tokenizer)
     except FileError as missing:

@@ -114,7 +114,7 @@ class FileOptions(TypedDict, total=False):
     skip_damaged: bool
     """Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping."""
     quote: str | None
-    """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
+    """Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv, tsv: none."""
     max_record: int | None
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
     truncation_side: str | None
@@ -196,8 +196,11 @@ class TrainOptions(TypedDict, total=False):
     tail: Literal["resplit", "fill", "drop"]. What to do when a step's batches do not divide evenly among the processes: cut them again,
         leave some processes idle, or drop the last step. Default: resplit.
     drop_last: bool. Leave out the rows at the end that do not fill a step.
-    freeze: str | int. Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but the head). What
-        is frozen needs no backward pass and no optimizer memory. Default: nothing.
+    freeze: str | int | Sequence[str | int]. Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all
+        but the head); tensors by name, as '*.bias' (brim inspect model --tensors); or some of these: 2,'*.bias'. What is frozen needs no
+        backward pass and no optimizer memory. Default: nothing.
+    train_only: str | Sequence[str]. Train these tensors alone, by name, without those of freeze: '*.bias,classifier.*'. Default:
+        everything.
     checkpoint_activations: bool. Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time,
         the same result.
     stream: bool. Read the data again in every epoch instead of keeping it in memory: files come in a new order each epoch, rows are
@@ -249,7 +252,8 @@ class TrainOptions(TypedDict, total=False):
         65536.
     loss_scale_steps: int. fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000.
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"]. Format of the data. Default: by the file's name; standard input is txt.
-    quote: Literal["csv", "none"]. Whether "..." encloses fields. Default: csv: csv, tsv: none.
+    quote: Literal["csv", "none", "backslash"]. Whether "..." encloses fields; backslash: a quote inside them may be \". Default: csv: csv,
+        tsv: none.
     min_chars: int. Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0.
     where: Mapping[str, str]. Read only rows whose column has this value; if given several times, all must hold.
     max_record: int. Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB.
@@ -315,9 +319,12 @@ class TrainOptions(TypedDict, total=False):
     Default: resplit."""
     drop_last: bool | None
     """Leave out the rows at the end that do not fill a step."""
-    freeze: str | int | None
-    """Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but the head). What is frozen needs no
-    backward pass and no optimizer memory. Default: nothing."""
+    freeze: str | int | Sequence[str | int] | None
+    """Do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); encoder (all but the head); tensors by name, as '*.bias'
+    (brim inspect model --tensors); or some of these: 2,'*.bias'. What is frozen needs no backward pass and no optimizer memory. Default:
+    nothing."""
+    train_only: str | Sequence[str] | None
+    """Train these tensors alone, by name, without those of freeze: '*.bias,classifier.*'. Default: everything."""
     checkpoint_activations: bool | None
     """Keep only the input of each layer and compute the rest again in the backward pass: less memory, more time, the same result."""
     stream: bool | None
@@ -400,8 +407,8 @@ class TrainOptions(TypedDict, total=False):
     """fp16: number of steps in a row with finite gradients after which the loss scale doubles. Default: 2000."""
     format: Literal["csv", "tsv", "jsonl", "txt", "conll"] | None
     """Format of the data. Default: by the file's name; standard input is txt."""
-    quote: Literal["csv", "none"] | None
-    """Whether "..." encloses fields. Default: csv: csv, tsv: none."""
+    quote: Literal["csv", "none", "backslash"] | None
+    """Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv, tsv: none."""
     min_chars: int | None
     """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
     where: Mapping[str, str] | None

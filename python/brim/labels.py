@@ -79,9 +79,11 @@ def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any, str]:
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
-def natural(names: Sequence[str]) -> list[Any]:
+def natural(names: Sequence[str], strings: bool = False) -> list[Any]:
     """Names of classes as the values that a table of them would hold: integers where all are written so, booleans where they are false and
-    true, else the names."""
+    true, else the names; the names, whatever they look like, where labels were strings."""
+    if strings:
+        return list(names)
     if names and all(_INTEGER.fullmatch(name) for name in names):
         return [int(name) for name in names]
     return [name == "true" for name in names] if names and set(names) <= {"false", "true"} else list(names)
@@ -126,7 +128,8 @@ class Labels:
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
         self.outputs = outputs if given is None else len(given)
-        self._core = _core.labels(runtime or _runtime.default(), self.task, self.names, self.outputs)
+        self._core = _core.labels(runtime or _runtime.default(), self.task, self.names, self.outputs,
+                                  given is not None and all(isinstance(one, str) for one in (given if values is None else values)))
 
     def id(self, label: Any) -> int:
         """The number of a class by its name or value; KeyError where there is none."""

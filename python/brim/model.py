@@ -13,7 +13,7 @@ from .errors import MismatchError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
-from .notes import log
+from .notes import log, of_entities
 from .prediction import How, Prediction
 from .tokenizer import Tokenizer, _tokenizer
 
@@ -27,7 +27,7 @@ class TokenPrediction(NamedTuple):
     """What a model that labels tokens says of a row: lists of equal length."""
 
     tokens: list[str]            #: the row's words
-    labels: list[str | None]     #: of each word; None: its tokens were cut off, or it gives none
+    labels: list[Any]            #: of each word, as labels were given in training; None: its tokens were cut off, or it gives none
     scores: list[float | None]   #: probability of each label
 
     @property
@@ -157,7 +157,7 @@ class Model:
         if self._mapping is not None:
             return self._mapping
         if self.task not in ("regression", "mlm"):
-            return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"]), runtime=self._runtime)
+            return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["strings"]), runtime=self._runtime)
         return Labels(None, task=self.task, outputs=self.outputs,
                       runtime=self._runtime)
 
@@ -279,7 +279,7 @@ class Model:
                 yield how.of(flat[at:at + self.outputs].tolist())
 
     def _of_words(self, dataset, first: int, count: int, flat) -> Iterator[TokenPrediction]:
-        names, outputs, at = self._facts["labels"], self.outputs, 0
+        names, outputs, at = self.labels.values or [], self.outputs, 0
         for row in range(first, first + count):
             found = dataset._words(row)
             if found is None:
@@ -329,6 +329,7 @@ class Model:
                                 label_column=label_column)
         with _progress.shown(progress) as listen:
             metrics, judged, found = self._core.evaluate(dataset._core, options, listen)
+        of_entities(self.labels)
         add_texts(judged, data, dataset, self.tokenizer, {"text_column": text_column, "pair_column": pair_column})
         rows = dict(zip(("label", "predicted", "loss", "score", "label_score"), found)) if isinstance(found, tuple) else {"logits": found}
         return Evaluation(of_task(self.task, metrics), judged, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from . import _core
 from .progress import numbers
 
 log = logging.getLogger("brim")
@@ -34,16 +35,17 @@ def of_task(labels, task: str) -> None:
         log.info("task: multi-label, %d labels (%s)%s", len(names), shown, why and ", because the labels are lists" + why)
     else:
         log.info("task: tokens, %d labels (%s)", len(names), shown)
-    _alike(names)
+    alike, _ = _core.label_notes(labels._core)
+    if alike:
+        log.warning('the classes "%.80s" and "%.80s" look alike (they differ in spaces, capitals, signs that are not seen, or how the same is '
+                    "written) and are two: correct the data if they are one", *alike)
+    of_entities(labels)
 
 
-def _alike(names: list[str]) -> None:
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(" ".join(name.split()).casefold(), name)
-        if other is not name:
-            log.warning('the classes "%.80s" and "%.80s" differ only in spaces or capitals and are two: correct the data if they are one', other, name)
-            return
+def of_entities(labels) -> None:
+    """Labels of words that seem to be meant as entities, and are none."""
+    if _core.label_notes(labels._core)[1]:
+        log.warning("the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities")
 
 
 def of_model(facts: dict[str, Any]) -> None:
@@ -60,6 +62,8 @@ def of_model(facts: dict[str, Any]) -> None:
 def of_event(kind: str, fields: dict[str, Any]) -> None:
     """Steps and memory, evaluations, a run that resumes."""
     if kind == "start":
+        if fields["trained_parameters"] < fields["parameters"]:
+            log.info("trained: %s of %s parameters (%d tensors)", f"{fields['trained_parameters']:,}", f"{fields['parameters']:,}", fields["trained_tensors"])
         log.info("steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", f"{fields['total_steps']:,}",
                  fields["memory_planned"] / 1e6, fields["memory_training"] / 1e6, f"{fields['slots_at_once']:,}")
     elif kind == "eval":

@@ -12,7 +12,7 @@ re_size = re.compile(r"([\d.]+) *([A-Za-z]*)")
 PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumulate", "slices", "pad_to_multiple_of", "read_ahead", "drop_last",
         "required_batch_size_multiple", "oversize", "tail"}
 TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "optimizer", "weight_decay", "decay_towards", "mixout", "momentum", "beta1", "beta2", "eps", "clip",
-         "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "mask_rate", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
+         "layer_lr_decay", "freeze", "train_only", "checkpoint_activations", "precision", "class_weights", "mask_rate", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
          "best_metric", "best_is_small", "keep", "eval_when", "save_when", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
 #: How files are read; of a stream also how its rows are mixed.
@@ -60,7 +60,7 @@ _ELSEWHERE = {
     "compute_loss_func": "the loss follows from the task; class_weights and label_smoothing change it",
     "model_init": "each run begins with the folder's weights, and with a head drawn by seed",
     "preprocess_logits_for_metrics": "model.logits(rows) gives the logits",
-    "peft_config": "brim trains all weights, or those that freeze leaves",
+    "peft_config": "brim trains all weights, or those that freeze and train_only leave",
     "loss": "the loss follows from the task: labels that are classes, lists or values",
 }
 #: Defaults of TrainingArguments, which an object of it means where it does not say otherwise.
@@ -90,8 +90,8 @@ def _value(name: str, given: str, value: Any) -> Any:
         return value.removeprefix("eval_")
     if name == "max_steps" and not isinstance(value, (str, bool)) and value == 0:
         raise ValueError("max_steps is 0: give a number of steps, or epochs")
-    if name == "freeze" and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+    if name in ("freeze", "train_only") and not isinstance(value, (str, bool)) and value is not None:
+        return ",".join(map(str, [value] if isinstance(value, int) else value))
     if given == "load_best_model_at_end" and value is not None:
         return "best" if value else "last"
     if given in _STRATEGIES and value is not None:

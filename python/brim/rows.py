@@ -170,12 +170,14 @@ def _values(table: Any, name: str) -> list:
 
 
 def _with_names(table: Any, column: str, names: list[str]):
-    """The integers of a ClassLabel as their names; -1, which the hub's test sets have, is no label."""
+    """The integers of a ClassLabel as their names; None: one of them is no class, such as -1, which the hub's test sets have."""
     import pyarrow
 
     index = table.column_names.index(column)
     ids = table.column(index).to_pylist()
-    indices = pyarrow.array([None if i is None or i < 0 else i for i in ids], pyarrow.int32())
+    if any(i is not None and not 0 <= i < len(names) for i in ids):
+        return None
+    indices = pyarrow.array(ids, pyarrow.int32())
     return table.set_column(index, column, pyarrow.DictionaryArray.from_arrays(indices, names))
 
 
@@ -210,7 +212,10 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
         classes = _class_names(data.features.get(label)) if label else None
         data = data.select_columns(wanted).with_format("arrow")[:]  # the rows that select, filter and shuffle left, in their order
         if classes and not _is_list(data, label):
-            data = _with_names(data, label, classes)
+            named = _with_names(data, label, classes)
+            if named is None:
+                return of_lists(*(data[n].to_pylist() if n else None for n in (text, pair, label)), names=classes)
+            data = named
     if label and classes is None:
         classes = _categories(data, label)
     if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
@@ -281,7 +286,7 @@ def _missing(value: Any) -> bool:
 def _named(value: Any, names: list[str]):
     if isinstance(value, (list, tuple)):
         return [_named(v, names) for v in value]
-    return names[value] if isinstance(value, int) and 0 <= value < len(names) else None if isinstance(value, int) else value
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
 
 
 # ---- columns and rows ------------------------------------------------------------------------------------------------

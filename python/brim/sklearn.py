@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
-from .errors import UsageError
 from .model import Model
 from .training import train
 
@@ -78,11 +77,11 @@ class _Estimator(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, task: str, labels: list[str] | None) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, task: str, labels: list[Any] | None) -> None:
         rows, targets = _texts(X), list(y)
         if len(rows) != len(targets):
             raise ValueError(f"X has {len(rows)} rows and y has {len(targets)}")
-        rows, targets = _weighted(rows, targets, sample_weight)
+        rows, targets = _weighted(rows, targets, sample_weight, int(self.get_params().get("seed") or 42))
         data: dict[str, Any] = {"label": targets}
         if isinstance(rows[0], tuple):
             data |= {"text": [row[0] for row in rows], "text_pair": [row[1] for row in rows]}
@@ -102,8 +101,23 @@ class _Estimator(BaseEstimator):
         return _np.asarray(model.logits(_texts(X, fitted=True)))
 
 
-def _weighted(rows: list[Any], targets: list[Any], weights: Any) -> tuple[list[Any], list[Any]]:
-    """Rows as often as their weights say: whole numbers, 0 leaves a row out. brim has no other weights of rows."""
+_MOST_TIMES = 50  # that the lightest row is taken, so that all are taken as their weights say
+
+
+def _times(weights: Any, seed: int) -> Any:
+    """How often each row is taken. Exactly by its weight where the weights are whole multiples of a share of the least, such as 0.3, 0.7
+    and 1.2; else drawn: the weight over the mean, rounded down or up so that its expectation is right and all together are the rows."""
+    shares = weights / weights[weights > 0].min()
+    for parts in range(1, _MOST_TIMES + 1):
+        counts = (shares * parts).round()
+        if _np.allclose(counts, shares * parts, rtol=1e-6, atol=0) and counts.sum() <= _MOST_TIMES * len(weights):
+            return counts.astype(int)
+    ends = _np.concatenate([[0.0], weights.cumsum()]) * len(weights) / weights.sum() + _np.random.default_rng(seed).random()
+    return _np.diff(_np.floor(ends)).astype(int)
+
+
+def _weighted(rows: list[Any], targets: list[Any], weights: Any, seed: int) -> tuple[list[Any], list[Any]]:
+    """Rows as often as their weights say: 0 leaves a row out. brim has no other weights of rows."""
     if weights is None:
         return rows, targets
     given = _np.asarray(weights, dtype=float)
@@ -111,14 +125,9 @@ def _weighted(rows: list[Any], targets: list[Any], weights: Any) -> tuple[list[A
         raise ValueError(f"sample_weight has the shape {given.shape} for {len(rows)} rows")
     if (given < 0).any() or not _np.isfinite(given).all():
         raise ValueError("sample_weight has values below 0, or that are no numbers")
-    least = given[given > 0].min() if (given > 0).any() else 1.0
-    counts = given / least
-    if not _np.allclose(counts, counts.round(), atol=1e-6) or counts.max() > 1000:
-        raise UsageError("sample_weight: weights are kept by taking rows several times, so they are whole multiples of the smallest, up to 1,000; "
-                         "class_weights= weighs classes by any factor")
-    times = counts.round().astype(int)
-    if not times.any():
+    if not given.any():
         raise ValueError("sample_weight is 0 for all rows")
+    times = _times(given, seed)
     return [row for row, n in zip(rows, times) for _ in range(n)], [one for one, n in zip(targets, times) for _ in range(n)]
 
 
@@ -132,16 +141,18 @@ class TextClassifier(ClassifierMixin, _Estimator):
     classes_: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TextClassifier:
-        """Trains from the model's weights, whatever was fitted before. sample_weight: whole multiples of each other; a row of twice the
-        weight is seen twice."""
+        """Trains from the model's weights, whatever was fitted before. sample_weight: a row of twice the weight is seen twice as often, and
+        of weight 0 never; weights without a common measure decide how often by a draw with seed."""
         targets = _np.asarray(y)
         if targets.ndim != 1:
             raise ValueError(f"y has the shape {targets.shape}: one class a row is wanted")
         self.classes_ = _np.unique(targets)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only, {self.classes_[0]!r}: two are needed" if len(self.classes_) else "y has no rows")
-        names = [str(value) for value in self.classes_.tolist()]
-        self._fit(X, [str(value) for value in targets.tolist()], sample_weight, "classification", names)
+        values = self.classes_.tolist()
+        plain = all(isinstance(value, int) for value in values)
+        label = (lambda value: value) if plain else str
+        self._fit(X, [label(value) for value in targets.tolist()], sample_weight, "classification", [label(value) for value in values])
         return self
 
     def decision_function(self, X: Any) -> Any:

@@ -265,7 +265,7 @@ class FoldsResult(_Paged):
     metrics: dict[str, Any]                 #: of the out-of-fold predictions, over all rows
     folds: list[dict[str, Any]]             #: train_rows, valid_rows, steps and metrics of each
     fold: Sequence[int]                     #: int32 [rows]: in which fold a row was held out
-    logits: Any                             #: float32 [rows, outputs], out of fold
+    logits: Any                             #: float32 [rows, outputs], or [tokens, outputs] of labels of words, out of fold
     averages: list[dict[str, Any]] = field(default_factory=list)  #: name, logits and metrics of each evaluation set, by all folds' models together
 
     def __repr__(self) -> str:

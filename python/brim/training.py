@@ -165,7 +165,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     (load_best_model_at_end=True), also without output; else, or with keep="last", that of the last step. ``Result.model_step`` says which.
 
     Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps (below 1: a share), warmup_ratio, weight_decay, beta1, beta2,
-    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder"), checkpoint_activations, precision ("bf16"), class_weights
+    eps, clip, layer_lr_decay, freeze ("embeddings", 2, "encoder", ["embeddings", "*.bias"]), train_only (["*.bias", "classifier.*"]),
+    checkpoint_activations, precision ("bf16"), class_weights
     ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
     save_every, eval_strategy ("epoch", "steps", "no"), save_strategy (also "best"), keep_checkpoints, best_metric, memory_limit ("2GB"),
     swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
@@ -361,8 +362,8 @@ def _folds_asked(folds, more, share, stratify, fold_seed):
         raise UsageError("test is for folds; model.predict labels rows with one model")
     if folds is not None and share is not None:
         raise UsageError("folds hold out every row once: leave out the share for evaluation")
-    if folds is not None and (more["compute_metrics"] or more["profile"]):
-        raise UsageError("compute_metrics and profile are for one run: leave them out with folds")
+    if folds is not None and more["profile"]:
+        raise UsageError("profile is for one run: leave it out with folds")
     if folds is not None and _ranks.launched():
         raise UsageError("folds: several processes train folds by the command only: mpirun -n N brim train --folds")
     return folds
@@ -434,7 +435,7 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
     folder = rest["output"]
     count, given, column = how.given(len(dataset))
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
-                              count, how.seed, how.stratify, given, column)
+                              count, how.seed, how.stratify, given, column, told.measure)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
     for run in runs:
         texts(run)
@@ -442,6 +443,8 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
         _core.report(model._runtime, runs[:16], folder)
     for part in (found, *found["folds"], *found["averages"]):
         part["metrics"] = part["metrics"] and of_task(model.task, part["metrics"])
+    if told.measure:
+        _callbacks.measure_folds(told.measure, dataset, found, dict(evals))
     return FoldsResult(**found)
 
 
@@ -469,6 +472,8 @@ def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = Non
 def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) -> Comparison:
     if len(evals) > 1:
         raise UsageError("brim.compare evaluates on one set")
+    if told.measure or told.trace:
+        raise UsageError("brim.compare has no compute_metrics and no profile: brim.train has")
     modes = []
     for name, batching, padding, own in ways:
         own = _options.canonical(own)

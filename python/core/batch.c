@@ -11,18 +11,21 @@ static core_batch *new_batch(core_state *state, PyObject *module, PyObject *keep
 
 /* What a part that was planned from a key really takes. */
 static void measure(brim_planned *part, const brim_dataset *dataset, int multiple) {
-  int32_t most = 0;
-  brim_sample sample;
+  const int32_t *lengths = brim_dataset_text_lengths(dataset);
+  const uint64_t *firsts = brim_dataset_firsts(dataset);
   part->tokens = 0;
-  part->cut = 0;
+  part->texts = 0;
+  part->cut = part->longest = 0;
   for (uint32_t i = 0; i < part->count && part->rows[i] < brim_dataset_rows(dataset); i++) {
-    brim_dataset_sample(dataset, part->rows[i], &sample);
-    part->tokens += sample.length;
-    most = sample.length > most ? sample.length : most;
+    const uint64_t row = part->rows[i], end = firsts ? firsts[row + 1] : row + 1;
+    for (uint64_t t = firsts ? firsts[row] : row; t < end; t++, part->texts++) {
+      part->tokens += lengths[t];
+      part->longest = lengths[t] > part->longest ? lengths[t] : part->longest;
+    }
   }
   if (part->width)
-    part->width = (most + multiple - 1) / multiple * multiple;
-  part->slots = part->width ? (int64_t)part->width * part->count : part->tokens;
+    part->width = (part->longest + multiple - 1) / multiple * multiple;
+  part->slots = part->width ? (int64_t)part->width * part->texts : part->tokens;
 }
 
 PyObject *core_batch_fill(core_plan *plan, core_dataset *dataset, int32_t rank, uint64_t index, int multiple) {
@@ -57,45 +60,50 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
 /* ---- pickle ----------------------------------------------------------------------------------------------- */
 
 typedef struct parts {
-  core_array *ids, *types, *offsets, *labels, *rows, *places, *token_labels; /* the last may be NULL */
+  core_array *ids, *types, *offsets, *labels, *rows, *places, *token_labels, *firsts; /* the last two may be NULL */
   int32_t label_width, width;
   int64_t slots;
   unsigned long long step, step_rows;
 } parts;
 
 static bool arrays_agree(const parts *p) {
-  const int32_t *at = p->offsets->data;
-  const Py_ssize_t n = p->offsets->shape[0] - 1;
+  const int32_t *at = p->offsets->data, *firsts = p->firsts ? p->firsts->data : NULL;
+  const Py_ssize_t n = p->offsets->shape[0] - 1, m = firsts ? p->firsts->shape[0] - 1 : n;
   bool fine = n >= 0 && at[0] == 0 && at[n] == p->ids->shape[0] && p->types->shape[0] == p->ids->shape[0] && p->label_width > 0 &&
-              p->labels->shape[0] == n * p->label_width && p->rows->shape[0] == n && p->places->shape[0] == n && p->width >= 0 &&
-              (!p->token_labels || p->token_labels->shape[0] == p->ids->shape[0]);
+              p->labels->shape[0] == m * p->label_width && p->rows->shape[0] == m && p->places->shape[0] == n && p->width >= 0 &&
+              (!p->token_labels || p->token_labels->shape[0] == p->ids->shape[0]) && m >= 0 &&
+              (!firsts || (firsts[0] == 0 && firsts[m] == n));
   for (Py_ssize_t i = 0; fine && i < n; i++)
     fine = at[i] <= at[i + 1] && (!p->width || at[i + 1] - at[i] <= p->width);
+  for (Py_ssize_t i = 0; fine && firsts && i < m; i++)
+    fine = firsts[i] < firsts[i + 1];
   if (!fine)
     PyErr_SetString(PyExc_ValueError, "these are no parts of a batch");
   return fine;
 }
 
-/* batch(runtime, ids, type_ids, offsets, labels (flat), rows, places, token_labels or None, label_width, width, slots, step,
- * step_rows) */
+/* batch(runtime, ids, type_ids, offsets, labels (flat), rows, places, token_labels or None, firsts or None, label_width, width,
+ * slots, step, step_rows) */
 PyObject *core_batch_load(PyObject *module, PyObject *args) {
-  static const char formats[] = "iBifqii";
-  enum { ARRAYS = sizeof formats - 1 };
+  static const char formats[] = "iBifqiii";
+  enum { ARRAYS = sizeof formats - 1, MAY_BE_NONE = 6 };
   PyObject *runtime, *given[ARRAYS], *result = NULL;
   core_array *made[ARRAYS] = {0};
   parts p;
   long long slots;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOiiLKK", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                        &given[6], &p.label_width, &p.width, &slots, &p.step, &p.step_rows))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOiiLKK", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                        &given[6], &given[7], &p.label_width, &p.width, &slots, &p.step, &p.step_rows))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
   for (int i = 0; of && i < ARRAYS && !PyErr_Occurred(); i++)
-    made[i] = given[i] == Py_None && i == ARRAYS - 1 ? NULL : core_array_from(state, module, given[i], formats[i]);
+    made[i] = given[i] == Py_None && i >= MAY_BE_NONE ? NULL : core_array_from(state, module, given[i], formats[i]);
   p.ids = made[0], p.types = made[1], p.offsets = made[2], p.labels = made[3], p.rows = made[4], p.places = made[5];
-  p.token_labels = made[6];
+  p.token_labels = made[6], p.firsts = made[7];
   if (of && !PyErr_Occurred() && arrays_agree(&p)) {
     const brim_batch from = {.count = (int32_t)(p.offsets->shape[0] - 1),
+                             .row_count = (int32_t)p.rows->shape[0],
+                             .firsts = p.firsts ? p.firsts->data : NULL,
                              .width = p.width,
                              .tokens = p.ids->shape[0],
                              .slots = slots,
@@ -124,14 +132,16 @@ PyObject *core_batch_load(PyObject *module, PyObject *args) {
 typedef struct view {
   char format;    /* of an item, as in the struct module */
   size_t at;      /* where brim_batch has the pointer */
-  bool of_tokens; /* an item a token; else one a row */
+  bool of_tokens; /* an item a token; else one a text */
+  bool of_rows;   /* or one a row */
   int more;       /* items besides these */
 } view;
 
 static PyObject *get_view(PyObject *object, void *closure) {
   core_batch *self = (core_batch *)object;
   const view *v = closure;
-  const Py_ssize_t length = (Py_ssize_t)(v->of_tokens ? self->batch.tokens : self->batch.count) + v->more;
+  const brim_batch *b = &self->batch;
+  const Py_ssize_t length = (Py_ssize_t)(v->of_tokens ? b->tokens : v->of_rows ? b->row_count : b->count) + v->more;
   void *data = *(void **)((char *)&self->batch + v->at);
   return (PyObject *)core_array_new(self->state, self->module, v->format, length, -1, data, object, false);
 }
@@ -140,9 +150,19 @@ static PyObject *get_view(PyObject *object, void *closure) {
 static PyObject *get_labels(PyObject *object, void *nothing) {
   core_batch *self = (core_batch *)object;
   (void)nothing;
-  return (PyObject *)core_array_new(self->state, self->module, 'f', self->batch.count,
+  return (PyObject *)core_array_new(self->state, self->module, 'f', self->batch.row_count,
                                     self->batch.label_width > 1 ? self->batch.label_width : -1, self->batch.labels, object,
                                     false);
+}
+
+/* [rows + 1], or None where each row is one text. */
+static PyObject *get_firsts(PyObject *object, void *nothing) {
+  core_batch *self = (core_batch *)object;
+  (void)nothing;
+  if (!self->batch.firsts)
+    Py_RETURN_NONE;
+  return (PyObject *)core_array_new(self->state, self->module, 'i', (Py_ssize_t)self->batch.row_count + 1, -1, self->batch.firsts,
+                                    object, false);
 }
 
 /* [tokens], or None where labels are of rows. */
@@ -214,8 +234,8 @@ static PyObject *flat(PyObject *object, PyObject *args) {
 static PyObject *classes(PyObject *object, PyObject *nothing) {
   core_batch *self = (core_batch *)object;
   (void)nothing;
-  core_array *out = CORE_NEW_ARRAY(self, 'q', self->batch.count, -1);
-  for (int32_t i = 0; out && i < self->batch.count; i++) {
+  core_array *out = CORE_NEW_ARRAY(self, 'q', self->batch.row_count, -1);
+  for (int32_t i = 0; out && i < self->batch.row_count; i++) {
     float label = self->batch.labels[i];
     ((int64_t *)out->data)[i] = label == label ? (int64_t)label : -100;
   }
@@ -259,15 +279,16 @@ static PyMethodDef methods[] = {{"padded", padded, METH_VARARGS, NULL},
 static PyGetSetDef arrays[] = {VIEW(ids, .format = 'i', .of_tokens = true),
                                VIEW(type_ids, .format = 'B', .of_tokens = true),
                                VIEW(offsets, .format = 'i', .more = 1),
-                               VIEW(rows, .format = 'q'),
+                               VIEW(rows, .format = 'q', .of_rows = true),
                                VIEW(places, .format = 'i'),
+                               {"firsts", get_firsts, NULL, NULL, NULL},
                                {"labels", get_labels, NULL, NULL, NULL},
                                {"token_labels", get_token_labels, NULL, NULL, NULL},
                                {NULL, NULL, NULL, NULL, NULL}};
 #define NUMBER(name, type) {#name, type, offsetof(core_batch, batch.name), READONLY, NULL}
 static PyMemberDef numbers[] = {NUMBER(count, T_INT),       NUMBER(width, T_INT),      NUMBER(tokens, T_LONGLONG),
                                 NUMBER(slots, T_LONGLONG),  NUMBER(step, T_ULONGLONG), NUMBER(step_rows, T_UINT),
-                                NUMBER(label_width, T_INT), {NULL, 0, 0, 0, NULL}};
+                                NUMBER(label_width, T_INT), NUMBER(row_count, T_INT),  {NULL, 0, 0, 0, NULL}};
 static PyType_Slot slots[] = {
     {Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, arrays}, {Py_tp_members, numbers}, {0, NULL}};
 PyType_Spec core_batch_spec = {.name = "brim._core.Batch",

@@ -175,6 +175,8 @@ static PyObject *value_of(const core_state *state, const brim_field *field) {
     return PyObject_CallFunction(state->loads, "s", field->text);
   case BRIM_VALUE_INT:
     return PyLong_FromLongLong(field->integer);
+  case BRIM_VALUE_UNSIGNED:
+    return PyLong_FromUnsignedLongLong((unsigned long long)field->integer);
   case BRIM_VALUE_REAL:
     return PyFloat_FromDouble(field->real);
   case BRIM_VALUE_BOOL:

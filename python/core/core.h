@@ -168,6 +168,9 @@ int core_event(void *listener, const brim_event *event);
  * then is kept for core_listened, and core_leave_python returns false. */
 PyThreadState *core_enter_python(core_listener *listener);
 bool core_leave_python(core_listener *listener, PyThreadState *thread);
+/* Calls a function with the logits and labels of an evaluation of the model, and takes its metrics. */
+int core_own_metrics(core_listener *listener, core_model *model, PyObject *function, const brim_evaluation *evaluation,
+                     brim_own_metric *metrics, int *count, brim_error *error);
 /* After core_run: the status, or -1 with the listener's exception raised. */
 int core_listened(core_listener *listener, int status);
 
@@ -229,6 +232,7 @@ brim_group core_group(void);
 PyObject *core_tokenizer_make(PyObject *module, PyObject *args);
 PyObject *core_encode_batch(PyObject *module, PyObject *args);
 PyObject *core_labels_make(PyObject *module, PyObject *args);
+PyObject *core_label_notes(PyObject *module, PyObject *labels);
 PyObject *core_dataset_load(PyObject *module, PyObject *args);
 PyObject *core_dataset_texts(PyObject *module, PyObject *args);
 PyObject *core_dataset_arrow(PyObject *module, PyObject *args);

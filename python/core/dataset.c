@@ -18,25 +18,26 @@ static bool parse_delimiter(const char *name, int *out) {
 }
 
 static bool parse_quote(const char *name, int *out) {
-  static const char *const names[] = {"auto", "csv", "none", NULL};
+  static const char *const names[] = {"auto", "csv", "none", "backslash", NULL};
   return core_named(names, name, out);
 }
 
 bool core_source_options(PyObject *options, brim_source_options *out) {
-  static const core_field fields[] = {CORE_FIELD(brim_source_options, no_header, CORE_BOOL),
-                                      CORE_FIELD(brim_source_options, text_column, CORE_TEXT),
-                                      CORE_FIELD(brim_source_options, pair_column, CORE_TEXT),
-                                      CORE_FIELD(brim_source_options, label_column, CORE_TEXT),
-                                      CORE_FIELD(brim_source_options, need_label, CORE_BOOL),
-                                      CORE_FIELD(brim_source_options, min_chars, CORE_I64),
-                                      CORE_FIELD(brim_source_options, max_record, CORE_I64),
-                                      CORE_FIELD(brim_source_options, skip_damaged, CORE_BOOL),
-                                      CORE_FIELD(brim_source_options, skip_unlabelled, CORE_BOOL),
-                                      CORE_FIELD(brim_source_options, words, CORE_BOOL),
-                                      {"delimiter", CORE_ENUM, offsetof(brim_source_options, delimiter), parse_delimiter},
-                                      {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
-                                      {"quote", CORE_ENUM, offsetof(brim_source_options, quote), parse_quote, "csv or none"},
-                                      {0}};
+  static const core_field fields[] = {
+      CORE_FIELD(brim_source_options, no_header, CORE_BOOL),
+      CORE_FIELD(brim_source_options, text_column, CORE_TEXT),
+      CORE_FIELD(brim_source_options, pair_column, CORE_TEXT),
+      CORE_FIELD(brim_source_options, label_column, CORE_TEXT),
+      CORE_FIELD(brim_source_options, need_label, CORE_BOOL),
+      CORE_FIELD(brim_source_options, min_chars, CORE_I64),
+      CORE_FIELD(brim_source_options, max_record, CORE_I64),
+      CORE_FIELD(brim_source_options, skip_damaged, CORE_BOOL),
+      CORE_FIELD(brim_source_options, skip_unlabelled, CORE_BOOL),
+      CORE_FIELD(brim_source_options, words, CORE_BOOL),
+      {"delimiter", CORE_ENUM, offsetof(brim_source_options, delimiter), parse_delimiter},
+      {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
+      {"quote", CORE_ENUM, offsetof(brim_source_options, quote), parse_quote, "csv, none or backslash"},
+      {0}};
   return core_fields(options, fields, out);
 }
 
@@ -335,13 +336,14 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
       brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
 }
 
-/* (task, [names], outputs) or None. */
+/* (task, [names], outputs, whether the names are strings) or None. */
 static PyObject *labels_of(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_labels *labels = brim_dataset_labels(((core_dataset *)object)->dataset);
   if (!labels)
     Py_RETURN_NONE;
-  return Py_BuildValue("(sNi)", core_task_name(labels->task), core_label_names(labels), (int)labels->count);
+  return Py_BuildValue("(sNiO)", core_task_name(labels->task), core_label_names(labels), (int)labels->count,
+                       labels->strings ? Py_True : Py_False);
 }
 
 static PyObject *lengths(PyObject *object, PyObject *nothing) {
@@ -349,6 +351,25 @@ static PyObject *lengths(PyObject *object, PyObject *nothing) {
   core_dataset *self = (core_dataset *)object;
   return (PyObject *)core_array_new(self->state, self->module, 'i', (Py_ssize_t)brim_dataset_rows(self->dataset), -1,
                                     (void *)brim_dataset_lengths(self->dataset), object, true);
+}
+
+/* firsts() -> int64 [rows + 1], or None where each row is one text */
+static PyObject *firsts(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  core_dataset *self = (core_dataset *)object;
+  const uint64_t *at = brim_dataset_firsts(self->dataset);
+  if (!at)
+    Py_RETURN_NONE;
+  return (PyObject *)core_array_new(self->state, self->module, 'q', (Py_ssize_t)brim_dataset_rows(self->dataset) + 1, -1,
+                                    (void *)at, object, true);
+}
+
+/* text_lengths() -> int32 [texts] */
+static PyObject *text_lengths(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  core_dataset *self = (core_dataset *)object;
+  return (PyObject *)core_array_new(self->state, self->module, 'i', (Py_ssize_t)brim_dataset_texts(self->dataset), -1,
+                                    (void *)brim_dataset_text_lengths(self->dataset), object, true);
 }
 
 /* sample(row) -> (ids, type_ids or None, label or [labels], origin) */
@@ -460,6 +481,8 @@ static void destroy(PyObject *object) {
 static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"labels", labels_of, METH_NOARGS, NULL},
                                 {"lengths", lengths, METH_NOARGS, NULL},
+                                {"firsts", firsts, METH_NOARGS, NULL},
+                                {"text_lengths", text_lengths, METH_NOARGS, NULL},
                                 {"sample", sample, METH_O, NULL},
                                 {"subset", subset, METH_O, NULL},
                                 {"excluded", excluded, METH_NOARGS, NULL},

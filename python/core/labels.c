@@ -48,14 +48,14 @@ PyObject *core_label_names(const brim_labels *labels) {
   return names;
 }
 
-/* labels(runtime, task, names or None, outputs) */
+/* labels(runtime, task, names or None, outputs, names are strings) */
 PyObject *core_labels_make(PyObject *module, PyObject *args) {
   PyObject *runtime, *names;
   const char *task_name;
-  int task, outputs;
+  int task, outputs, given_as_strings;
   brim_error error;
   Py_ssize_t count;
-  if (!PyArg_ParseTuple(args, "OsOi", &runtime, &task_name, &names, &outputs))
+  if (!PyArg_ParseTuple(args, "OsOip", &runtime, &task_name, &names, &outputs, &given_as_strings))
     return NULL;
   if (!core_parse_task(task_name, &task) || task == BRIM_TASK_AUTO) {
     PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name);
@@ -74,9 +74,28 @@ PyObject *core_labels_make(PyObject *module, PyObject *args) {
                                 &error);
   PyMem_Free(strings);
   if (status == BRIM_OK)
+    brim_labels_set_strings(&self->labels, given_as_strings);
+  if (status == BRIM_OK)
     return (PyObject *)self;
   Py_DECREF((PyObject *)self);
   return core_fail(core_of(module), status, &error);
+}
+
+/* label_notes(labels) -> (two names that look alike, or None; whether labels of words are not quite those of entities) */
+PyObject *core_label_notes(PyObject *module, PyObject *object) {
+  core_state *state = core_of(module);
+  core_labels *self = core_cast(state, object, CORE_LABELS);
+  int32_t one, other;
+  brim_error error;
+  if (!self)
+    return NULL;
+  const brim_labels *labels = &self->labels;
+  int status = brim_labels_alike(labels->runtime, labels, &one, &other, &error);
+  if (status != BRIM_OK)
+    return core_fail(state, status, &error);
+  PyObject *alike = one < 0 ? Py_NewRef(Py_None) : Py_BuildValue("(ss)", labels->names[one], labels->names[other]);
+  const bool meant = brim_task_has_tokens(labels->task) && brim_entities_meant((const char *const *)labels->names, labels->count);
+  return alike ? Py_BuildValue("(NO)", alike, meant ? Py_True : Py_False) : NULL;
 }
 
 static void destroy(PyObject *object) {

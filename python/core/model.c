@@ -330,6 +330,7 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, epochs, CORE_REAL),
       CORE_FIELD(brim_train_options, max_steps, CORE_U64),
       CORE_FIELD(brim_train_options, freeze, CORE_TEXT),
+      CORE_FIELD(brim_train_options, train_only, CORE_TEXT),
       CORE_FIELD(brim_train_options, checkpoint_activations, CORE_BOOL),
       {"precision", CORE_ENUM, offsetof(brim_train_options, precision), parse_precision, "fp32, bf16 or fp16"},
       CORE_FIELD(brim_train_options, memory_limit, CORE_U64),
@@ -426,25 +427,29 @@ static bool take_metrics(PyObject *list, brim_own_metric *metrics, int *count) {
   return true;
 }
 
-static void measure(job *j, const brim_evaluation *e, brim_own_metric *metrics, int *count) {
-  const Py_ssize_t rows = (Py_ssize_t)outcome_count(e->dataset), outputs = brim_model_outputs(j->model->model);
-  core_array *logits = CORE_NEW_ARRAY(j->model, 'f', rows, outputs), *labels = logits ? labels_of(j->model, e, rows) : NULL;
+static void measure(core_model *model, PyObject *function, const brim_evaluation *e, brim_own_metric *metrics, int *count) {
+  const Py_ssize_t rows = (Py_ssize_t)outcome_count(e->dataset), outputs = brim_model_outputs(model->model);
+  core_array *logits = CORE_NEW_ARRAY(model, 'f', rows, outputs), *labels = logits ? labels_of(model, e, rows) : NULL;
   if (labels)
     memcpy(logits->data, e->logits, (size_t)(rows * outputs) * sizeof(float));
-  PyObject *list = labels ? PyObject_CallFunction(j->measure, "sKOO", e->name, (unsigned long long)e->step, logits, labels)
-                          : NULL;
+  PyObject *list = labels ? PyObject_CallFunction(function, "sKOO", e->name, (unsigned long long)e->step, logits, labels) : NULL;
   (void)(list && take_metrics(list, metrics, count));
   Py_XDECREF(list);
   Py_XDECREF((PyObject *)labels);
   Py_XDECREF((PyObject *)logits);
 }
 
+int core_own_metrics(core_listener *listener, core_model *model, PyObject *function, const brim_evaluation *evaluation,
+                     brim_own_metric *metrics, int *count, brim_error *error) {
+  PyThreadState *thread = core_enter_python(listener);
+  measure(model, function, evaluation, metrics, count);
+  return core_leave_python(listener, thread) ? BRIM_OK : brim_error_set(error, BRIM_E_USAGE, "compute_metrics failed");
+}
+
 static int on_own_metrics(void *context, const brim_evaluation *evaluation, brim_own_metric *metrics, int *count,
                           brim_error *error) {
   job *j = context;
-  PyThreadState *thread = core_enter_python(&j->listener);
-  measure(j, evaluation, metrics, count);
-  return core_leave_python(&j->listener, thread) ? BRIM_OK : brim_error_set(error, BRIM_E_USAGE, "compute_metrics failed");
+  return core_own_metrics(&j->listener, j->model, j->measure, evaluation, metrics, count, error);
 }
 
 static int train_rows(job *j, brim_error *error) {
@@ -614,12 +619,13 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
   return Py_BuildValue(
-      "{sNsNsNsssssisisisisssNsssz}", "unused", names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
+      "{sNsNsNsssssisisisisssNsOsssz}", "unused", names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
       names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m), "pooling",
       brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
       "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
       (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)),
-      "kernels", brim_model_kernels(m), "untrained", brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
+      "strings", brim_model_labels(m)->strings ? Py_True : Py_False, "kernels", brim_model_kernels(m), "untrained",
+      brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 
 /* Nobody computes with the model now: it is not in use, or waits for a function that an event was told to. */

@@ -41,7 +41,7 @@ bool core_plan_options(PyObject *options, brim_plan_options *out) {
 
 typedef struct job {
   core_runtime *runtime;
-  const core_array *lengths;
+  brim_lengths lengths;
   brim_plan_options options;
   uint64_t epoch;
   PyObject *rows_for; /* a function of the caller's */
@@ -84,11 +84,24 @@ static int64_t ask_rows(void *context, int32_t longest) {
 
 static int plan_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_plan_new(j->runtime->runtime, j->lengths->data, (uint64_t)j->lengths->shape[0], &j->options, j->epoch, &j->plan,
-                       error);
+  return brim_plan_new_of(j->runtime->runtime, &j->lengths, &j->options, j->epoch, &j->plan, error);
 }
 
-/* plan(runtime, lengths, options, epoch, rows_for) */
+/* A dataset's own lengths, with those of its texts, or an array. *made is to be let go. */
+static bool take_lengths(core_state *state, PyObject *module, PyObject *given, brim_lengths *out, core_array **made) {
+  core_dataset *of = core_cast(state, given, CORE_DATASET);
+  if (of) {
+    *out = brim_lengths_of(of->dataset);
+    return true;
+  }
+  PyErr_Clear();
+  *made = core_array_from(state, module, given, 'i');
+  if (*made)
+    *out = (brim_lengths){.rows = (uint64_t)(*made)->shape[0], .lengths = (*made)->data};
+  return *made != NULL;
+}
+
+/* plan(runtime, a dataset or lengths, options, epoch, rows_for) */
 PyObject *core_plan_make(PyObject *module, PyObject *args) {
   PyObject *runtime, *lengths, *options;
   unsigned long long epoch;
@@ -99,10 +112,9 @@ PyObject *core_plan_make(PyObject *module, PyObject *args) {
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
   if (!j.runtime || !core_plan_options(options, &j.options) || !core_no_more(options))
     return NULL;
-  core_array *array = core_array_from(state, module, lengths, 'i');
-  if (!array)
+  core_array *array = NULL;
+  if (!take_lengths(state, module, lengths, &j.lengths, &array))
     return NULL;
-  j.lengths = array;
   j.epoch = epoch;
   j.interpreter = PyInterpreterState_Get();
   if (j.rows_for != Py_None) {
@@ -110,7 +122,7 @@ PyObject *core_plan_make(PyObject *module, PyObject *args) {
     j.options.rows_context = &j;
   }
   int status = core_run(state, j.runtime, plan_work, &j);
-  Py_DECREF((PyObject *)array);
+  Py_XDECREF((PyObject *)array);
   if (j.type) {
     PyErr_Clear();
     PyErr_Restore(j.type, j.value, j.traceback);

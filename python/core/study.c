@@ -32,6 +32,7 @@ typedef struct job {
   brim_folds folds;
   brim_folds_result folded;
   core_viewer viewer; /* of the present fold */
+  PyObject *measure;  /* of own metrics; NULL: there are none */
 } job;
 
 static int on_event(void *context, const brim_event *event) {
@@ -245,6 +246,12 @@ static void on_evaluated(void *context, const brim_evaluation *evaluation) {
     brim_views_evaluated(j->viewer.views, evaluation);
 }
 
+static int on_own_metrics(void *context, const brim_evaluation *evaluation, brim_own_metric *metrics, int *count,
+                          brim_error *error) {
+  job *j = context;
+  return core_own_metrics(&j->listener, j->model, j->measure, evaluation, metrics, count, error);
+}
+
 static int make_folds(job *j, brim_error *error) {
   brim_runtime *runtime = j->runtime->runtime;
   if (j->paths)
@@ -261,6 +268,7 @@ static int folds_work(void *context, brim_error *error) {
   job *j = context;
   int status = make_folds(j, error);
   j->train.event = on_fold_event, j->train.evaluated = on_evaluated;
+  j->train.own_metrics = j->measure ? on_own_metrics : NULL;
   if (status == BRIM_OK)
     status = brim_train_folds(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, &j->folds, j->evals, j->eval_count,
                               &j->train, &j->folded, error);
@@ -273,7 +281,10 @@ static int folds_work(void *context, brim_error *error) {
   return status;
 }
 
-static PyObject *logits_of(core_state *state, PyObject *module, const float *logits, uint64_t rows, const brim_model *model) {
+/* [rows, outputs] of a data set, or [tokens, outputs] where these have the labels. */
+static PyObject *logits_of(core_state *state, PyObject *module, const float *logits, const brim_dataset *dataset,
+                           const brim_model *model) {
+  const uint64_t rows = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_tokens(dataset) : brim_dataset_rows(dataset);
   return (PyObject *)core_array_new(state, module, 'f', (Py_ssize_t)rows, brim_model_outputs(model), (void *)logits, NULL, false);
 }
 
@@ -297,8 +308,7 @@ static PyObject *folds_dict(core_state *state, PyObject *module, const job *j) {
     PyObject *metrics = a->evaluated ? core_metrics_dict(&a->metrics) : Py_NewRef(Py_None);
     fine = put_item(averages,
                     Py_BuildValue("{sssNsN}", "name", a->name, "logits",
-                                  logits_of(state, module, a->logits, brim_dataset_rows(j->evals[i].dataset), j->model->model),
-                                  "metrics", metrics));
+                                  logits_of(state, module, a->logits, j->evals[i].dataset, j->model->model), "metrics", metrics));
   }
   if (!fine) {
     Py_XDECREF(folds);
@@ -307,7 +317,7 @@ static PyObject *folds_dict(core_state *state, PyObject *module, const job *j) {
   }
   core_array *fold = core_array_new(state, module, 'i', (Py_ssize_t)j->folds.rows, -1, j->folds.fold, NULL, false);
   return Py_BuildValue("{sNsNsNsNsN}", "folds", folds, "averages", averages, "fold", fold, "logits",
-                       logits_of(state, module, r->logits, j->folds.rows, j->model->model), "metrics",
+                       logits_of(state, module, r->logits, j->dataset, j->model->model), "metrics",
                        core_metrics_dict(&r->metrics));
 }
 
@@ -326,14 +336,14 @@ static bool take_column(job *j, PyObject *column, brim_where **where) {
 }
 
 /* train_folds(model, tokenizer, dataset, evals, plan options, options, event, count, seed, stratify, folds of the rows or None,
- * column or None) */
+ * column or None, own metrics or None) */
 PyObject *core_train_folds(PyObject *module, PyObject *args) {
-  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *given, *column, *result = NULL;
+  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *given, *column, *own, *result = NULL;
   brim_where *where = NULL;
   core_state *state = core_of(module);
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOiKpOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.fold_count,
-                        &j.fold_seed, &j.stratify, &given, &column))
+  if (!PyArg_ParseTuple(args, "OOOOOOOiKpOOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.fold_count,
+                        &j.fold_seed, &j.stratify, &given, &column, &own))
     return NULL;
   j.model = core_cast(state, model, CORE_MODEL);
   core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
@@ -342,6 +352,7 @@ PyObject *core_train_folds(PyObject *module, PyObject *args) {
     return NULL;
   j.tokenizer = words->tokenizer;
   j.dataset = rows->dataset;
+  j.measure = own == Py_None ? NULL : own;
   core_array *folds = given == Py_None ? NULL : core_array_from(state, module, given, 'i');
   j.given = folds;
   const bool told = !PyErr_Occurred() && take_column(&j, column, &where);

@@ -120,6 +120,9 @@ void brim_json_put_field(brim_json_writer *json, const brim_field *field, bool n
   case BRIM_VALUE_INT:
     brim_json_put_integer(json, name, field->integer);
     return;
+  case BRIM_VALUE_UNSIGNED:
+    brim_json_put_count(json, name, (uint64_t)field->integer);
+    return;
   case BRIM_VALUE_REAL:
     brim_json_put_number(json, name, field->real);
     return;

@@ -27,18 +27,13 @@ static void read_costs(const brim_share *s, brim_assignment *out) {
   out->mean = brim_balance_mean(&s->balance);
 }
 
-static double row_cost(const brim_budget *budget, int32_t length) {
-  brim_load load = brim_load_add((brim_load){0}, length);
-  return brim_budget_cost(budget, &load);
-}
-
 /* Deals groups of known cost to the ranks, at most `parts` to each: part_of_group[g] is the part that group g becomes. The
  * balance holds one item a group with its cost. */
 static void deal(brim_balance *b, uint64_t parts, uint32_t *part_of_group) {
   b->capacity = (int64_t)parts; /* one bin a rank, one unit of weight a group */
-  b->item_capacity = INT64_MAX;
+  b->text_capacity = INT64_MAX;
   for (size_t i = 0; i < b->count; i++)
-    b->items[i].weight = 1;
+    b->items[i].weight = b->items[i].texts = 1;
   if (parts == 1) {
     for (size_t i = 0; i < b->count; i++)
       b->items[i].bin = b->items[i].id;
@@ -66,7 +61,7 @@ int brim_assign_batches(brim_share *s, const uint32_t *ends, uint32_t base, uint
   for (uint64_t b = 0, place = 0; b < batches; b++) {
     brim_load load = {0};
     for (; place < ends[b] - base; place++)
-      load = brim_load_add(load, s->lengths[place]);
+      load = brim_load_add(budget, load, &s->sizes, (uint32_t)place);
     s->balance.items[b] = (brim_balance_item){.id = (uint32_t)b, .cost = brim_budget_cost(budget, &load)};
   }
   deal(&s->balance, out->parts, s->bin_of);
@@ -88,7 +83,7 @@ static uint64_t cut_in_order(brim_share *s, double cap, double rest, uint64_t mo
     uint64_t taken = 0;
     double cost = 0, share = rest > 0 ? rest / (double)(most - groups) : HUGE_VAL;
     for (; begin + taken < s->count; taken++) {
-      brim_load more = brim_load_add(load, s->lengths[s->sorted[begin + taken]]);
+      brim_load more = brim_load_add(budget, load, &s->sizes, s->sorted[begin + taken]);
       if (taken > 0 && !brim_budget_holds(budget, &more))
         break;
       double next = brim_budget_cost(budget, &more);
@@ -114,8 +109,8 @@ static uint64_t cut_evenly(brim_share *s, uint64_t most) {
   brim_load all = {0};
   double rows = 0;
   for (uint64_t i = 0; i < s->count; i++) {
-    all = brim_load_add(all, s->lengths[i]);
-    rows += row_cost(&s->recipe->budget, s->lengths[i]);
+    all = brim_load_add(&s->recipe->budget, all, &s->sizes, (uint32_t)i);
+    rows += brim_budget_row_cost(&s->recipe->budget, &s->sizes, (uint32_t)i);
   }
   double low = 0, high = brim_budget_cost(&s->recipe->budget, &all);
   while (high - low > high * 0.004) {
@@ -147,7 +142,7 @@ int brim_assign_neighbours(brim_share *s, uint64_t parts, brim_assignment *out, 
   for (uint64_t g = 0, i = 0; g < groups; g++) {
     brim_load load = {0};
     for (; i < s->groups[g]; i++)
-      load = brim_load_add(load, s->lengths[s->sorted[i]]);
+      load = brim_load_add(budget, load, &s->sizes, s->sorted[i]);
     s->balance.items[g] = (brim_balance_item){.id = (uint32_t)g, .cost = brim_budget_cost(budget, &load)};
   }
   deal(&s->balance, out->parts, s->bin_of);
@@ -159,14 +154,25 @@ int brim_assign_neighbours(brim_share *s, uint64_t parts, brim_assignment *out, 
   return BRIM_OK;
 }
 
+/* Texts that a part may have, of which `accumulate` counts rows. */
+static int64_t text_capacity(const brim_share *s) {
+  const brim_budget *budget = &s->recipe->budget;
+  return s->sizes.several || budget->texts < budget->rows ? budget->texts : budget->rows;
+}
+
 /* Best fit decreasing: scratch-free when everything fits one part. bin_of[i] is the bin of sorted[i]. */
 static int pack_sorted(brim_share *s, uint64_t *bins, brim_error *err) {
   const brim_budget *budget = &s->recipe->budget;
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->bin_of, &s->bin_room, s->count, sizeof *s->bin_of, err));
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->weights, &s->weight_room, s->count, sizeof *s->weights, err));
   for (uint64_t i = 0; i < s->count; i++)
-    s->weights[i] = s->lengths[s->sorted[i]];
-  BRIM_TRY(brim_pack(&s->packer, s->weights, NULL, s->count, budget->slots, budget->rows, s->bin_of, err));
+    s->weights[i] = brim_row_tokens(budget, &s->sizes, s->sorted[i]);
+  if (s->sizes.several)
+    BRIM_TRY(brim_grow(s->runtime, (void **)&s->texts, &s->text_room, s->count, sizeof *s->texts, err));
+  for (uint64_t i = 0; s->sizes.several && i < s->count; i++)
+    s->texts[i] = (uint32_t)brim_row_texts(&s->sizes, s->sorted[i]);
+  const uint32_t *texts = s->sizes.several ? s->texts : NULL;
+  BRIM_TRY(brim_pack(&s->packer, s->weights, texts, s->count, budget->slots, text_capacity(s), s->bin_of, err));
   *bins = s->packer.bin_count;
   return BRIM_OK;
 }
@@ -177,10 +183,13 @@ static int rows_as_items(brim_share *s, uint64_t parts, brim_error *err) {
   brim_balance *b = &s->balance;
   BRIM_TRY(brim_balance_shape(b, ranks_of(s), (uint32_t)parts, s->count, err));
   b->capacity = budget->slots;
-  b->item_capacity = budget->rows;
+  b->text_capacity = text_capacity(s);
   for (uint64_t i = 0; i < s->count; i++) {
-    int32_t length = s->lengths[s->sorted[i]];
-    b->items[i] = (brim_balance_item){.id = s->sorted[i], .weight = length, .cost = row_cost(budget, length)};
+    const uint32_t place = s->sorted[i];
+    b->items[i] = (brim_balance_item){.id = place,
+                                      .weight = brim_row_tokens(budget, &s->sizes, place),
+                                      .texts = brim_row_texts(&s->sizes, place),
+                                      .cost = brim_budget_row_cost(budget, &s->sizes, place)};
   }
   return BRIM_OK;
 }
@@ -199,7 +208,7 @@ static int adopt_bins(brim_share *s, uint64_t bins, brim_assignment *out, brim_e
   for (uint64_t g = 0; g < bins; g++)
     s->balance.items[g] = (brim_balance_item){.id = (uint32_t)g};
   for (uint64_t i = 0; i < s->count; i++)
-    s->balance.items[s->bin_of[i]].cost += row_cost(budget, s->lengths[s->sorted[i]]);
+    s->balance.items[s->bin_of[i]].cost += brim_budget_row_cost(budget, &s->sizes, s->sorted[i]);
   deal(&s->balance, out->parts, s->groups);
   for (uint64_t i = 0; i < s->count; i++)
     out->part_of[s->sorted[i]] = s->groups[s->bin_of[i]];

@@ -68,21 +68,23 @@ static void empty(brim_balance *b) {
   memset(b->costs, 0, b->ranks * sizeof *b->costs);
 }
 
-/* Whether a bin of this content holds one item more of `weight`. */
-static bool holds(const brim_balance *b, int64_t content, int64_t items, int64_t weight) {
-  return items == 0 || (content <= b->capacity - weight && items < b->item_capacity);
+/* Whether a bin of this content, of which `without` is taken away (NULL: nothing), holds the item too. */
+static bool holds(const brim_balance *b, const brim_balance_bin *bin, const brim_balance_item *without,
+                  const brim_balance_item *item) {
+  const int64_t weight = bin->weight - (without ? without->weight : 0), texts = bin->texts - (without ? without->texts : 0);
+  return texts == 0 || (weight <= b->capacity - item->weight && texts <= b->text_capacity - item->texts);
 }
 
 static void put(brim_balance *b, brim_balance_item *item, uint32_t bin) {
   item->bin = bin;
   b->bins[bin].weight += item->weight;
-  b->bins[bin].items++;
+  b->bins[bin].texts += item->texts;
   b->costs[bin / b->bins_per_rank] += item->cost;
 }
 
 static void take(brim_balance *b, const brim_balance_item *item) {
   b->bins[item->bin].weight -= item->weight;
-  b->bins[item->bin].items--;
+  b->bins[item->bin].texts -= item->texts;
   b->costs[item->bin / b->bins_per_rank] -= item->cost;
 }
 
@@ -107,10 +109,10 @@ static void sift_rank(const brim_balance *b, uint32_t count, uint32_t at) {
 }
 
 /* The fullest bin of the rank that holds the item; UINT32_MAX: none. */
-static uint32_t find_bin(const brim_balance *b, uint32_t rank, int64_t weight) {
+static uint32_t find_bin(const brim_balance *b, uint32_t rank, const brim_balance_item *item) {
   uint32_t best = UINT32_MAX, first = rank * b->bins_per_rank;
   for (uint32_t bin = first; bin < first + b->bins_per_rank; bin++) {
-    if (!holds(b, b->bins[bin].weight, b->bins[bin].items, weight))
+    if (!holds(b, &b->bins[bin], NULL, item))
       continue;
     if (best == UINT32_MAX || b->bins[bin].weight > b->bins[best].weight)
       best = bin;
@@ -122,7 +124,7 @@ static uint32_t find_bin(const brim_balance *b, uint32_t rank, int64_t weight) {
 static bool assign_item(brim_balance *b, brim_balance_item *item) {
   uint32_t live = b->ranks;
   while (live) {
-    uint32_t rank = b->heap[0], bin = find_bin(b, rank, item->weight);
+    uint32_t rank = b->heap[0], bin = find_bin(b, rank, item);
     if (bin != UINT32_MAX) {
       put(b, item, bin);
       sift_rank(b, live, 0);
@@ -204,8 +206,7 @@ typedef struct exchange {
 
 /* Whether y's bin may hold x in its place, and x's bin y. */
 static bool swap_fits(const brim_balance *b, const brim_balance_item *x, const brim_balance_item *y) {
-  const brim_balance_bin *bx = &b->bins[x->bin], *by = &b->bins[y->bin];
-  return holds(b, by->weight - y->weight, by->items - 1, x->weight) && holds(b, bx->weight - x->weight, bx->items - 1, y->weight);
+  return holds(b, &b->bins[y->bin], y, x) && holds(b, &b->bins[x->bin], x, y);
 }
 
 static void consider(const brim_balance *b, exchange *best, size_t give, size_t get, uint32_t from, uint32_t to) {
@@ -220,7 +221,7 @@ static void search_partner(const brim_balance *b, exchange *best, size_t x, uint
   enum { LOOK = 4 };
   const brim_balance_item *give = &b->items[x];
   double ideal = give->cost - (b->costs[from] - b->costs[to]) / 2;
-  if (find_bin(b, to, give->weight) != UINT32_MAX)
+  if (find_bin(b, to, give) != UINT32_MAX)
     consider(b, best, x, NOTHING, from, to);
   uint32_t low = b->starts[to], high = b->starts[to + 1];
   while (low < high) { /* the first that costs at most the ideal */
@@ -247,7 +248,7 @@ static void search_partner(const brim_balance *b, exchange *best, size_t x, uint
 
 static void perform(brim_balance *b, const exchange *e, uint32_t to) {
   brim_balance_item *x = &b->items[e->give], *y = e->get == NOTHING ? NULL : &b->items[e->get];
-  uint32_t from_bin = x->bin, to_bin = y ? y->bin : find_bin(b, to, x->weight);
+  uint32_t from_bin = x->bin, to_bin = y ? y->bin : find_bin(b, to, x);
   take(b, x);
   if (y)
     take(b, y);

@@ -8,18 +8,19 @@
 typedef struct brim_balance_item {
   double cost;
   int64_t weight; /* what it takes of a bin */
+  int32_t texts;  /* likewise, at least 1 */
   uint32_t id;    /* the caller's */
   uint32_t bin;   /* rank * bins_per_rank + bin of the rank */
 } brim_balance_item;
 
 typedef struct brim_balance_bin {
-  int64_t weight, items;
+  int64_t weight, texts;
 } brim_balance_bin;
 
 typedef struct brim_balance {
   brim_runtime *runtime;
   uint32_t ranks, bins_per_rank;
-  int64_t capacity, item_capacity; /* of a bin; an item heavier than that may be alone in one */
+  int64_t capacity, text_capacity; /* of a bin; an item heavier than that may be alone in one */
   brim_balance_item *items;        /* [count], costliest first */
   size_t count, item_room;
   brim_balance_bin *bins; /* [ranks * bins_per_rank] */

@@ -13,8 +13,8 @@
 /* What padding a batch to its longest row would add, whatever the padding at hand: a step must not depend on it. */
 static int64_t unevenness(const brim_composition *c, uint64_t batch) {
   uint64_t start = brim_composition_start(c, batch);
-  brim_load load = brim_load_of(&c->recipe->compose, c->lengths, c->order + start, c->ends[batch] - start);
-  return load.rows * load.longest - load.tokens;
+  brim_load load = brim_load_of(&c->recipe->compose, &c->sizes, c->order + start, c->ends[batch] - start);
+  return load.texts * load.longest - load.tokens;
 }
 
 /* The most uneven of the window's batches goes to its end and is taken back; `waited` has a bit for every row that waited so. */
@@ -45,7 +45,7 @@ static int compose_windows(brim_composition *c, uint64_t window, uint64_t *waite
     BRIM_TRY(brim_check_cancel(c->runtime, err));
     end = c->rows - end > window ? end + window : c->rows;
     int32_t limit = c->recipe->compose.limit;
-    BRIM_TRY(brim_order_sort(c->runtime, c->lengths, limit, c->order + begin, c->scratch, end - begin, err));
+    BRIM_TRY(brim_order_sort(c->runtime, c->sizes.keys, limit, c->order + begin, c->scratch, end - begin, err));
     uint64_t first = c->batches, tail;
     bool last = end == c->rows;
     BRIM_TRY(brim_composition_cut(c, begin, end, !last, &tail, err));

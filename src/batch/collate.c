@@ -10,15 +10,22 @@
 
 enum { CACHE_LINE_IDS = 64 / sizeof(int32_t) };
 
-/* The rows of a part lie anywhere in memory: they are called for here, and come while the rest is looked at. */
-static int check_part(const brim_dataset *dataset, const brim_planned *part, brim_error *err) {
+static uint64_t texts_of(const brim_dataset *dataset, uint64_t row) {
+  return dataset->firsts ? dataset->firsts[row + 1] - dataset->firsts[row] : 1;
+}
+
+/* The rows of a part lie anywhere in memory: they are called for here, and come while the rest is looked at. *out: their texts.
+ */
+static int check_part(const brim_dataset *dataset, const brim_planned *part, size_t *out, brim_error *err) {
   int64_t tokens = 0;
+  uint64_t texts = 0;
   for (uint32_t i = 0; i < part->count; i++) {
     uint64_t row = part->rows[i];
     if (row >= dataset->rows)
       return brim_error_set(err, BRIM_E_MISMATCH, "the plan has row %llu but the data has %llu rows: plan these data again",
                             (unsigned long long)row, (unsigned long long)dataset->rows);
     tokens += brim_planned_length(part, dataset->lengths[row]);
+    texts += texts_of(dataset, row);
     __builtin_prefetch(dataset->ids[row]);
     if (dataset->lengths[row] > CACHE_LINE_IDS)
       __builtin_prefetch(dataset->ids[row] + CACHE_LINE_IDS);
@@ -26,9 +33,16 @@ static int check_part(const brim_dataset *dataset, const brim_planned *part, bri
   if (tokens != part->tokens)
     return brim_error_set(err, BRIM_E_MISMATCH, "the plan counts %lld tokens where the data has %lld: plan these data again",
                           (long long)part->tokens, (long long)tokens);
-  if (tokens > INT32_MAX || part->count > INT32_MAX - 1)
+  if (dataset->firsts && texts != part->texts)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the plan counts %u texts where the data has %llu: plan these data again",
+                          (unsigned)part->texts, (unsigned long long)texts);
+  if ((uint64_t)part->step_rows * (uint64_t)dataset->most_texts > UINT32_MAX)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "a step of %u rows of up to %d texts is too large: take fewer rows",
+                          (unsigned)part->step_rows, (int)dataset->most_texts);
+  if (tokens > INT32_MAX || texts > INT32_MAX - 1)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "a batch of %lld tokens is too large: set max_tokens below 2147483648",
                           (long long)tokens);
+  *out = (size_t)texts;
   return BRIM_OK;
 }
 
@@ -58,30 +72,43 @@ static int reserve_token_labels(brim_batch *batch, size_t tokens, brim_error *er
   return BRIM_OK;
 }
 
-static int reserve(brim_batch *batch, size_t tokens, size_t rows, brim_error *err) {
+static int reserve_firsts(brim_batch *batch, size_t rows, brim_error *err) {
+  if (rows + 1 <= batch->first_capacity)
+    return BRIM_OK;
+  BRIM_TRY(grow(batch->runtime, &batch->first_room, rows + 1, sizeof *batch->first_room, err));
+  batch->first_capacity = rows + 1;
+  return BRIM_OK;
+}
+
+static int reserve(brim_batch *batch, size_t tokens, size_t texts, size_t rows, brim_error *err) {
   brim_runtime *runtime = batch->runtime;
   if (tokens > batch->token_capacity) {
     BRIM_TRY(grow(runtime, &batch->ids, tokens, sizeof *batch->ids, err));
     BRIM_TRY(grow(runtime, &batch->type_ids, tokens, sizeof *batch->type_ids, err));
     batch->token_capacity = tokens;
   }
-  if (rows > batch->row_capacity || !batch->offsets) {
-    if (rows == 0)
-      rows = 1;
-    BRIM_TRY(grow(runtime, &batch->offsets, rows + 1, sizeof *batch->offsets, err));
+  if (texts > batch->text_capacity || !batch->offsets) {
+    texts = texts > 0 ? texts : 1;
+    BRIM_TRY(grow(runtime, &batch->offsets, texts + 1, sizeof *batch->offsets, err));
+    BRIM_TRY(grow(runtime, &batch->places, texts, sizeof *batch->places, err));
+    BRIM_TRY(grow(runtime, &batch->slice_room, texts, sizeof *batch->slice_room, err));
+    batch->text_capacity = texts;
+  }
+  if (rows > batch->row_capacity || !batch->rows) {
+    rows = rows > 0 ? rows : 1;
     BRIM_TRY(grow(runtime, &batch->rows, rows, sizeof *batch->rows, err));
-    BRIM_TRY(grow(runtime, &batch->places, rows, sizeof *batch->places, err));
-    BRIM_TRY(grow(runtime, &batch->slice_room, rows, sizeof *batch->slice_room, err));
     batch->row_capacity = rows;
   }
   return BRIM_OK;
 }
 
-int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, int32_t label_width,
+int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t texts, bool several, int32_t label_width,
                        brim_error *err) {
   batch->runtime = runtime;
-  BRIM_TRY(reserve(batch, (size_t)tokens, (size_t)rows, err));
-  return reserve_labels(batch, (size_t)rows, label_width, err);
+  BRIM_TRY(reserve(batch, (size_t)tokens, (size_t)texts, (size_t)texts, err));
+  if (several)
+    BRIM_TRY(reserve_firsts(batch, (size_t)texts, err));
+  return reserve_labels(batch, (size_t)texts, label_width, err);
 }
 
 /* Copies the ids of one row, or the labels of its tokens; a cut row keeps its last token. */
@@ -112,23 +139,41 @@ static void copy_label(brim_batch *batch, const brim_dataset *dataset, uint64_t 
     batch->labels[at * width + i] = NAN;
 }
 
+/* The texts of the part's row i, which begins at token `at`, from batch text `first` on. Returns their number. */
+static int32_t fill_texts(brim_batch *batch, const brim_dataset *dataset, const brim_planned *part, uint32_t i, int32_t first,
+                          int32_t at, int32_t length) {
+  const uint64_t row = part->rows[i];
+  const int32_t count = (int32_t)texts_of(dataset, row);
+  const int32_t *lengths = dataset->firsts ? dataset->text_lengths + dataset->firsts[row] : &length;
+  for (int32_t t = 0; t < count; t++, first++) {
+    at += lengths[t];
+    batch->offsets[first + 1] = at;
+    batch->places[first] = part->places[i] * (uint32_t)dataset->most_texts + (uint32_t)t;
+    if (part->slices)
+      batch->slices[first] = part->slices[i];
+  }
+  return count;
+}
+
 static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim_planned *part) {
+  int32_t text = 0;
   batch->offsets[0] = 0;
   for (uint32_t i = 0; i < part->count; i++) {
     const uint64_t row = part->rows[i];
-    const int32_t at = batch->offsets[i], length = brim_planned_length(part, dataset->lengths[row]);
+    const int32_t at = batch->offsets[text], length = brim_planned_length(part, dataset->lengths[row]);
     copy_tokens(batch->ids + at, dataset->ids[row], length, dataset->lengths[row]);
     if (dataset->token_labels)
       copy_tokens(batch->token_labels + at, dataset->token_labels[row], length, dataset->lengths[row]);
     if (dataset->type_ids)
       copy_types(batch, dataset, row, at, length);
-    batch->offsets[i + 1] = at + length;
     copy_label(batch, dataset, row, i);
     batch->rows[i] = row;
-    batch->places[i] = part->places[i];
-    if (part->slices)
-      batch->slices[i] = part->slices[i];
+    if (batch->firsts)
+      batch->firsts[i] = text;
+    text += fill_texts(batch, dataset, part, i, text, at, length);
   }
+  if (batch->firsts)
+    batch->firsts[part->count] = text;
   if (!dataset->type_ids && part->tokens)
     memset(batch->type_ids, 0, (size_t)part->tokens);
 }
@@ -137,13 +182,18 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
                     brim_error *err) {
   batch->runtime = runtime;
   BRIM_TRY(brim_dataset_intact(dataset, err));
-  BRIM_TRY(check_part(dataset, part, err));
-  BRIM_TRY(reserve(batch, (size_t)part->tokens, part->count, err));
+  size_t texts = 0;
+  BRIM_TRY(check_part(dataset, part, &texts, err));
+  BRIM_TRY(reserve(batch, (size_t)part->tokens, texts, part->count, err));
+  if (dataset->firsts)
+    BRIM_TRY(reserve_firsts(batch, part->count, err));
   BRIM_TRY(reserve_labels(batch, part->count, dataset->label_width, err));
   if (dataset->token_labels)
     BRIM_TRY(reserve_token_labels(batch, (size_t)part->tokens + 1, err)); /* of no rows they are there too */
   batch->token_labels = dataset->token_labels ? batch->token_label_room : NULL;
-  batch->count = (int32_t)part->count;
+  batch->count = (int32_t)texts;
+  batch->row_count = (int32_t)part->count;
+  batch->firsts = dataset->firsts ? batch->first_room : NULL;
   batch->width = part->width;
   batch->tokens = part->tokens;
   batch->slots = part->slots;
@@ -156,30 +206,35 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
 }
 
 int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) {
-  const size_t rows = (size_t)from->count, tokens = (size_t)from->tokens, labels = rows * (size_t)from->label_width;
+  const size_t texts = (size_t)from->count, rows = (size_t)from->row_count, tokens = (size_t)from->tokens;
   to->runtime = runtime;
-  BRIM_TRY(reserve(to, tokens + 1, rows + 1, err)); /* none are arrays too */
+  BRIM_TRY(reserve(to, tokens + 1, texts + 1, rows + 1, err)); /* none are arrays too */
+  if (from->firsts)
+    BRIM_TRY(reserve_firsts(to, rows, err));
   BRIM_TRY(reserve_labels(to, rows + 1, from->label_width, err));
   if (from->token_labels)
     BRIM_TRY(reserve_token_labels(to, tokens + 1, err));
-  to->count = from->count, to->width = from->width;
+  to->count = from->count, to->row_count = from->row_count, to->width = from->width;
   to->tokens = from->tokens, to->slots = from->slots;
   to->step = from->step, to->step_rows = from->step_rows, to->divisor = from->divisor;
   to->token_labels = from->token_labels ? to->token_label_room : NULL;
   to->slices = from->slices ? to->slice_room : NULL;
+  to->firsts = from->firsts ? to->first_room : NULL;
   to->offsets[0] = 0;
+  if (to->firsts)
+    memcpy(to->firsts, from->firsts, (rows + 1) * sizeof *to->firsts);
   if (rows == 0)
     return BRIM_OK;
-  memcpy(to->offsets, from->offsets, (rows + 1) * sizeof *to->offsets);
+  memcpy(to->offsets, from->offsets, (texts + 1) * sizeof *to->offsets);
   memcpy(to->ids, from->ids, tokens * sizeof *to->ids);
   memcpy(to->type_ids, from->type_ids, tokens);
-  memcpy(to->labels, from->labels, labels * sizeof *to->labels);
+  memcpy(to->labels, from->labels, rows * (size_t)from->label_width * sizeof *to->labels);
   memcpy(to->rows, from->rows, rows * sizeof *to->rows);
-  memcpy(to->places, from->places, rows * sizeof *to->places);
+  memcpy(to->places, from->places, texts * sizeof *to->places);
   if (to->token_labels)
     memcpy(to->token_labels, from->token_labels, tokens * sizeof *to->token_labels);
   if (to->slices)
-    memcpy(to->slices, from->slices, rows);
+    memcpy(to->slices, from->slices, texts);
   return BRIM_OK;
 }
 
@@ -189,6 +244,7 @@ void brim_batch_free(brim_batch *batch) {
   brim_release(batch->runtime, batch->ids);
   brim_release(batch->runtime, batch->type_ids);
   brim_release(batch->runtime, batch->offsets);
+  brim_release(batch->runtime, batch->first_room);
   brim_release(batch->runtime, batch->labels);
   brim_release(batch->runtime, batch->token_label_room);
   brim_release(batch->runtime, batch->rows);

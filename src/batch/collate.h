@@ -3,9 +3,9 @@
 #define BRIM_BATCH_COLLATE_H
 #include "brim/batch.h"
 
-/* Room for parts of so many tokens and rows, with so many labels each: fills within it allocate nothing, but for labels of tokens
- * the first time. */
-int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, int32_t label_width,
+/* Room for parts of so many tokens and texts, with so many labels a row: fills within it allocate nothing, but for labels of
+ * tokens the first time. `several`: rows have several texts. */
+int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t texts, bool several, int32_t label_width,
                        brim_error *err) BRIM_CHECK;
 
 #endif

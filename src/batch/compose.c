@@ -14,7 +14,7 @@ int brim_composition_end(brim_composition *c, uint64_t end, brim_error *err) {
 int brim_composition_cut(brim_composition *c, uint64_t begin, uint64_t end, bool keep_tail, uint64_t *tail, brim_error *err) {
   bool room = false;
   while (begin < end) {
-    uint64_t count = brim_budget_take(&c->recipe->compose, c->lengths, c->order + begin, end - begin, &room);
+    uint64_t count = brim_budget_take(&c->recipe->compose, &c->sizes, c->order + begin, end - begin, &room);
     if (room && keep_tail)
       break;
     begin += count;
@@ -99,9 +99,9 @@ static int compose(brim_composition *c, brim_error *err) {
   return brim_error_set(err, BRIM_E_INTERNAL, "unknown batching");
 }
 
-int brim_compose(brim_composition *c, brim_runtime *runtime, const brim_recipe *recipe, const int32_t *lengths, uint64_t rows,
-                 brim_error *err) {
-  *c = (brim_composition){.runtime = runtime, .recipe = recipe, .lengths = lengths, .rows = rows, .unfinished = BRIM_NO_BATCH};
+int brim_compose(brim_composition *c, brim_runtime *runtime, const brim_recipe *recipe, const brim_row_sizes *sizes,
+                 uint64_t rows, brim_error *err) {
+  *c = (brim_composition){.runtime = runtime, .recipe = recipe, .sizes = *sizes, .rows = rows, .unfinished = BRIM_NO_BATCH};
   if (rows == 0)
     return BRIM_OK;
   c->order = brim_alloc_array(runtime, rows, sizeof *c->order);

@@ -9,7 +9,7 @@
 typedef struct brim_composition {
   brim_runtime *runtime;
   const brim_recipe *recipe;
-  const int32_t *lengths; /* [rows], borrowed */
+  brim_row_sizes sizes; /* [rows], borrowed */
   uint64_t rows;
   uint32_t *order;   /* [rows] batch after batch */
   uint32_t *scratch; /* [rows] */
@@ -19,8 +19,8 @@ typedef struct brim_composition {
 } brim_composition;
 
 /* Runs the recipe's strategy over all rows. The composition must be freed whatever comes back. */
-int brim_compose(brim_composition *c, brim_runtime *runtime, const brim_recipe *recipe, const int32_t *lengths, uint64_t rows,
-                 brim_error *err) BRIM_CHECK;
+int brim_compose(brim_composition *c, brim_runtime *runtime, const brim_recipe *recipe, const brim_row_sizes *sizes,
+                 uint64_t rows, brim_error *err) BRIM_CHECK;
 void brim_composition_free(brim_composition *c);
 
 /* ---- for the strategies ---- */

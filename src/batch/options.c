@@ -148,13 +148,11 @@ static int set_limit(const brim_plan_options *o, brim_budget *budget, brim_error
 
 /* With batch_size, `accumulate` cuts a full step into at least so many parts: a cap on their rows. */
 static int64_t part_rows(const brim_plan_options *o) {
-  int64_t rows = o->max_rows ? o->max_rows : INT64_MAX;
   if (!o->batch_size || o->accumulate <= 1)
-    return rows;
+    return INT64_MAX;
   int64_t share = (o->batch_size + o->accumulate - 1) / o->accumulate;
   int64_t multiple = o->required_batch_size_multiple > 1 ? o->required_batch_size_multiple : 1;
-  share = (share + multiple - 1) / multiple * multiple;
-  return share < rows ? share : rows;
+  return (share + multiple - 1) / multiple * multiple;
 }
 
 int brim_recipe_make(const brim_plan_options *o, uint64_t epoch, brim_recipe *recipe, brim_error *err) {
@@ -173,6 +171,7 @@ int brim_recipe_make(const brim_plan_options *o, uint64_t epoch, brim_recipe *re
   *budget = (brim_budget){.padding = o->padding,
                           .slots = o->max_tokens ? o->max_tokens : INT64_MAX,
                           .rows = part_rows(o),
+                          .texts = o->max_rows ? o->max_rows : INT64_MAX,
                           .multiple = o->required_batch_size_multiple > 1 ? o->required_batch_size_multiple : 1,
                           .rounding = o->pad_to_multiple_of > 1 ? o->pad_to_multiple_of : 1,
                           .linear = plain_cost ? o->cost_linear : 4608,
@@ -183,7 +182,7 @@ int brim_recipe_make(const brim_plan_options *o, uint64_t epoch, brim_recipe *re
   recipe->compose = *budget;
   if (o->batch_size) {
     recipe->compose.limit = o->max_length ? o->max_length : INT32_MAX;
-    recipe->compose.slots = INT64_MAX;
+    recipe->compose.slots = recipe->compose.texts = INT64_MAX;
     recipe->compose.rows = o->batch_size;
     recipe->compose.multiple = 1;
     recipe->compose.rows_for = NULL;
@@ -194,42 +193,6 @@ int brim_recipe_make(const brim_plan_options *o, uint64_t epoch, brim_recipe *re
 int brim_plan_options_check(const brim_plan_options *options, brim_error *err) {
   brim_recipe recipe;
   return brim_recipe_make(options, 0, &recipe, err);
-}
-
-static int bad_length(uint64_t row, int32_t length, brim_error *err) {
-  if (length < 1)
-    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has length %d: a row needs at least one token, leave it out",
-                          (unsigned long long)row, (int)length);
-  return brim_error_set(err, BRIM_E_FORMAT, "row %llu has %d tokens, too many to round up to pad_to_multiple_of",
-                        (unsigned long long)row, (int)length);
-}
-
-static int too_long(const brim_recipe *recipe, uint64_t row, int32_t length, int64_t slots, brim_error *err) {
-  return brim_error_set(err, BRIM_E_MISMATCH,
-                        "row %llu with %d tokens takes %lld slots, more than max_tokens %lld: raise it, lower max_length, or set "
-                        "oversize to truncate or alone",
-                        (unsigned long long)row, (int)length, (long long)slots, (long long)recipe->budget.slots);
-}
-
-int brim_recipe_check_lengths(const brim_recipe *recipe, const int32_t *lengths, uint64_t rows, uint64_t *truncated,
-                              uint64_t *lost, brim_error *err) {
-  const brim_budget *budget = &recipe->budget;
-  bool strict = recipe->options.oversize == BRIM_OVERSIZE_ERROR;
-  *truncated = *lost = 0;
-  for (uint64_t row = 0; row < rows; row++) {
-    int32_t length = brim_budget_cut(budget, lengths[row]);
-    if (length < 1)
-      return bad_length(row, length, err);
-    if (brim_budget_width(budget, length) > INT32_MAX)
-      return bad_length(row, length, err);
-    brim_load alone = {.rows = 1, .tokens = length, .longest = length};
-    int64_t slots = brim_budget_slots(budget, &alone);
-    if (strict && slots > budget->slots)
-      return too_long(recipe, row, length, slots, err);
-    *truncated += lengths[row] > length;
-    *lost += (uint64_t)((int64_t)lengths[row] - length);
-  }
-  return BRIM_OK;
 }
 
 brim_random brim_recipe_random(const brim_recipe *recipe, brim_purpose purpose) {

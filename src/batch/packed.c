@@ -21,6 +21,7 @@ typedef struct packing {
   brim_packer packer;
   int64_t *weights;    /* [items] tokens */
   uint32_t *sizes;     /* [items] rows */
+  uint32_t *texts;     /* [items] the same memory where each row is one text */
   uint32_t *bin_of;    /* [items] */
   uint32_t *plan;      /* [rows] the better order so far */
   uint32_t *plan_ends; /* [bins] */
@@ -32,9 +33,10 @@ static int packing_init(packing *p, const brim_composition *c, brim_error *err) 
   brim_packer_init(&p->packer, c->runtime);
   p->weights = brim_alloc_array(c->runtime, c->rows, sizeof *p->weights);
   p->sizes = brim_alloc_array(c->runtime, c->rows, sizeof *p->sizes);
+  p->texts = c->sizes.several ? brim_alloc_array(c->runtime, c->rows, sizeof *p->texts) : p->sizes;
   p->bin_of = brim_alloc_array(c->runtime, c->rows, sizeof *p->bin_of);
   p->plan = brim_alloc_array(c->runtime, c->rows, sizeof *p->plan);
-  if (!p->weights || !p->sizes || !p->bin_of || !p->plan)
+  if (!p->weights || !p->sizes || !p->texts || !p->bin_of || !p->plan)
     return BRIM_NOMEM(err);
   return BRIM_OK;
 }
@@ -42,6 +44,8 @@ static int packing_init(packing *p, const brim_composition *c, brim_error *err) 
 static void packing_free(packing *p, brim_runtime *runtime) {
   brim_packer_free(&p->packer);
   brim_release(runtime, p->weights);
+  if (p->texts != p->sizes)
+    brim_release(runtime, p->texts);
   brim_release(runtime, p->sizes);
   brim_release(runtime, p->bin_of);
   brim_release(runtime, p->plan);
@@ -52,34 +56,44 @@ static uint64_t make_items(const brim_composition *c, packing *p, const uint32_t
   const brim_budget *budget = &c->recipe->compose;
   uint64_t items = 0, most = (uint64_t)budget->multiple;
   for (uint64_t begin = 0; begin < count; items++) {
-    int64_t weight = brim_budget_cut(budget, c->lengths[rows[begin]]);
+    brim_load load = brim_load_add(budget, (brim_load){0}, &c->sizes, rows[begin]);
     uint64_t size = 1;
     for (; size < most && begin + size < count; size++) {
-      int64_t more = weight + brim_budget_cut(budget, c->lengths[rows[begin + size]]);
-      if (more > budget->slots)
+      const brim_load more = brim_load_add(budget, load, &c->sizes, rows[begin + size]);
+      if (more.tokens > budget->slots || more.texts > budget->texts)
         break;
-      weight = more;
+      load = more;
     }
-    p->weights[items] = size == most ? weight : budget->slots;
+    p->weights[items] = size == most ? load.tokens : budget->slots;
+    p->texts[items] = (uint32_t)load.texts;
     p->sizes[items] = (uint32_t)size;
     begin += size;
   }
   return items;
 }
 
+/* Where each bin's rows begin in the plan; the end when they are in place. */
+static void find_starts(packing *p, uint64_t items, uint64_t bins) {
+  uint32_t sum = 0;
+  memset(p->plan_ends, 0, bins * sizeof *p->plan_ends);
+  for (uint64_t i = 0; i < items; i++)
+    p->plan_ends[p->bin_of[i]] += p->sizes[i];
+  for (uint64_t b = 0; b < bins; b++) {
+    const uint32_t rows = p->plan_ends[b];
+    p->plan_ends[b] = sum;
+    sum += rows;
+  }
+}
+
 /* Packs the rows in their present order. When that takes fewer bins than the plan so far it becomes the plan. */
 static int try_order(brim_composition *c, packing *p, const uint32_t *rows, uint64_t count, int64_t capacity, brim_error *err) {
   uint64_t items = make_items(c, p, rows, count);
-  BRIM_TRY(brim_pack(&p->packer, p->weights, p->sizes, items, capacity, c->recipe->compose.rows, p->bin_of, err));
+  BRIM_TRY(brim_pack(&p->packer, p->weights, p->texts, items, capacity, c->recipe->compose.texts, p->bin_of, err));
   uint64_t bins = p->packer.bin_count;
   if (p->plan_bins && bins >= p->plan_bins)
     return BRIM_OK;
   BRIM_TRY(brim_grow(c->runtime, (void **)&p->plan_ends, &p->end_capacity, bins, sizeof *p->plan_ends, err));
-  uint32_t sum = 0;
-  for (uint64_t b = 0; b < bins; b++) {
-    p->plan_ends[b] = sum; /* the start now, the end when the rows are in place */
-    sum += (uint32_t)p->packer.bins[b].rows;
-  }
+  find_starts(p, items, bins);
   for (uint64_t i = 0, begin = 0; i < items; begin += p->sizes[i++]) {
     uint32_t *to = &p->plan_ends[p->bin_of[i]];
     memcpy(p->plan + *to, rows + begin, p->sizes[i] * sizeof *rows);
@@ -89,23 +103,24 @@ static int try_order(brim_composition *c, packing *p, const uint32_t *rows, uint
   return BRIM_OK;
 }
 
-/* Tokens of order[begin, end); those of all rows are faster counted in file order. */
-static uint64_t count_tokens(const brim_composition *c, uint64_t begin, uint64_t end) {
+/* What order[begin, end) takes; all rows are faster counted in file order. */
+static brim_load count_all(const brim_composition *c, uint64_t begin, uint64_t end) {
   const brim_budget *budget = &c->recipe->compose;
-  int64_t tokens = 0;
+  brim_load load = {0};
   if (end - begin < c->rows)
-    return (uint64_t)brim_load_of(budget, c->lengths, c->order + begin, end - begin).tokens;
+    return brim_load_of(budget, &c->sizes, c->order + begin, end - begin);
   for (uint64_t row = 0; row < c->rows; row++)
-    tokens += brim_budget_cut(budget, c->lengths[row]);
-  return (uint64_t)tokens;
+    load = brim_load_add(budget, load, &c->sizes, (uint32_t)row);
+  return load;
 }
 
 /* The number of batches that no packing can go below. */
 static uint64_t fewest_bins(const brim_composition *c, uint64_t begin, uint64_t end) {
   const brim_budget *budget = &c->recipe->compose;
-  uint64_t tokens = count_tokens(c, begin, end), count = end - begin, slots = (uint64_t)budget->slots;
-  uint64_t by_tokens = (tokens + slots - 1) / slots, by_rows = (count + (uint64_t)budget->rows - 1) / (uint64_t)budget->rows;
-  return by_tokens > by_rows ? by_tokens : by_rows;
+  const brim_load all = count_all(c, begin, end);
+  const uint64_t slots = (uint64_t)budget->slots, texts = (uint64_t)budget->texts;
+  const uint64_t by_tokens = ((uint64_t)all.tokens + slots - 1) / slots, by_texts = ((uint64_t)all.texts + texts - 1) / texts;
+  return by_tokens > by_texts ? by_tokens : by_texts;
 }
 
 /* Whether so many batches take as few steps as any could, to one in a thousand. */
@@ -132,7 +147,7 @@ static int pack_window(brim_composition *c, packing *p, uint64_t begin, uint64_t
     BRIM_TRY(try_order(c, p, rows, count, budget->slots, err));
   uint64_t bins = p->plan_bins;
   if (!few_enough(c, p->plan_bins, fewest)) {
-    BRIM_TRY(brim_order_sort(c->runtime, c->lengths, budget->limit, rows, c->scratch, count, err));
+    BRIM_TRY(brim_order_sort(c->runtime, c->sizes.keys, budget->limit, rows, c->scratch, count, err));
     BRIM_TRY(try_order(c, p, rows, count, budget->slots, err));
   }
   *mixed = p->plan_bins == bins;
@@ -161,7 +176,7 @@ static int arrange_steps(brim_composition *c, uint64_t first, bool mixed, uint64
   uint64_t count = c->batches - first, full = count - last_count, size = c->recipe->accumulate;
   for (uint64_t i = 0; i < count; i++) {
     uint64_t start = brim_composition_start(c, first + i);
-    brim_load load = brim_load_of(budget, c->lengths, c->order + start, c->ends[first + i] - start);
+    brim_load load = brim_load_of(budget, &c->sizes, c->order + start, c->ends[first + i] - start);
     work[i] = (filled){.key = -(double)load.tokens, .cost = brim_budget_cost(budget, &load), .batch = (uint32_t)i};
   }
   brim_sort(work, count, sizeof *work, is_fuller, NULL); /* fullest first */

@@ -17,10 +17,11 @@ struct brim_plan {
   brim_budget budget; /* what a part takes is counted from its rows when it is asked for: there may be more parts than rows */
   uint64_t *rows;     /* [rows planned] */
   uint32_t *places;   /* [rows planned] */
-  int32_t *lengths;   /* [rows planned] cut */
-  uint32_t *parts;    /* [world * part_count + 1] where each begins in the three: step by step, in each rank by rank */
-  uint8_t *slices;    /* [rows planned] which slice of its step each is in; NULL: there are none */
-  uint64_t *steps;    /* [step_count + 1] parts of one rank before each step */
+  int32_t *lengths;   /* [rows planned] cut; NULL where rows have several texts, which are in the next */
+  brim_row_size *several;
+  uint32_t *parts; /* [world * part_count + 1] where each begins in the three: step by step, in each rank by rank */
+  uint8_t *slices; /* [rows planned] which slice of its step each is in; NULL: there are none */
+  uint64_t *steps; /* [step_count + 1] parts of one rank before each step */
   size_t part_room, step_room;
   uint64_t row_count, part_count, step_count;
   brim_drop *drops;
@@ -31,8 +32,8 @@ struct brim_plan {
 /* What the pieces below share while a plan is made. */
 typedef struct making {
   brim_plan *plan;
-  const brim_recipe *recipe;
-  const int32_t *lengths;
+  brim_recipe *recipe;
+  brim_planned_rows rows;
   brim_composition composition;
   /* `together` steps from `step` on are shared out at once, each into its own */
   brim_share *shares;
@@ -77,11 +78,13 @@ static void write_part(making *m, const uint32_t *rows, const uint32_t *places, 
   }
   for (uint64_t i = 0, at = plan->row_count; i < count; i++, at++) {
     uint32_t row = rows[places[i]];
-    int32_t length = brim_budget_cut(budget, m->lengths[row]);
-    load = brim_load_add(load, length);
+    load = brim_load_add(budget, load, &m->rows.sizes, row);
     plan->rows[at] = row;
     plan->places[at] = places[i];
-    plan->lengths[at] = length;
+    if (plan->several)
+      plan->several[at] = m->rows.sizes.several[row];
+    else
+      plan->lengths[at] = brim_budget_cut(budget, m->rows.sizes.keys[row]);
     hash = brim_hash_mix(hash, (uint64_t)row << 32 | places[i]);
   }
   plan->row_count += count;
@@ -95,7 +98,7 @@ static void write_part(making *m, const uint32_t *rows, const uint32_t *places, 
 static void call_for_lengths(const making *m, uint64_t start, uint64_t count) {
   const brim_composition *c = &m->composition;
   for (uint64_t i = start + AHEAD; i < start + AHEAD + count && i < c->rows; i++)
-    __builtin_prefetch(&m->lengths[c->order[i]]);
+    __builtin_prefetch(&m->rows.sizes.keys[c->order[i]]);
 }
 
 /* The rows of a step, which has `batches` batches. */
@@ -114,7 +117,7 @@ static void share_task(void *context, int64_t task, int worker) {
   uint64_t batches, count, step = m->step + (uint64_t)task;
   const uint32_t *rows = step_rows(m, step, &batches, &count);
   call_for_lengths(m, (uint64_t)(rows - c->order), count);
-  m->statuses[task] = brim_share_step(&m->shares[task], m->lengths, rows, count, c->ends + step * step_size(m),
+  m->statuses[task] = brim_share_step(&m->shares[task], &m->rows.sizes, rows, count, c->ends + step * step_size(m),
                                       (uint32_t)(rows - c->order), batches, &m->errors[task]);
 }
 
@@ -218,19 +221,31 @@ static int write_steps(making *m, brim_error *err) {
   return BRIM_OK;
 }
 
-static int make(making *m, uint64_t rows, brim_error *err) {
+static int take_room(making *m, uint64_t rows, brim_error *err) {
   brim_plan *plan = m->plan;
-  brim_ledger *ledger = &plan->ledger;
-  BRIM_TRY(brim_recipe_check_lengths(m->recipe, m->lengths, rows, &ledger->rows_truncated, &ledger->tokens_lost, err));
-  BRIM_TRY(brim_compose(&m->composition, plan->runtime, m->recipe, m->lengths, rows, err));
+  const bool slices = m->recipe->options.slices > 0, several = m->rows.sizes.several;
   plan->rows = brim_alloc_array(plan->runtime, rows, sizeof *plan->rows);
   plan->places = brim_alloc_array(plan->runtime, rows, sizeof *plan->places);
-  plan->lengths = brim_alloc_array(plan->runtime, rows, sizeof *plan->lengths);
-  const bool slices = m->recipe->options.slices > 0;
+  if (several)
+    plan->several = brim_alloc_array(plan->runtime, rows, sizeof *plan->several);
+  else
+    plan->lengths = brim_alloc_array(plan->runtime, rows, sizeof *plan->lengths);
   if (slices)
     plan->slices = brim_alloc_array(plan->runtime, rows, sizeof *plan->slices);
-  if (!plan->rows || !plan->places || !plan->lengths || (slices && !plan->slices))
-    return BRIM_NOMEM(err);
+  const bool sizes = several ? plan->several != NULL : plan->lengths != NULL;
+  return plan->rows && plan->places && sizes && (!slices || plan->slices) ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+static int make(making *m, const brim_lengths *lengths, brim_error *err) {
+  brim_plan *plan = m->plan;
+  brim_ledger *ledger = &plan->ledger;
+  const uint64_t rows = lengths->rows;
+  BRIM_TRY(brim_planned_rows_make(&m->rows, plan->runtime, m->recipe, lengths, err));
+  plan->budget = m->recipe->budget;
+  ledger->rows_truncated = m->rows.truncated;
+  ledger->tokens_lost = m->rows.lost;
+  BRIM_TRY(brim_compose(&m->composition, plan->runtime, m->recipe, &m->rows.sizes, rows, err));
+  BRIM_TRY(take_room(m, rows, err));
   BRIM_TRY(write_steps(m, err));
   ledger->rows_read = rows;
   ledger->rows_planned = plan->row_count;
@@ -240,24 +255,29 @@ static int make(making *m, uint64_t rows, brim_error *err) {
 
 int brim_plan_new(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_plan_options *options, uint64_t epoch,
                   brim_plan **out, brim_error *err) {
+  return brim_plan_new_of(runtime, &(brim_lengths){.rows = rows, .lengths = lengths}, options, epoch, out, err);
+}
+
+int brim_plan_new_of(brim_runtime *runtime, const brim_lengths *lengths, const brim_plan_options *options, uint64_t epoch,
+                     brim_plan **out, brim_error *err) {
   *out = NULL;
   brim_recipe recipe;
   BRIM_TRY(brim_recipe_make(options, epoch, &recipe, err));
-  if (rows > UINT32_MAX - 1)
+  if (lengths->rows > UINT32_MAX - 1)
     return brim_error_set(err, BRIM_E_UNSUPPORTED,
                           "%llu rows are too many for one plan (at most 4,294,967,294): plan them in pieces",
-                          (unsigned long long)rows);
+                          (unsigned long long)lengths->rows);
   brim_plan *plan = brim_alloc_zero(runtime, sizeof *plan);
   if (!plan)
     return BRIM_NOMEM(err);
   plan->runtime = runtime;
   plan->world = recipe.world;
-  plan->budget = recipe.budget;
-  making m = {.plan = plan, .recipe = &recipe, .lengths = lengths, .composition.runtime = runtime};
-  int status = make(&m, rows, err);
+  making m = {.plan = plan, .recipe = &recipe, .composition.runtime = runtime};
+  int status = make(&m, lengths, err);
   plan->cut = plan->ledger.rows_truncated ? recipe.budget.limit : 0;
   brim_composition_free(&m.composition);
   free_shares(&m);
+  brim_planned_rows_free(&m.rows);
   if (status != BRIM_OK) {
     brim_plan_free(plan);
     return status;
@@ -272,6 +292,7 @@ void brim_plan_free(brim_plan *plan) {
   brim_release(plan->runtime, plan->rows);
   brim_release(plan->runtime, plan->places);
   brim_release(plan->runtime, plan->lengths);
+  brim_release(plan->runtime, plan->several);
   brim_release(plan->runtime, plan->parts);
   brim_release(plan->runtime, plan->slices);
   brim_release(plan->runtime, plan->steps);
@@ -308,14 +329,16 @@ void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_pl
   const uint32_t *parts = plan->parts, *part = &parts[at];
   brim_load load = {0};
   for (uint64_t i = part[0]; i < part[1]; i++)
-    load = brim_load_add(load, plan->lengths[i]);
+    load = plan->several ? brim_load_add_texts(load, &plan->several[i]) : brim_load_add_text(load, plan->lengths[i]);
   *out = (brim_planned){.step = step,
                         .rank = rank,
                         .count = (uint32_t)load.rows,
+                        .texts = (uint32_t)load.texts,
                         .rows = plan->rows + part[0],
                         .places = plan->places + part[0],
                         .step_rows = parts[after * world] - parts[before * world],
                         .width = load.rows ? (int32_t)brim_budget_width(&plan->budget, load.longest) : 0,
+                        .longest = load.longest,
                         .tokens = load.tokens,
                         .slots = brim_budget_slots(&plan->budget, &load),
                         .cut = plan->cut,

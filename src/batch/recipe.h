@@ -1,4 +1,4 @@
-/* recipe.h: plan options made ready to plan with, and the lengths that are planned. */
+/* recipe.h: plan options made ready to plan with, and the rows that are planned. */
 #ifndef BRIM_BATCH_RECIPE_H
 #define BRIM_BATCH_RECIPE_H
 #include "base/random.h"
@@ -18,9 +18,20 @@ typedef struct brim_recipe {
 /* Checks the options and fills *recipe. */
 int brim_recipe_make(const brim_plan_options *options, uint64_t epoch, brim_recipe *recipe, brim_error *err) BRIM_CHECK;
 
-/* Checks every length against the recipe and counts what is cut: *truncated rows, *lost tokens. */
-int brim_recipe_check_lengths(const brim_recipe *recipe, const int32_t *lengths, uint64_t rows, uint64_t *truncated,
-                              uint64_t *lost, brim_error *err) BRIM_CHECK;
+/* The rows of a plan, as strategies look at them (lengths.c). */
+typedef struct brim_planned_rows {
+  brim_runtime *runtime;
+  brim_row_sizes sizes;
+  brim_row_size *several; /* these two where rows have several texts */
+  int32_t *longest;
+  uint64_t truncated, lost; /* rows and tokens that the recipe cuts */
+} brim_planned_rows;
+
+/* Checks every row against the recipe, which becomes one for rows of several texts where they have them. *lengths must stay as
+ * long as *rows, which is to be freed whatever comes back. */
+int brim_planned_rows_make(brim_planned_rows *rows, brim_runtime *runtime, brim_recipe *recipe, const brim_lengths *lengths,
+                           brim_error *err) BRIM_CHECK;
+void brim_planned_rows_free(brim_planned_rows *rows);
 
 /* The stream of random numbers of one purpose in this epoch. */
 brim_random brim_recipe_random(const brim_recipe *recipe, brim_purpose purpose);

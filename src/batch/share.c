@@ -18,7 +18,9 @@ void brim_share_free(brim_share *s) {
   brim_release(s->runtime, s->places);
   brim_release(s->runtime, s->ends);
   brim_release(s->runtime, s->slices);
-  brim_release(s->runtime, s->lengths);
+  brim_release(s->runtime, s->keys);
+  brim_release(s->runtime, s->several);
+  brim_release(s->runtime, s->texts);
   brim_release(s->runtime, s->sorted);
   brim_release(s->runtime, s->scratch);
   brim_release(s->runtime, s->weights);
@@ -32,7 +34,7 @@ void brim_share_free(brim_share *s) {
 }
 
 /* Whether one rank can take the step as it was composed: budget batches as they are, rows of a batch_size all at once. */
-static bool is_whole(const brim_share *s, const int32_t *lengths, const uint32_t *rows, uint64_t count) {
+static bool is_whole(const brim_share *s, const brim_row_sizes *sizes, const uint32_t *rows, uint64_t count) {
   const brim_budget *budget = &s->recipe->budget;
   if (s->recipe->world > 1)
     return false;
@@ -42,7 +44,7 @@ static bool is_whole(const brim_share *s, const int32_t *lengths, const uint32_t
     return false;
   if (brim_budget_open(budget))
     return true;
-  brim_load load = brim_load_of(budget, lengths, rows, count);
+  brim_load load = brim_load_of(budget, sizes, rows, count);
   return brim_budget_holds(budget, &load);
 }
 
@@ -95,17 +97,22 @@ static int write_parts(brim_share *s, const brim_assignment *a, brim_error *err)
   return BRIM_OK;
 }
 
-int brim_share_look(brim_share *s, const int32_t *lengths, const uint32_t *rows, brim_error *err) {
+int brim_share_look(brim_share *s, const brim_row_sizes *sizes, const uint32_t *rows, brim_error *err) {
   brim_runtime *r = s->runtime;
-  BRIM_TRY(brim_grow(r, (void **)&s->lengths, &s->length_room, s->count, sizeof *s->lengths, err));
+  BRIM_TRY(brim_grow(r, (void **)&s->keys, &s->key_room, s->count, sizeof *s->keys, err));
+  if (sizes->several)
+    BRIM_TRY(brim_grow(r, (void **)&s->several, &s->several_room, s->count, sizeof *s->several, err));
   BRIM_TRY(brim_grow(r, (void **)&s->sorted, &s->sorted_room, s->count, sizeof *s->sorted, err));
   BRIM_TRY(brim_grow(r, (void **)&s->scratch, &s->scratch_room, s->count, sizeof *s->scratch, err));
   for (uint64_t i = 0; i < s->count; i++)
-    s->lengths[i] = brim_budget_cut(&s->recipe->budget, lengths[rows[i]]);
+    s->keys[i] = brim_budget_cut(&s->recipe->budget, sizes->keys[rows[i]]);
+  for (uint64_t i = 0; sizes->several && i < s->count; i++)
+    s->several[i] = sizes->several[rows[i]];
+  s->sizes = (brim_row_sizes){s->keys, sizes->several ? s->several : NULL};
   brim_order_identity(s->sorted, s->count);
   if (s->recipe->options.batching == BRIM_SEQUENTIAL)
     return BRIM_OK;
-  return brim_order_sort(r, s->lengths, INT32_MAX, s->sorted, s->scratch, s->count, err);
+  return brim_order_sort(r, s->keys, INT32_MAX, s->sorted, s->scratch, s->count, err);
 }
 
 /* A step made of token-budget batches: they go to the ranks whole, or its rows are cut again where that leaves the costliest rank
@@ -131,19 +138,20 @@ bool brim_share_is_loose(const brim_recipe *recipe) {
   return brim_rows_stand_alone(&recipe->options) && recipe->options.batching != BRIM_SEQUENTIAL;
 }
 
-int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
+int brim_share_step(brim_share *s, const brim_row_sizes *sizes, const uint32_t *rows, uint64_t count, const uint32_t *ends,
                     uint32_t base, uint64_t batches, brim_error *err) {
   const brim_recipe *recipe = s->recipe;
   s->count = count;
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->places, &s->place_room, count, sizeof *s->places, err));
   if (recipe->options.slices > 0)
-    return brim_share_slices(s, lengths, rows, err);
-  if (is_whole(s, lengths, rows, count))
+    return brim_share_slices(s, sizes, rows, err);
+  if (is_whole(s, sizes, rows, count))
     return share_whole(s, ends, base, batches, err);
   if (count == 1)
     return share_one(s, err);
-  BRIM_TRY(brim_share_look(s, lengths, rows, err));
-  const bool loose = brim_share_is_loose(recipe);
+  BRIM_TRY(brim_share_look(s, sizes, rows, err));
+  const bool counted = s->sizes.several && recipe->budget.rows < INT64_MAX; /* packing counts texts */
+  const bool loose = brim_share_is_loose(recipe) && !counted;
   if (!recipe->options.batch_size)
     return share_batches(s, loose, ends, base, batches, err);
   bool fits;

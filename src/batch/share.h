@@ -25,14 +25,18 @@ typedef struct brim_share {
   uint8_t *slices;  /* [count] the slice that each of `places` is in; NULL: there are none */
   /* the step at hand */
   uint64_t count;
-  int32_t *lengths; /* [count] by place, cut */
+  brim_row_sizes sizes; /* [count] by place, cut: these two */
+  int32_t *keys;
+  brim_row_size *several;
   uint32_t *sorted; /* [count] places, longest first (file order for sequential batching) */
   /* memory */
   uint32_t *scratch;
   int64_t *weights;
+  uint32_t *texts;
   uint32_t *groups; /* ends of groups in `sorted` */
   uint32_t *bin_of;
-  size_t place_room, length_room, sorted_room, scratch_room, weight_room, group_room, bin_room, end_room, slice_room;
+  size_t place_room, key_room, several_room, text_room, sorted_room, scratch_room, weight_room, group_room, bin_room, end_room,
+      slice_room;
   brim_assignment first, second;
   brim_packer packer;
   brim_balance balance;
@@ -42,14 +46,14 @@ void brim_share_init(brim_share *share, brim_runtime *runtime, const brim_recipe
 void brim_share_free(brim_share *share);
 
 /* Shares out the rows of one step, which was composed of batches that end at ends[batches] - base. */
-int brim_share_step(brim_share *share, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
+int brim_share_step(brim_share *share, const brim_row_sizes *sizes, const uint32_t *rows, uint64_t count, const uint32_t *ends,
                     uint32_t base, uint64_t batches, brim_error *err) BRIM_CHECK;
 
 /* slices.c: the same where a step has slices: the parts are runs of slices, in their order, or in that of brim_reduce_tree_roots
  * where they are whole; empty slices are left out. */
-int brim_share_slices(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
-/* Fills lengths and sorted. */
-int brim_share_look(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
+int brim_share_slices(brim_share *share, const brim_row_sizes *sizes, const uint32_t *rows, brim_error *err) BRIM_CHECK;
+/* Fills sizes and sorted. */
+int brim_share_look(brim_share *share, const brim_row_sizes *sizes, const uint32_t *rows, brim_error *err) BRIM_CHECK;
 /* Any rows may be in one part. */
 bool brim_share_is_loose(const brim_recipe *recipe);
 /* Rows count the same with any others: there is no padding, multiple or rows function. */
@@ -57,7 +61,7 @@ bool brim_rows_stand_alone(const brim_plan_options *options);
 /* slices.c: nothing but a rank's run cuts its slices: what is computed at once has no limit. */
 bool brim_slices_whole(const brim_plan_options *options);
 
-/* ---- ways to assign, in assign.c. Each needs lengths and sorted. ---- */
+/* ---- ways to assign, in assign.c. Each needs sizes and sorted. ---- */
 
 /* Whole batches dealt to the ranks. */
 int brim_assign_batches(brim_share *share, const uint32_t *ends, uint32_t base, uint64_t batches, brim_assignment *out,

@@ -21,7 +21,7 @@ static int deal(brim_share *s, brim_error *err) {
   brim_recipe open = *recipe;
   bool fits;
   open.world = recipe->options.slices;
-  open.budget.slots = open.budget.rows = INT64_MAX;
+  open.budget.slots = open.budget.rows = open.budget.texts = INT64_MAX;
   open.budget.rows_for = NULL;
   s->recipe = &open;
   const int status = (brim_share_is_loose(recipe) ? brim_assign_freely : brim_assign_neighbours)(s, 1, &s->first, &fits, err);
@@ -35,11 +35,6 @@ static int deal_all_to_one(brim_share *s, brim_error *err) {
   return BRIM_OK;
 }
 
-static double row_cost(const brim_budget *budget, int32_t length) {
-  const brim_load load = brim_load_add((brim_load){0}, length);
-  return brim_budget_cost(budget, &load);
-}
-
 /* Slices change numbers, the costliest first: each takes the free one whose neighbours have least to do, so that runs of them
  * cost nearly the same for several numbers of ranks. */
 static void spread(brim_share *s) {
@@ -48,7 +43,7 @@ static void spread(brim_share *s) {
   int32_t number[BRIM_MOST_SLICES];
   bool taken[BRIM_MOST_SLICES] = {false}, assigned[BRIM_MOST_SLICES] = {false};
   for (uint64_t i = 0; i < s->count; i++)
-    costs[s->first.part_of[i]] += row_cost(&s->recipe->budget, s->lengths[i]);
+    costs[s->first.part_of[i]] += brim_budget_row_cost(&s->recipe->budget, &s->sizes, (uint32_t)i);
   for (int32_t k = 0; k < slices; k++) {
     int32_t next = -1, best = -1;
     double least = HUGE_VAL;
@@ -86,7 +81,7 @@ static void join_short(brim_share *s) {
   uint8_t begins[BRIM_MOST_SLICES];
   int64_t tokens = 0;
   for (uint64_t i = 0; i < s->count; i++)
-    tokens += s->lengths[i];
+    tokens += brim_row_tokens(&s->recipe->budget, &s->sizes, (uint32_t)i);
   if (tokens >= (int64_t)SHORT_SLICE * slices)
     return;
   for (int32_t slice = 0; slice < slices; slice++)
@@ -99,10 +94,12 @@ static void join_short(brim_share *s) {
 
 static int too_large(const brim_share *s, const brim_load *load, brim_error *err) {
   const brim_budget *budget = &s->recipe->budget;
-  if (load->rows > budget->rows)
+  const bool texts = load->texts > budget->texts;
+  if (load->rows > budget->rows || texts)
     return brim_error_set(err, BRIM_E_MISMATCH,
-                          "one of the %d slices of a step has %lld rows, but only %lld may be computed at once: take more slices",
-                          (int)s->recipe->options.slices, (long long)load->rows, (long long)budget->rows);
+                          "one of the %d slices of a step has %lld %s, but only %lld may be computed at once: take more slices",
+                          (int)s->recipe->options.slices, (long long)(texts ? load->texts : load->rows),
+                          texts && s->sizes.several ? "texts" : "rows", (long long)(texts ? budget->texts : budget->rows));
   return brim_error_set(err, BRIM_E_MISMATCH,
                         "one of the %d slices of a step takes %lld slots, more than max_tokens %lld or the rows function allow: "
                         "slices are computed whole, so take more of them, or raise max_tokens",
@@ -113,7 +110,7 @@ static int check_slices(const brim_share *s, brim_load *loads, brim_error *err) 
   memset(loads, 0, BRIM_MOST_SLICES * sizeof *loads);
   for (uint64_t i = 0; i < s->count; i++) {
     brim_load *load = &loads[s->first.part_of[i]];
-    *load = brim_load_add(*load, s->lengths[i]);
+    *load = brim_load_add(&s->recipe->budget, *load, &s->sizes, (uint32_t)i);
   }
   for (int32_t slice = 0; slice < s->recipe->options.slices; slice++)
     if (loads[slice].rows > 1 && !brim_budget_holds(&s->recipe->budget, &loads[slice]))
@@ -152,6 +149,7 @@ static bool holds(const cutting *c, int32_t first, int32_t end) {
   brim_load all = {0};
   for (int32_t i = first; i < end; i++) {
     all.rows += c->loads[i].rows;
+    all.texts += c->loads[i].texts;
     all.tokens += c->loads[i].tokens;
     all.longest = c->loads[i].longest > all.longest ? c->loads[i].longest : all.longest;
   }
@@ -241,8 +239,8 @@ static int write_parts(brim_share *s, const cutting *c, brim_error *err) {
   return BRIM_OK;
 }
 
-int brim_share_slices(brim_share *s, const int32_t *lengths, const uint32_t *rows, brim_error *err) {
-  BRIM_TRY(brim_share_look(s, lengths, rows, err));
+int brim_share_slices(brim_share *s, const brim_row_sizes *sizes, const uint32_t *rows, brim_error *err) {
+  BRIM_TRY(brim_share_look(s, sizes, rows, err));
   if (s->recipe->options.slices == 1 || s->count == 1)
     BRIM_TRY(deal_all_to_one(s, err));
   else

@@ -10,11 +10,11 @@ static bool cuts_a_tie(const brim_composition *c) {
   const brim_budget *budget = &c->recipe->compose;
   for (uint64_t begin = 0; begin < c->rows;) {
     bool room;
-    begin += brim_budget_take(budget, c->lengths, c->order + begin, c->rows - begin, &room);
+    begin += brim_budget_take(budget, &c->sizes, c->order + begin, c->rows - begin, &room);
     if (begin == c->rows)
       return false;
     const uint32_t *cut = c->order + begin;
-    if (brim_budget_cut(budget, c->lengths[cut[-1]]) == brim_budget_cut(budget, c->lengths[cut[0]]))
+    if (brim_budget_cut(budget, c->sizes.keys[cut[-1]]) == brim_budget_cut(budget, c->sizes.keys[cut[0]]))
       return true;
   }
   return false;
@@ -55,8 +55,8 @@ static cutting measure(const brim_composition *c, uint64_t first) {
   for (uint64_t begin = 0; begin < c->rows; result.batches++) {
     bool room;
     uint64_t available = begin == 0 && first ? first : c->rows - begin;
-    uint64_t count = brim_budget_take(budget, c->lengths, c->order + begin, available, &room);
-    brim_load load = brim_load_of(budget, c->lengths, c->order + begin, count);
+    uint64_t count = brim_budget_take(budget, &c->sizes, c->order + begin, available, &room);
+    brim_load load = brim_load_of(budget, &c->sizes, c->order + begin, count);
     if (begin == 0)
       result.first = count;
     result.slots += brim_budget_slots(budget, &load);
@@ -88,7 +88,7 @@ int brim_compose_sorted(brim_composition *c, brim_error *err) {
   const brim_recipe *recipe = c->recipe;
   brim_random random = brim_recipe_random(recipe, BRIM_PURPOSE_TIES);
   BRIM_TRY(brim_order_shuffle(c->runtime, &random, 0, c->order, c->rows, err));
-  BRIM_TRY(brim_order_sort(c->runtime, c->lengths, recipe->compose.limit, c->order, c->scratch, c->rows, err));
+  BRIM_TRY(brim_order_sort(c->runtime, c->sizes.keys, recipe->compose.limit, c->order, c->scratch, c->rows, err));
   if (recipe->options.batch_size) {
     BRIM_TRY(cut_by_count(c, err));
   } else {

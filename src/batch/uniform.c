@@ -126,7 +126,7 @@ static run choose_by_budget(const brim_composition *c, const remaining *left, ui
   const brim_budget *budget = &c->recipe->compose;
   run out = {.rows = 1};
   out.first = out.last = remaining_select(left, random);
-  brim_load load = brim_load_add((brim_load){0}, brim_budget_cut(budget, c->lengths[c->scratch[out.first]]));
+  brim_load load = brim_load_add(budget, (brim_load){0}, &c->sizes, c->scratch[out.first]);
   bool forward = true;
   for (;;) {
     uint64_t at = forward ? remaining_next(left, out.last + 1) : remaining_previous(left, out.first);
@@ -136,13 +136,13 @@ static run choose_by_budget(const brim_composition *c, const remaining *left, ui
       forward = false;
       continue;
     }
-    brim_load more = brim_load_add(load, brim_budget_cut(budget, c->lengths[c->scratch[at]]));
+    brim_load more = brim_load_add(budget, load, &c->sizes, c->scratch[at]);
     if (!brim_budget_holds(budget, &more))
       break;
     load = more;
     *(forward ? &out.last : &out.first) = at;
   }
-  *room = (uint64_t)load.rows == left->count && brim_budget_slots(budget, &load) < budget->slots && load.rows < budget->rows;
+  *room = (uint64_t)load.rows == left->count && brim_budget_has_room(budget, &load);
   out.rows = (uint64_t)load.rows;
   for (uint64_t i = excess(budget, out.rows); i > 0; i--, out.rows--) {
     if (forward) {
@@ -178,7 +178,7 @@ static int take_runs(brim_composition *c, remaining *left, brim_error *err) {
 int brim_compose_uniform(brim_composition *c, brim_error *err) {
   brim_random random = brim_recipe_random(c->recipe, BRIM_PURPOSE_TIES);
   BRIM_TRY(brim_order_shuffle(c->runtime, &random, 0, c->scratch, c->rows, err));
-  BRIM_TRY(brim_order_sort(c->runtime, c->lengths, c->recipe->compose.limit, c->scratch, c->order, c->rows, err));
+  BRIM_TRY(brim_order_sort(c->runtime, c->sizes.keys, c->recipe->compose.limit, c->scratch, c->order, c->rows, err));
   remaining left = {0};
   int status = remaining_init(&left, c->runtime, c->rows, err);
   if (status == BRIM_OK)

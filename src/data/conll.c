@@ -103,8 +103,10 @@ static int take_line(brim_reader *reader, const char *line, size_t length, brim_
 /* ---- sentences -------------------------------------------------------------------------------------------- */
 
 static int next_line(brim_reader *reader, const char **line, size_t *length, brim_error *err) {
+  const int64_t begin = brim_stream_offset(reader->stream);
   BRIM_TRY(brim_stream_line(reader->stream, reader->max_record, line, length, err));
-  reader->next_line++;
+  if (reader->next_line++ == 1 && brim_stream_offset(reader->stream) == begin + (int64_t)*length)
+    BRIM_TRY(brim_reader_refuse_lone_cr(reader, *line, *length, err));
   while (*length > 0 && strchr("\r \t", (*line)[*length - 1]) && (*line)[*length - 1])
     --*length;
   return BRIM_OK;

@@ -20,6 +20,16 @@ int64_t brim_count_lines(const char *bytes, size_t length) {
   return lines;
 }
 
+static size_t decode_escaped(const char *from, const char *end, char *out) {
+  char *to = out;
+  while (from < end) {
+    bool pair = end - from > 1 && ((*from == '\\' && (from[1] == '"' || from[1] == '\\')) || (*from == '"' && from[1] == '"'));
+    from += pair;
+    *to++ = *from++;
+  }
+  return (size_t)(to - out);
+}
+
 size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, char *out) {
   const char *from = bytes + span->start, *end = from + span->length;
   char *to = out;
@@ -27,6 +37,8 @@ size_t brim_field_span_decode(const brim_field_span *span, const char *bytes, ch
     memcpy(out, from, span->length);
     return span->length;
   }
+  if (span->escaped)
+    return decode_escaped(from, end, out);
   while (from < end) {
     const char *quote = memchr(from, '"', (size_t)(end - from));
     size_t piece = (size_t)((quote ? quote + 1 : end) - from);
@@ -70,17 +82,29 @@ static size_t find_end(const char *bytes, size_t at, size_t length, char delimit
   return at;
 }
 
+/* The first quote at or after `from` that no backslash escapes, or NULL. A pair that the bytes cut may be one: it is no quote
+ * yet. */
+static const char *find_quote(const char *bytes, size_t from, size_t length, bool *escaped) {
+  while (from < length && bytes[from] != '"') {
+    bool pair = bytes[from] == '\\' && from + 1 < length && (bytes[from + 1] == '"' || bytes[from + 1] == '\\');
+    *escaped |= pair;
+    from += 1 + pair;
+  }
+  return from < length ? bytes + from : NULL;
+}
+
 /* Passes over a quoted field whose opening quote is at *at; *at gets the byte after its closing quote. At the end of the bytes
  * that is a guess, which the caller does not believe unless they are final: a second quote may follow. */
 static brim_csv_status quoted_field(brim_csv_scan *scan, const char *bytes, size_t length, bool final, size_t *at,
                                     brim_field_span *span) {
   size_t start = *at + 1, from = start;
-  bool doubled = false;
+  bool doubled = false, escaped = false;
   const char *quote;
-  while ((quote = memchr(bytes + from, '"', length - from))) {
+  while ((quote = scan->backslash ? find_quote(bytes, from, length, &escaped) : memchr(bytes + from, '"', length - from))) {
     size_t q = (size_t)(quote - bytes);
     if (q + 1 == length || bytes[q + 1] != '"') {
-      *span = (brim_field_span){.start = start, .length = q - start, .quoted = true, .doubled = doubled};
+      *span = (brim_field_span){
+          .start = start, .length = q - start, .quoted = true, .doubled = doubled || escaped, .escaped = scan->backslash};
       *at = q + 1;
       return BRIM_CSV_DONE;
     }

@@ -25,7 +25,7 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
   }
   dataset->runtime = dataset->excluded.runtime = runtime;
   dataset->highest_id = -1;
-  dataset->label_width = 1;
+  dataset->label_width = dataset->most_texts = 1;
   return dataset;
 }
 
@@ -70,6 +70,8 @@ void brim_dataset_free(brim_dataset *dataset) {
   brim_release(runtime, dataset->labelled_tokens);
   if (!dataset->map) {
     brim_release(runtime, dataset->lengths);
+    brim_release(runtime, dataset->firsts);
+    brim_release(runtime, dataset->text_lengths);
     brim_release(runtime, dataset->values);
     brim_release(runtime, dataset->origins);
   } else {
@@ -116,6 +118,8 @@ void brim_dataset_clear(brim_dataset *d) {
   brim_release(d->runtime, d->words);
   brim_release(d->runtime, d->values);
   brim_release(d->runtime, d->origins);
+  brim_release(d->runtime, d->firsts);
+  brim_release(d->runtime, d->text_lengths);
   *d = (brim_dataset){.runtime = d->runtime,
                       .excluded.runtime = d->runtime,
                       .spare = d->tokens, /* the newest first, which is the largest */
@@ -124,7 +128,8 @@ void brim_dataset_clear(brim_dataset *d) {
                       .ids_room = d->ids_room,
                       .lengths_room = d->lengths_room,
                       .highest_id = -1,
-                      .label_width = 1};
+                      .label_width = 1,
+                      .most_texts = 1};
 }
 
 /* A copy of some bytes in the newest chunk, or in another one. */
@@ -178,6 +183,43 @@ static int make_room(brim_dataset *d, size_t count, bool types, bool origin, boo
   return BRIM_OK;
 }
 
+/* Every row so far is one text. */
+static int begin_texts(brim_dataset *d, brim_error *err) {
+  const size_t rows = (size_t)d->rows;
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->firsts, &d->firsts_room, rows + 1, sizeof *d->firsts, err));
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->text_lengths, &d->text_room, rows, sizeof *d->text_lengths, err));
+  for (size_t i = 0; i <= rows; i++)
+    d->firsts[i] = i;
+  if (rows > 0)
+    memcpy(d->text_lengths, d->lengths, rows * sizeof *d->lengths);
+  return BRIM_OK;
+}
+
+/* The row's texts, where rows have several. */
+static int add_texts(brim_dataset *d, const brim_sample *sample, brim_error *err) {
+  const size_t rows = (size_t)d->rows, count = sample->text_lengths ? (size_t)sample->text_count : 1;
+  const int32_t *lengths = sample->text_lengths ? sample->text_lengths : &sample->length;
+  if (count == 1 && !d->firsts)
+    return BRIM_OK;
+  if (!d->firsts)
+    BRIM_TRY(begin_texts(d, err));
+  const size_t first = (size_t)d->firsts[rows];
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->firsts, &d->firsts_room, rows + 2, sizeof *d->firsts, err));
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->text_lengths, &d->text_room, first + count, sizeof *d->text_lengths, err));
+  memcpy(d->text_lengths + first, lengths, count * sizeof *lengths);
+  d->firsts[rows + 1] = first + count;
+  d->most_texts = (int32_t)count > d->most_texts ? (int32_t)count : d->most_texts;
+  return BRIM_OK;
+}
+
+/* Tokens of its longest text. */
+static int32_t longest_text(const brim_sample *sample) {
+  int32_t longest = sample->text_lengths ? 0 : sample->length;
+  for (int32_t i = 0; sample->text_lengths && i < sample->text_count; i++)
+    longest = sample->text_lengths[i] > longest ? sample->text_lengths[i] : longest;
+  return longest;
+}
+
 /* After the rows so far. One NaN for all, for the fingerprint. */
 static void add_label(brim_dataset *d, const brim_sample *sample) {
   const float *from = sample->labels ? sample->labels : &sample->label;
@@ -222,6 +264,13 @@ static int add_words(brim_dataset *d, const brim_sample *sample, brim_error *err
   return d->words[rows].numbers && d->words[rows].text ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+bool brim_lacks_tokens(size_t length, const int32_t *lengths, int32_t count) {
+  bool lacks = length == 0;
+  for (int32_t i = 0; lengths && i < count; i++)
+    lacks |= lengths[i] == 0;
+  return lacks;
+}
+
 int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) {
   uint8_t type = highest_type(sample);
   size_t length = (size_t)sample->length;
@@ -229,6 +278,7 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
     d->label_width = sample->label_width;
   BRIM_TRY(add_token_labels(d, sample, err));
   BRIM_TRY(add_words(d, sample, err));
+  BRIM_TRY(add_texts(d, sample, err));
   labelled = labelled && !sample->token_labels;
   BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, labelled, err));
   const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
@@ -247,8 +297,8 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
   d->token_count += length;
   d->truncated += lost > 0;
   d->lost += lost;
-  if (sample->length > d->longest)
-    d->longest = sample->length;
+  if (longest_text(sample) > d->longest)
+    d->longest = longest_text(sample);
   if (type > d->highest_type)
     d->highest_type = type;
   return BRIM_OK;
@@ -260,6 +310,11 @@ int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *len
   for (size_t i = 0; i < count; i++)
     tokens += (size_t)lengths[i];
   BRIM_TRY(make_room(d, count, false, false, false, err));
+  if (d->firsts) {
+    const size_t texts = (size_t)d->firsts[d->rows] + count;
+    BRIM_TRY(brim_grow(d->runtime, (void **)&d->firsts, &d->firsts_room, (size_t)d->rows + count + 1, sizeof *d->firsts, err));
+    BRIM_TRY(brim_grow(d->runtime, (void **)&d->text_lengths, &d->text_room, texts, sizeof *d->text_lengths, err));
+  }
   if (!(ids = keep(d, &d->tokens, ids, tokens * sizeof *ids)))
     return BRIM_NOMEM(err);
   memcpy(d->lengths + d->rows, lengths, count * sizeof *lengths);
@@ -272,6 +327,8 @@ int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *len
       d->type_ids[d->rows] = NULL;
     if (d->origins)
       d->origins[d->rows] = d->rows;
+    if (d->firsts)
+      d->text_lengths[d->firsts[d->rows]] = lengths[i], d->firsts[d->rows + 1] = d->firsts[d->rows] + 1;
   }
   d->token_count += tokens;
   d->truncated += truncated;
@@ -279,12 +336,25 @@ int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *len
   return BRIM_OK;
 }
 
+/* The texts of row `row` become those of row `to`, which comes before it or is itself. */
+static void move_texts(brim_dataset *d, uint64_t row, uint64_t to) {
+  const uint64_t from = d->firsts[row], first = d->firsts[to], count = d->firsts[row + 1] - from;
+  memmove(d->text_lengths + first, d->text_lengths + from, (size_t)count * sizeof *d->text_lengths);
+  d->firsts[to + 1] = first + count;
+}
+
+static void find_longest(brim_dataset *d) {
+  const int32_t *lengths = brim_dataset_text_lengths(d);
+  d->longest = 0;
+  for (uint64_t i = 0; i < brim_dataset_texts(d); i++)
+    d->longest = lengths[i] > d->longest ? lengths[i] : d->longest;
+}
+
 int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_error *err) {
   const size_t width = (size_t)d->label_width;
   uint64_t to = 0;
   size_t next = 0;
   BRIM_TRY(make_room(d, 0, false, true, false, err));
-  d->longest = 0;
   for (uint64_t row = 0; row < d->rows; row++) {
     if (next < count && rows[next] == row) {
       d->token_count -= (uint64_t)d->lengths[row];
@@ -298,11 +368,12 @@ int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_
       d->type_ids[to] = d->type_ids[row];
     for (size_t i = 0; d->values && i < width; i++)
       d->values[(size_t)to * width + i] = d->values[(size_t)row * width + i];
-    if (d->lengths[to] > d->longest)
-      d->longest = d->lengths[to];
+    if (d->firsts)
+      move_texts(d, row, to);
     to++;
   }
   d->rows = to;
+  find_longest(d);
   return BRIM_OK;
 }
 
@@ -327,12 +398,18 @@ static uint64_t fingerprint(const brim_dataset *d) {
     if (d->token_labels)
       hash = brim_hash64(d->token_labels[i], length * sizeof *d->token_labels[i], hash);
   }
+  if (d->most_texts > 1)
+    hash = brim_hash64(&d->most_texts, sizeof d->most_texts, hash);
+  if (d->firsts) {
+    hash = brim_hash64(d->firsts, ((size_t)d->rows + 1) * sizeof *d->firsts, hash);
+    hash = brim_hash64(d->text_lengths, (size_t)d->firsts[d->rows] * sizeof *d->text_lengths, hash);
+  }
   return d->values ? brim_hash64(d->values, (size_t)d->rows * (size_t)d->label_width * sizeof *d->values, hash) : hash;
 }
 
 /* Makes an array that is in use as large as its rows. */
-static int trim(brim_dataset *d, void **items, size_t size, brim_error *err) {
-  void *exact = *items ? brim_resize_array(d->runtime, *items, (size_t)d->rows, size) : NULL;
+static int trim(brim_dataset *d, void **items, size_t count, size_t size, brim_error *err) {
+  void *exact = *items ? brim_resize_array(d->runtime, *items, count, size) : NULL;
   if (*items && !exact)
     return BRIM_NOMEM(err);
   *items = exact;
@@ -368,14 +445,17 @@ int brim_dataset_count_labels(brim_dataset *d, brim_error *err) {
 }
 
 int brim_dataset_seal(brim_dataset *d, brim_error *err) {
+  const size_t rows = (size_t)d->rows;
   BRIM_TRY(brim_dataset_count_labels(d, err));
-  BRIM_TRY(trim(d, (void **)&d->ids, sizeof *d->ids, err));
-  BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
-  BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
-  BRIM_TRY(trim(d, (void **)&d->token_labels, sizeof *d->token_labels, err));
-  BRIM_TRY(trim(d, (void **)&d->words, sizeof *d->words, err));
-  BRIM_TRY(trim(d, (void **)&d->values, (size_t)d->label_width * sizeof *d->values, err));
-  BRIM_TRY(trim(d, (void **)&d->origins, sizeof *d->origins, err));
+  BRIM_TRY(trim(d, (void **)&d->ids, rows, sizeof *d->ids, err));
+  BRIM_TRY(trim(d, (void **)&d->lengths, rows, sizeof *d->lengths, err));
+  BRIM_TRY(trim(d, (void **)&d->type_ids, rows, sizeof *d->type_ids, err));
+  BRIM_TRY(trim(d, (void **)&d->token_labels, rows, sizeof *d->token_labels, err));
+  BRIM_TRY(trim(d, (void **)&d->words, rows, sizeof *d->words, err));
+  BRIM_TRY(trim(d, (void **)&d->values, rows, (size_t)d->label_width * sizeof *d->values, err));
+  BRIM_TRY(trim(d, (void **)&d->origins, rows, sizeof *d->origins, err));
+  BRIM_TRY(trim(d, (void **)&d->text_lengths, d->firsts ? (size_t)d->firsts[rows] : 0, sizeof *d->text_lengths, err));
+  BRIM_TRY(trim(d, (void **)&d->firsts, rows + 1, sizeof *d->firsts, err));
   d->highest_id = highest_id(d);
   brim_dataset_finish(d);
   return BRIM_OK;
@@ -403,6 +483,22 @@ const int32_t *brim_dataset_lengths(const brim_dataset *dataset) {
   return dataset->lengths;
 }
 
+uint64_t brim_dataset_texts(const brim_dataset *dataset) {
+  return dataset->firsts ? dataset->firsts[dataset->rows] : dataset->rows;
+}
+
+const uint64_t *brim_dataset_firsts(const brim_dataset *dataset) {
+  return dataset->firsts;
+}
+
+const int32_t *brim_dataset_text_lengths(const brim_dataset *dataset) {
+  return dataset->firsts ? dataset->text_lengths : dataset->lengths;
+}
+
+int32_t brim_dataset_most_texts(const brim_dataset *dataset) {
+  return dataset->most_texts;
+}
+
 int32_t brim_dataset_longest(const brim_dataset *dataset) {
   return dataset->longest;
 }
@@ -420,7 +516,7 @@ bool brim_dataset_has_pairs(const brim_dataset *dataset) {
 }
 
 int brim_dataset_pairs_known(const brim_dataset *dataset) {
-  return dataset->pairs ? 1 : dataset->texts ? 0 : -1;
+  return dataset->pairs ? 1 : dataset->from_texts ? 0 : -1;
 }
 
 uint64_t brim_dataset_tokenizer(const brim_dataset *dataset) {
@@ -470,6 +566,10 @@ void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample 
                        .length = dataset->lengths[row],
                        .label = dataset->values && dataset->label_width == 1 ? dataset->values[row] : NAN,
                        .row = row};
+  if (dataset->firsts) {
+    out->text_lengths = dataset->text_lengths + dataset->firsts[row];
+    out->text_count = (int32_t)(dataset->firsts[row + 1] - dataset->firsts[row]);
+  }
   if (dataset->token_labels)
     out->token_labels = dataset->token_labels[row];
   if (dataset->words) {

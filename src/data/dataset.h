@@ -20,6 +20,10 @@ struct brim_dataset {
   /* [rows] each; they grow together. */
   const int32_t **ids;
   int32_t *lengths;
+  /* Where rows have several texts: [rows + 1] where each row's begin, and [firsts[rows]] their tokens. NULL as long as each row
+   * is one text. */
+  uint64_t *firsts;
+  int32_t *text_lengths;
   const uint8_t **type_ids;     /* NULL as long as all are 0; rows of which all are 0 have NULL */
   const int32_t **token_labels; /* of each row as many as ids; NULL if there are none */
   /* Where texts were lists of words: of each row the numbers of its tokens' words, and its words, a NUL after each. */
@@ -31,15 +35,16 @@ struct brim_dataset {
   uint64_t *labelled_tokens; /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
   float *values;             /* [rows, label_width]; NULL if there are none */
   uint64_t *origins;         /* NULL as long as row i comes from record i */
-  size_t ids_room, lengths_room, types_room, values_room, origins_room, token_labels_room, words_room;
+  size_t ids_room, lengths_room, firsts_room, text_room, types_room, values_room, origins_room, token_labels_room, words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
   uint64_t unlabelled_words; /* whose label is null */
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id, label_width;
+  int32_t most_texts; /* of a row, or that it could have had */
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
-  bool texts;                   /* the rows came as texts, so that `pairs` is known */
+  bool from_texts;              /* so that `pairs` is known */
   bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
   int32_t *own_token_labels;    /* lent: the block of all */
   int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */
@@ -57,7 +62,7 @@ void brim_dataset_clear(brim_dataset *dataset);
  * before they are read. BRIM_E_IO. */
 int brim_dataset_intact(const brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none). The caller has
- * checked that length > 0 and ids >= 0. */
+ * checked that length > 0, ids >= 0 and that lengths of texts are those of the row. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;
 /* Whether tokens' words (-1: none) are among those of `text`, of so many bytes, a NUL after each. */
 bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, size_t bytes);
@@ -75,6 +80,8 @@ int brim_dataset_count_labels(brim_dataset *dataset, brim_error *err) BRIM_CHECK
 int brim_dataset_set_numbered(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Gives back unused room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
+/* Whether the row has a text without tokens. `lengths` NULL: it is one, of `length`. */
+bool brim_lacks_tokens(size_t length, const int32_t *lengths, int32_t count);
 /* Computes the fingerprint, and whether every row has a label. */
 void brim_dataset_finish(brim_dataset *dataset);
 /* brim_dataset_load without a cache (load.c). */

@@ -20,6 +20,10 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
     brim_text_printf(out, "delimiter %d unlabelled %d ", o->delimiter, o->skip_unlabelled);
   if (o->words)
     brim_text_string(out, "words with their spaces "); /* what was written when bytes had none is none of these */
+  if (o->text_column_count > 0 || o->most_texts > 1)
+    brim_text_printf(out, "texts %d %d %d %d ", o->text_column_count, o->least_columns, o->paired, (int)o->most_texts);
+  for (int i = 0; i < o->text_column_count; i++)
+    brim_describe_string(out, o->text_columns[i]);
   for (int i = 0; i < o->where_count; i++) {
     brim_describe_string(out, o->where[i].column);
     brim_describe_string(out, o->where[i].value);
@@ -38,6 +42,8 @@ void brim_describe_labels(brim_text *out, const brim_labels *labels) {
   if (!labels)
     return;
   brim_text_printf(out, "labels %d %d ", (int)labels->task, (int)labels->count);
+  if (labels->strings)
+    brim_text_string(out, "strings ");
   for (int32_t i = 0; labels->names && i < labels->count; i++)
     brim_describe_string(out, labels->names[i]);
 }

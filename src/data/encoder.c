@@ -23,7 +23,8 @@
 #define BLOCK_TOKENS ((size_t)BLOCK_BYTES / 4) /* a first guess */
 #define NONE         SIZE_MAX
 
-/* In a brim_coded_row strings are ranges of the block's bytes, NONE if there is none, then comes the range of its tokens. */
+/* In a brim_coded_row strings are ranges of the block's bytes, NONE if there is none, and further texts are entries of its lists;
+ * then comes the range of its tokens. */
 typedef struct block {
   struct block *next; /* in the list of free blocks */
   char *bytes;
@@ -31,9 +32,15 @@ typedef struct block {
   brim_coded_row *rows;
   int32_t *lengths; /* [rows] in tokens */
   size_t row_count, row_capacity, length_capacity;
+  /* Further texts of all rows: where each begins, how long it is, and the text itself as soon as the bytes stay where they are. A
+   * row of n of them has n + 1 lengths in tokens. */
+  size_t *starts;
+  brim_string *further;
+  int32_t *text_lengths;
+  size_t further_count, start_capacity, further_capacity, text_capacity;
   brim_encoding tokens;    /* of all rows, one after the other */
   brim_word_numbers words; /* likewise, where texts are lists of words, or tokens are numbered */
-  bool alone;              /* no row has a pair, a label or damage */
+  bool alone;              /* no row has a pair, further texts, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
   int failed;     /* after those rows */
@@ -67,6 +74,9 @@ static void free_block(brim_runtime *runtime, block *b) {
   brim_release(runtime, b->bytes);
   brim_release(runtime, b->rows);
   brim_release(runtime, b->lengths);
+  brim_release(runtime, b->starts);
+  brim_release(runtime, b->further);
+  brim_release(runtime, b->text_lengths);
   brim_release(runtime, b->words.at);
   brim_encoding_free(&b->tokens);
   brim_release(runtime, b);
@@ -81,7 +91,7 @@ static block *take_block(brim_encoder *encoder) {
   if (!b)
     b = brim_alloc_zero(encoder->runtime, sizeof *b);
   if (b) {
-    b->byte_count = b->row_count = b->encoded = b->tokens.length = 0;
+    b->byte_count = b->row_count = b->encoded = b->tokens.length = b->further_count = 0;
     b->tokens.runtime = encoder->runtime;
     b->failed = BRIM_OK;
     b->alone = true;
@@ -121,10 +131,28 @@ static size_t form_count(const brim_record *record) {
   return count;
 }
 
+/* Copies the row's further texts, for which there is room. */
+static int add_further(brim_encoder *encoder, block *b, brim_coded_row *row, const brim_record *record, brim_error *err) {
+  const size_t all = b->further_count + record->further_count;
+  row->further = b->further_count;
+  row->further_count = record->further_count;
+  if (record->further_count == 0)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->starts, &b->start_capacity, all, sizeof *b->starts, err));
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->further, &b->further_capacity, all, sizeof *b->further, err));
+  for (size_t i = 0; i < record->further_count; i++, b->further_count++) {
+    b->starts[b->further_count] = append(b, record->further[i].bytes, record->further[i].length);
+    b->further[b->further_count].length = record->further[i].length;
+  }
+  return BRIM_OK;
+}
+
 static int add_record(brim_encoder *encoder, block *b, const brim_record *record, brim_error *err) {
   size_t why = record->damage ? strlen(record->damage) + 1 : 0;
   size_t forms = record->label && record->label_forms ? form_count(record) : 0;
   size_t needed = b->byte_count + record->text_length + record->pair_length + record->label_length + forms + why;
+  for (size_t i = 0; i < record->further_count; i++)
+    needed += record->further[i].length;
   BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->rows, &b->row_capacity, b->row_count + 1, sizeof *b->rows, err));
   BRIM_TRY(
       brim_grow(encoder->runtime, (void **)&b->bytes, &b->byte_capacity, needed < BLOCK_BYTES ? BLOCK_BYTES : needed, 1, err));
@@ -144,8 +172,8 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->label = append(b, record->label, record->label_length);
   row->forms = append(b, forms ? record->label_forms : NULL, forms);
   row->damage = append(b, record->damage, why);
-  b->alone &= !record->pair && !record->label && !record->damage;
-  return BRIM_OK;
+  b->alone &= !record->pair && !record->further_count && !record->label && !record->damage;
+  return add_further(encoder, b, row, record, err);
 }
 
 /* The lines of a run, as many as there is room for. */
@@ -216,6 +244,13 @@ static void interrupt_reader(void *context) {
 
 /* ---- encoding --------------------------------------------------------------------------------------------- */
 
+/* A row of several texts; the block has room for their lengths. */
+static int encode_texts(brim_encoder *encoder, brim_scratch *scratch, block *b, const brim_coded_row *row, brim_string text,
+                        brim_string pair, brim_error *err) {
+  return brim_encode_texts(encoder->tokenizer, scratch, text, pair, b->further + row->further, row->further_count, true,
+                           &encoder->options, &b->tokens, b->text_lengths + row->further + (row - b->rows), err);
+}
+
 static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, brim_coded_row *row, brim_error *err) {
   const brim_string text = {b->bytes + row->text, row->text_length};
   const brim_string pair = {row->pair == NONE ? NULL : b->bytes + row->pair, row->pair_length};
@@ -229,6 +264,8 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
     BRIM_TRY(brim_number_tokens(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, &b->words, err));
   else if (encoder->words)
     BRIM_TRY(brim_encode_words(encoder->tokenizer, scratch, text, &encoder->options, &b->tokens, &b->words, err));
+  else if (row->further_count > 0)
+    BRIM_TRY(encode_texts(encoder, scratch, b, row, text, pair, err));
   else
     BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
   *length = (int32_t)(b->tokens.length - row->ids);
@@ -241,6 +278,11 @@ static int encode_block(void *context, void *data, int number, brim_error *err) 
   brim_encoder *encoder = context;
   block *b = data;
   BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->lengths, &b->length_capacity, b->row_count, sizeof *b->lengths, err));
+  if (b->further_count > 0)
+    BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->text_lengths, &b->text_capacity, b->further_count + b->row_count,
+                       sizeof *b->text_lengths, err));
+  for (size_t i = 0; i < b->further_count; i++)
+    b->further[i].bytes = b->bytes + b->starts[i];
   for (; b->encoded < b->row_count; b->encoded++) {
     brim_coded_row *row = &b->rows[b->encoded];
     brim_error failure;
@@ -367,13 +409,17 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
   BRIM_TRY(find_row(encoder, err));
   const block *b = encoder->present;
   const brim_coded_row *row = &b->rows[encoder->at];
+  const size_t at = encoder->at++;
+  const bool several = row->further_count > 0;
   *out = (brim_encoded){.ids = b->tokens.ids + row->ids,
                         .type_ids = b->tokens.type_ids + row->ids,
                         .words = encoder->words ? b->words.at + row->ids : NULL,
                         .numbers = encoder->options.numbering ? b->words.at + row->ids : NULL,
                         .text = encoder->words ? b->bytes + row->text : NULL,
                         .text_length = encoder->words ? row->text_length : 0,
-                        .length = (size_t)b->lengths[encoder->at++],
+                        .text_lengths = several ? b->text_lengths + row->further + at : NULL,
+                        .text_count = several ? (int32_t)row->further_count + 1 : 0,
+                        .length = (size_t)b->lengths[at],
                         .lost = row->lost,
                         .row = row->row,
                         .file_row = row->file_row,
@@ -402,7 +448,8 @@ void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longes
   for (; out->count < left && out->count < most; out->count++) {
     const brim_coded_row *row = &out->rows[out->count];
     const int32_t length = out->lengths[out->count];
-    if (length == 0 || length > longest || encoder->options.numbering || (!b->alone && (row->pair != NONE || row->label != NONE || row->damage != NONE)))
+    const bool bare = b->alone || (row->pair == NONE && row->further_count == 0 && row->label == NONE && row->damage == NONE);
+    if (length == 0 || length > longest || encoder->options.numbering || !bare)
       break;
     out->tokens += (size_t)length;
   }

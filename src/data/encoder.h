@@ -7,6 +7,7 @@
 /* Rows that follow each other in memory, with ids alone: nothing is there to be asked of each. */
 typedef struct brim_coded_row {
   size_t text, text_length, pair, pair_length, label, label_length, forms, damage; /* the encoder's */
+  size_t further, further_count;                                                   /* likewise */
   bool label_is_list;
   uint64_t row, file_row;
   int64_t line, byte, file_number;
@@ -22,7 +23,8 @@ typedef struct brim_coded_run {
 } brim_coded_run;
 
 /* The run of at most `most` rows of at most `longest` tokens that begins with the row that brim_encoder_next gave last, if that
- * is in one: nothing is damaged, and there are no pairs and no labels. Borrowed as that row is; nothing is passed over. */
+ * is in one: nothing is damaged, and there are no pairs, no further texts and no labels. Borrowed as that row is; nothing is
+ * passed over. */
 void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longest, brim_coded_run *out);
 /* Passes over the rows of the run that follow that one. */
 void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run);

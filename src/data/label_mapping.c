@@ -123,6 +123,13 @@ static int spread_classes(brim_label_taker *taker, int32_t count, brim_error *er
   return BRIM_OK;
 }
 
+static bool has_strings(const brim_label_taker *taker) {
+  bool any = false;
+  for (size_t i = 0; i < taker->class_count; i++)
+    any |= taker->classes[i].string;
+  return any;
+}
+
 /* Sorts the classes, renumbers the values and makes the mapping. */
 static int make_mapping(brim_label_taker *taker, const char **names, brim_labels *labels, brim_error *err) {
   const bool numbers = sort_classes(taker);
@@ -132,6 +139,7 @@ static int make_mapping(brim_label_taker *taker, const char **names, brim_labels
     return brim_error_set(err, BRIM_E_FORMAT, "no row has a label: all are -1 or -100, which say that there is none");
   BRIM_TRY(refuse_printed_lists(taker, err));
   BRIM_TRY(brim_labels_make(taker->runtime, taker->task, names, count, labels, err));
+  brim_labels_set_strings(labels, has_strings(taker));
   if (brim_task_has_lists(taker->task))
     return spread_classes(taker, count, err);
   if (brim_task_has_tokens(taker->task))

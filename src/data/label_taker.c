@@ -103,8 +103,11 @@ static int add_class(brim_label_taker *taker, const brim_label_text *label, brim
                           BRIM_MAX_CLASSES);
   BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->classes, &taker->class_capacity, taker->class_count + 1,
                      sizeof *taker->classes, err));
-  brim_label_class added = {
-      .kind = label->kind, .plain = label->plain, .real = label->real, .first = (int32_t)taker->class_count};
+  brim_label_class added = {.kind = label->kind,
+                            .plain = label->plain,
+                            .string = label->string,
+                            .real = label->real,
+                            .first = (int32_t)taker->class_count};
   added.name = brim_copy_string(taker->runtime, label->text, label->length);
   if (!added.name)
     return BRIM_NOMEM(err);
@@ -116,6 +119,7 @@ int brim_label_taker_class(brim_label_taker *taker, const brim_label_text *label
   int32_t id = brim_hashmap_get(&taker->ids, label->text, label->length, -1);
   if (id >= 0) {
     taker->classes[id].plain &= label->plain; /* the string "1" beside the number */
+    taker->classes[id].string |= label->string;
     return brim_label_taker_value(taker, (float)id, err);
   }
   if (memchr(label->text, 0, label->length))

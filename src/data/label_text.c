@@ -56,7 +56,7 @@ static void read_number(brim_label_text *label) {
 }
 
 brim_label_text brim_label_read(const char *text, size_t length, char form) {
-  brim_label_text label = {.kind = BRIM_LABEL_NAME, .text = text, .length = length};
+  brim_label_text label = {.kind = BRIM_LABEL_NAME, .text = text, .length = length, .string = form == BRIM_FORM_NAME};
   if (form == BRIM_FORM_BOOLEAN)
     label.kind = BRIM_LABEL_BOOLEAN;
   if (form != BRIM_FORM_TEXT && form != BRIM_FORM_NUMBER)

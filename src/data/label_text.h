@@ -7,8 +7,9 @@ typedef enum brim_label_kind { BRIM_LABEL_INTEGER, BRIM_LABEL_DECIMAL, BRIM_LABE
 
 typedef struct brim_label_text {
   brim_label_kind kind;
-  bool plain; /* a number that may be a class by its value: of JSON, or in plain writing */
-  bool fits;  /* `integer` is its value */
+  bool plain;  /* a number that may be a class by its value: of JSON, or in plain writing */
+  bool string; /* BRIM_FORM_NAME */
+  bool fits;   /* `integer` is its value */
   const char *text;
   size_t length; /* as it is written; of a JSON number -0 it is 0 */
   int64_t integer;

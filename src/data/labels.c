@@ -81,7 +81,16 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
 }
 
 int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) {
-  return brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err);
+  BRIM_TRY(brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err));
+  brim_labels_set_strings(out, labels->strings);
+  return BRIM_OK;
+}
+
+void brim_labels_set_strings(brim_labels *labels, bool strings) {
+  if (!labels->names)
+    return;
+  labels->strings = strings;
+  labels->integers = !strings && all_numbered(labels, "");
 }
 
 static void add_decomposed(brim_text *out, uint32_t code) {

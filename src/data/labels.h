@@ -12,6 +12,7 @@ typedef struct brim_label_class {
   char *name;
   brim_label_kind kind;
   bool plain;    /* a plain number wherever it is */
+  bool string;   /* a string of JSON, Arrow or Python somewhere */
   double real;   /* of numbers */
   int32_t first; /* place in the order of appearance */
   size_t listed; /* 1 + the last row whose list has it; 0: none */

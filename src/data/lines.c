@@ -34,6 +34,8 @@ static int begin_txt(brim_reader *reader, brim_error *err) {
 static int next_txt(brim_reader *reader, brim_error *err) {
   brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
   BRIM_TRY(next_line(reader, &text->bytes, &text->length, err));
+  if (reader->record_line == 1 && brim_stream_offset(reader->stream) == reader->record_byte + (int64_t)reader->byte_count)
+    BRIM_TRY(brim_reader_refuse_lone_cr(reader, reader->bytes, reader->byte_count, err));
   for (int i = 0; i < reader->slot_count; i++)
     reader->slots[i].present = i == BRIM_SLOT_TEXT;
   text->is_list = false;
@@ -123,8 +125,17 @@ static const char *slot_name(const brim_slot *slot) {
   return slot->found ? slot->others[slot->found - 1] : slot->name;
 }
 
-/* The items of an array of labels or words, a NUL after each. */
+/* Of an array of texts: each is a string, or null, which is none. */
+static int check_text_item(const brim_reader *reader, const brim_slot *slot, const brim_json_token *item, brim_error *err) {
+  if (item->kind == BRIM_JSON_NULL || item->kind == BRIM_JSON_STRING)
+    return BRIM_OK;
+  return brim_json_reader_error(&reader->json, item->byte, err, BRIM_E_FORMAT, "\"%s\" holds %s where a string is expected",
+                                slot_name(slot), brim_json_kind_name(item->kind));
+}
+
+/* The items of an array of labels, words or texts, a NUL after each. */
 static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim_error *err) {
+  const bool texts = brim_reader_further(reader, slot) >= 0;
   const bool labels = slot == &reader->slots[BRIM_SLOT_LABEL];
   brim_json_token item;
   brim_text_clear(list);
@@ -135,7 +146,9 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
     if (item.kind == BRIM_JSON_ARRAY_END)
       break;
     const char form = form_of(item.kind);
-    if (!form || (form == BRIM_FORM_NONE && !labels))
+    if (texts)
+      BRIM_TRY(check_text_item(reader, slot, &item, err));
+    if (!form || (form == BRIM_FORM_NONE && !labels && !texts))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT,
                                     "\"%s\" holds %s where a string, a number or a boolean is expected", slot_name(slot),
                                     brim_json_kind_name(item.kind));
@@ -143,7 +156,9 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
       brim_text_string(list, item.integer ? "true" : "false");
     else if (form != BRIM_FORM_NONE && memchr(item.text, 0, item.length))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the %s holds a NUL byte: remove it",
-                                    labels ? "label" : "word");
+                                    labels  ? "label"
+                                    : texts ? "text"
+                                            : "word");
     else if (form != BRIM_FORM_NONE)
       brim_text_append(list, item.text, item.length);
     brim_text_append(list, "", 1);
@@ -162,7 +177,8 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
 
 /* Sets the slots of a column to the value that the token begins. */
 static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_token *token, brim_error *err) {
-  bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR];
+  const int further = brim_reader_further(reader, slot);
+  bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR] || further >= 0;
   static const char forms[] = {BRIM_FORM_NAME, BRIM_FORM_NUMBER, BRIM_FORM_BOOLEAN, BRIM_FORM_NONE, 0};
   const char *form = strchr(forms, form_of(token->kind));
   const bool number = *form == BRIM_FORM_NUMBER, string = *form == BRIM_FORM_NAME;
@@ -173,11 +189,14 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
     return take_list(reader, slot, &reader->list, err);
   if (token->kind == BRIM_JSON_ARRAY && reader->words && slot == &reader->slots[BRIM_SLOT_TEXT])
     return take_list(reader, slot, &reader->word_list, err);
+  if (token->kind == BRIM_JSON_ARRAY && further >= 0)
+    return take_list(reader, slot, &reader->lists[further], err);
   if (slot->present && !string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
     return brim_json_reader_error(
         &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot_name(slot),
         brim_json_kind_name(token->kind),
         is_text && reader->words                  ? "a list of words, or a string,"
+        : further >= 0                            ? "a string or a list of them"
         : is_text                                 ? "a string"
         : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
                                                   : "a string, a number or a boolean",

@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/encoder.h"
 #include "data/none_rows.h"
+#include "data/source.h"
 
 #define EVENT_SECONDS 0.1
 
@@ -67,10 +68,15 @@ static int add_words(loader *l, const brim_encoded *row, brim_sample *sample, br
 }
 
 static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
-  if (row->length == 0)
+  if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
-  brim_sample sample = {.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = row->row};
+  brim_sample sample = {.ids = row->ids,
+                        .type_ids = row->type_ids,
+                        .length = (int32_t)row->length,
+                        .text_lengths = row->text_lengths,
+                        .text_count = row->text_count,
+                        .row = row->row};
   if (row->words)
     return add_words(l, row, &sample, err);
   sample.token_labels = row->numbers;
@@ -127,7 +133,8 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   l->dataset = brim_dataset_new(l->runtime, err);
   if (!l->dataset)
     return BRIM_E_MEMORY;
-  l->dataset->texts = true;
+  l->dataset->from_texts = true;
+  l->dataset->most_texts = brim_source_most_texts(&source);
   BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
   brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);

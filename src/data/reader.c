@@ -28,6 +28,15 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
                        reader->record_byte + (int64_t)at, "%s", message);
 }
 
+int brim_reader_refuse_lone_cr(const brim_reader *reader, const char *line, size_t length, brim_error *err) {
+  const char *cr = length ? memchr(line, '\r', length - 1) : NULL;
+  if (!cr || line[length - 1] == '\n')
+    return BRIM_OK;
+  return brim_reader_fault(reader, err, line, (size_t)(cr - line),
+                           "the only line of the file holds a CR: lines that end in CR alone are read of csv only; convert the "
+                           "file first, for example with tr '\\r' '\\n'");
+}
+
 int brim_reader_check_line(const brim_reader *reader, const char *bytes, size_t length, int64_t line, int64_t byte,
                            brim_error *err) {
   const size_t valid = brim_utf8_valid(bytes, length);
@@ -76,19 +85,45 @@ static int name_word_slots(brim_reader *reader, const brim_source_options *optio
   return BRIM_OK;
 }
 
+/* The columns of a row's texts. */
+static int name_text_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
+  const bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
+  const int least = options->least_columns ? options->least_columns : options->text_column_count;
+  if (reader->raw || options->text_column_count == 0) {
+    BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
+    return name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err);
+  }
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_columns[0], NULL, true, err));
+  for (int i = 1; i < options->text_column_count; i++) {
+    const int slot = reader->slot_count - reader->further_slots + i - 1;
+    BRIM_TRY(name_slot(reader, slot, options->text_columns[i], NULL, true, err));
+    reader->slots[slot].required = i < least;
+    brim_text_init(&reader->lists[i - 1], reader->runtime);
+  }
+  return BRIM_OK;
+}
+
+static int make_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
+  reader->further_slots = reader->raw || options->text_column_count < 2 ? 0 : options->text_column_count - 1;
+  reader->paired = !reader->raw && options->paired;
+  reader->most_texts = options->most_texts;
+  const size_t count = (size_t)(BRIM_SLOT_WHERE + options->where_count + reader->further_slots);
+  reader->slots = brim_alloc_array_zero(reader->runtime, count, sizeof *reader->slots);
+  reader->lists = brim_alloc_array_zero(reader->runtime, (size_t)reader->further_slots + 1, sizeof *reader->lists);
+  reader->slot_count = (int)count;
+  return reader->slots && reader->lists ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
   static const char *const plural[] = {"labels", NULL};
-  bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
-  reader->slots = brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count,
-                                        sizeof(brim_slot));
-  if (!reader->slots)
-    return BRIM_NOMEM(err);
-  reader->slot_count = BRIM_SLOT_WHERE + options->where_count;
+  const bool others = !options->no_header && !reader->raw;
+  if (!reader->raw)
+    BRIM_TRY(brim_reader_check_columns(options, err));
+  BRIM_TRY(make_slots(reader, options, err));
   if (options->words && !reader->raw) {
     BRIM_TRY(name_word_slots(reader, options, err));
   } else {
-    BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
-    BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err));
+    BRIM_TRY(name_text_slots(reader, options, err));
     BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
     if (others && !options->label_column)
       reader->slots[BRIM_SLOT_LABEL].others = plural;
@@ -164,9 +199,14 @@ void brim_reader_close(brim_reader *reader) {
   brim_runtime *runtime = reader->runtime;
   brim_ahead_drop(&reader->ahead);
   brim_stream_free(reader->stream);
-  for (int i = 0; i < reader->slot_count; i++)
+  for (int i = 0; reader->slots && i < reader->slot_count; i++)
     brim_release(runtime, reader->slots[i].name);
   brim_release(runtime, reader->slots);
+  for (int i = 0; reader->lists && i < reader->further_slots; i++)
+    if (reader->lists[i].runtime)
+      brim_text_free(&reader->lists[i]);
+  brim_release(runtime, reader->lists);
+  brim_release(runtime, reader->further);
   brim_release(runtime, reader->decoded);
   brim_text_free(&reader->header);
   brim_text_free(&reader->list);
@@ -208,6 +248,8 @@ static int reason_to_exclude(const brim_reader *reader) {
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
   const bool null = !text->present && text->bytes; /* of JSON: it has no character */
   if (text->present ? !brim_selection_long_enough(selection, text->bytes, text->length) : null && selection->min_chars > 0)
+    return 0;
+  if (!brim_reader_texts_long_enough(reader))
     return 0;
   if (reader->skip_unlabelled && !is_labelled(reader))
     return 1 + selection->where_count;
@@ -287,7 +329,7 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
                           .label_length = labelled ? label->length : 0,
                           .label_forms = labelled ? label->forms : NULL,
                           .label_is_list = labelled && label->is_list};
-  return BRIM_OK;
+  return reader->further_slots > 0 ? brim_reader_take_texts(reader, record, err) : BRIM_OK;
 }
 
 /* The next file's turn. */

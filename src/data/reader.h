@@ -1,4 +1,5 @@
-/* reader.h: the inside of brim_reader, in four layers, each of which asks only the one before it:
+/* reader.h: the inside of brim_reader, in four layers, each of which asks only the one before it (reader_texts.c: what records of
+ * several texts have besides):
  *
  *  a format           bytes of the stream -> values of the wanted columns          table.c, lines.c
  *  the present file   opens it, reads what comes before its first record           reader_file.c
@@ -30,7 +31,8 @@ typedef struct brim_slot {
   const char *forms; /* a brim_label_form for the value, or for each item; NULL: BRIM_FORM_TEXT */
 } brim_slot;
 
-enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE /* and on: one for each condition */ };
+/* And on: one for each condition, then those of a row's further texts. */
+enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE };
 
 /* One kind of file. */
 typedef struct brim_format_ops {
@@ -84,6 +86,15 @@ struct brim_reader {
   brim_text list, word_list; /* the items of a label and of a text that are lists, a NUL after each */
   brim_text forms;           /* of the items of a label */
   bool raw;                  /* brim_reader_open_raw */
+
+  /* Rows of several texts: their further columns are the last slots. */
+  int further_slots;
+  bool paired;
+  int32_t most_texts;   /* 0: any number */
+  brim_text *lists;     /* [further_slots] the items of each that is a list, a NUL after each */
+  brim_string *further; /* of the present record */
+  size_t further_count, further_room;
+
   size_t max_record;
   bool skip_damaged;
   brim_selection selection;
@@ -128,6 +139,17 @@ struct brim_reader {
 
 const char *brim_reader_file_name(const brim_reader *reader);
 
+/* ---- rows of several texts (reader_texts.c) ---- */
+
+/* Checks what the options say of text columns. */
+int brim_reader_check_columns(const brim_source_options *options, brim_error *err) BRIM_CHECK;
+/* The number of a further text's slot among these, or -1. */
+int brim_reader_further(const brim_reader *reader, const brim_slot *slot);
+/* Whether each text of the present record that is there is long enough. */
+bool brim_reader_texts_long_enough(const brim_reader *reader);
+/* Fills in the record's texts, of which there is the first. */
+int brim_reader_take_texts(brim_reader *reader, brim_record *record, brim_error *err) BRIM_CHECK;
+
 /* ---- the present file (reader_file.c) ---- */
 
 /* Opens file number `file` and reads up to its first record: OPEN. */
@@ -151,6 +173,9 @@ void brim_reader_take_damage(brim_reader *reader, const brim_error *failure);
 /* An error at byte `at` of the record's bytes. */
 int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *record, size_t at, const char *format, ...)
     BRIM_PRINTF(5, 6);
+/* Refuses a file whose first line ends with it and holds a CR: its lines end in CR alone, and it would be read as one. `line` has
+ * its line end. */
+int brim_reader_refuse_lone_cr(const brim_reader *reader, const char *line, size_t length, brim_error *err) BRIM_CHECK;
 /* Does a file of JSON begin with an array? Nothing is passed over. */
 bool brim_reader_is_array(brim_reader *reader);
 /* Does the JSON object that begins here continue after these bytes? */

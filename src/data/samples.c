@@ -35,6 +35,16 @@ static int check_width(const brim_sample *samples, uint64_t row, brim_error *err
                         (int)first);
 }
 
+static bool texts_fit(const brim_sample *sample) {
+  int64_t tokens = 0;
+  for (int32_t i = 0; sample->text_lengths && i < sample->text_count; i++) {
+    if (sample->text_lengths[i] < 1)
+      return false;
+    tokens += sample->text_lengths[i];
+  }
+  return !sample->text_lengths || tokens == sample->length;
+}
+
 static int check_sample(const brim_sample *sample, uint64_t row, brim_error *err) {
   if (sample->length <= 0 || !sample->ids)
     return brim_error_set(err, BRIM_E_USAGE, "row %llu has no tokens", (unsigned long long)row);
@@ -42,6 +52,9 @@ static int check_sample(const brim_sample *sample, uint64_t row, brim_error *err
     if (sample->ids[i] < 0)
       return brim_error_set(err, BRIM_E_USAGE, "row %llu: token %d has the negative id %d", (unsigned long long)row, (int)i,
                             (int)sample->ids[i]);
+  if (!texts_fit(sample))
+    return brim_error_set(err, BRIM_E_USAGE, "row %llu: the lengths of its texts are not those of its %d tokens",
+                          (unsigned long long)row, (int)sample->length);
   if (sample->words && !brim_words_fit(sample->words, sample->length, sample->word_text, sample->word_text_length))
     return brim_error_set(err, BRIM_E_USAGE, "row %llu: a token is of a word that the row does not have",
                           (unsigned long long)row);
@@ -102,7 +115,8 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
     BRIM_TRY(brim_labels_copy(out->runtime, &from->labels, &out->labels, err));
   out->mapped = from->mapped;
   out->pairs = from->pairs;
-  out->texts = from->texts;
+  out->from_texts = from->from_texts;
+  out->most_texts = from->most_texts;
   out->tokenizer = from->tokenizer;
   return brim_dataset_seal(out, err);
 }

@@ -84,7 +84,8 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
                          file->format == BRIM_FORMAT_JSONL ? "JSON"
                          : file->format == BRIM_FORMAT_TXT ? "txt"
                                                            : "conll");
-  file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote == BRIM_QUOTE_CSV;
+  file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote != BRIM_QUOTE_NONE;
+  file->backslash = options->quote == BRIM_QUOTE_BACKSLASH;
   return BRIM_OK;
 }
 
@@ -296,4 +297,9 @@ void brim_source_free(brim_source *source) {
     brim_release(source->runtime, source->files[i].path);
   brim_release(source->runtime, source->files);
   *source = (brim_source){0};
+}
+
+int32_t brim_source_most_texts(const brim_source_options *o) {
+  const int columns = o->text_column_count - o->paired;
+  return o->most_texts > 0 ? o->most_texts : columns > 1 ? columns : 1;
 }

@@ -7,6 +7,7 @@ typedef struct brim_source_file {
   char *path; /* "-" is standard input */
   brim_format format;
   bool quoted;
+  bool backslash; /* with quoted: BRIM_QUOTE_BACKSLASH */
   char delimiter;
   int64_t size; /* on disk; -1 for pipes and terminals */
   uint64_t device, inode;
@@ -23,6 +24,8 @@ int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_c
                      brim_source *source, brim_error *err) BRIM_CHECK;
 void brim_source_free(brim_source *source);
 
+/* The most texts that a row may have, as far as the options say it: at least 1. */
+int32_t brim_source_most_texts(const brim_source_options *options);
 /* The path as messages show it. */
 const char *brim_source_name(const brim_source_file *file);
 

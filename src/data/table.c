@@ -14,8 +14,11 @@ static int scan_failed(const brim_reader *reader, brim_csv_status status, const 
     return BRIM_NOMEM(err);
   if (status == BRIM_CSV_OPEN)
     return brim_reader_fault(reader, err, record, reader->scan.fault, "the quote that opens here is never closed");
-  return brim_reader_fault(reader, err, record, reader->scan.fault,
-                           "text after a closing quote: a quote inside a quoted field is written twice (\"\")");
+  const size_t fault = reader->scan.fault;
+  const bool escaped = !reader->scan.backslash && fault >= 2 && record[fault - 2] == '\\';
+  return brim_reader_fault(reader, err, record, fault,
+                           "text after a closing quote: a quote inside a quoted field is written twice (\"\")%s",
+                           escaped ? ", or with a backslash before it where that is said: --quote backslash" : "");
 }
 
 /* At least `least` bytes; of a record that is still short also fewer, as they arrive: who writes it line by line may wait for an
@@ -36,6 +39,7 @@ static int scan_record(brim_reader *reader, const char **record, brim_error *err
   const brim_source_file *file = &reader->source.files[reader->file];
   size_t least = 1, length = 0;
   bool final;
+  reader->scan.backslash = file->backslash;
   for (;;) {
     BRIM_TRY(peek_record(reader, length, least, record, &length, &final, err));
     if (length == 0)
@@ -238,6 +242,8 @@ static int begin_table(brim_reader *reader, brim_error *err) {
   if (status == BRIM_END)
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1, "holds only empty lines");
   BRIM_TRY(status);
+  if (!reader->source.files[reader->file].quoted && reader->record_line == 1)
+    BRIM_TRY(brim_reader_refuse_lone_cr(reader, record, reader->scan.used, err));
   reader->columns = (int64_t)reader->scan.count;
   if (!reader->no_header) {
     BRIM_TRY(decode_header(reader, record, err));

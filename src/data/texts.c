@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "data/encoder.h"
 #include "data/none_rows.h"
+#include "data/source.h"
 #include "text/encode.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
@@ -22,6 +23,8 @@ enum { TOO_SHORT = -1, UNLABELLED = -2, SAYS_NONE = -3 };
 typedef struct row_range {
   int32_t length; /* or why it is excluded */
   size_t from, lost;
+  size_t first_text;
+  int32_t texts;
 } row_range;
 
 typedef struct block {
@@ -29,8 +32,9 @@ typedef struct block {
   int count;
   int32_t *ids;
   uint8_t *type_ids;
-  int32_t *words; /* of each token the number of its word, where texts are lists of words */
-  size_t used, id_capacity, type_capacity, word_capacity;
+  int32_t *words;        /* of each token the number of its word, where texts are lists of words */
+  int32_t *text_lengths; /* of all rows' texts */
+  size_t used, texts, id_capacity, type_capacity, word_capacity, text_capacity;
   row_range rows[BLOCK_ROWS];
 } block;
 
@@ -65,6 +69,7 @@ static void free_block(void *context, void *data) {
   brim_release(t->runtime, b->ids);
   brim_release(t->runtime, b->type_ids);
   brim_release(t->runtime, b->words);
+  brim_release(t->runtime, b->text_lengths);
   brim_release(t->runtime, b);
 }
 
@@ -97,6 +102,8 @@ static int next_range(void *context, void **out, brim_error *err) {
       return status;
     }
     bytes += row.text_length + row.pair_length;
+    for (size_t i = 0; i < row.further_count; i++)
+      bytes += row.further[i].length;
     t->next++;
     b->count++;
   }
@@ -161,6 +168,31 @@ static bool says_none(const texts *t, const brim_text_row *row) {
   return brim_label_none(&label) & t->none_labels;
 }
 
+static bool long_enough(const texts *t, const brim_text_row *row) {
+  bool enough = brim_selection_long_enough(&t->selection, row->text, row->text_length);
+  for (size_t i = 0; i < row->further_count; i++)
+    enough = enough && brim_selection_long_enough(&t->selection, row->further[i].bytes, row->further[i].length);
+  return enough;
+}
+
+static int encode_texts(const texts *t, worker *w, block *b, const brim_text_row *row, row_range *range, brim_error *err) {
+  const int32_t most = t->options->source.most_texts;
+  brim_encoding *e = &w->encoding;
+  range->first_text = b->texts;
+  range->texts = (int32_t)row->further_count + 1;
+  if (most > 0 && range->texts > most)
+    return brim_error_set(err, BRIM_E_USAGE, "it has %d texts, more than most_texts %d: raise it, or give fewer",
+                          (int)range->texts, (int)most);
+  BRIM_TRY(brim_grow(t->runtime, (void **)&b->text_lengths, &b->text_capacity, b->texts + row->further_count + 1,
+                     sizeof *b->text_lengths, err));
+  e->runtime = t->runtime, e->length = e->lost = 0;
+  BRIM_TRY(brim_encode_texts(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
+                             (brim_string){row->pair, row->pair_length}, row->further, row->further_count, false,
+                             &t->options->encode, e, b->text_lengths + b->texts, err));
+  b->texts += row->further_count + 1;
+  return BRIM_OK;
+}
+
 static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err) {
   brim_text_row row;
   BRIM_TRY(get_row(t, b->first + (uint64_t)index, &row, err));
@@ -175,7 +207,7 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
     range->length = SAYS_NONE;
     return BRIM_OK;
   }
-  if (!row.text || !brim_selection_long_enough(&t->selection, row.text, row.text_length)) {
+  if (!row.text || !long_enough(t, &row)) {
     range->length = TOO_SHORT;
     return BRIM_OK;
   }
@@ -184,17 +216,18 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
   else if (t->words)
     BRIM_TRY(encode_words(t, w, b, &row, err));
   else
-    BRIM_TRY(brim_tokenizer_encode(t->tokenizer, w->scratch, row.text, row.text_length, row.pair, row.pair_length,
-                                   &t->options->encode, &w->encoding, err));
+    BRIM_TRY(encode_texts(t, w, b, &row, range, err));
   size_t length = w->encoding.length, needed = b->used + length;
-  if (length == 0)
+  if (brim_lacks_tokens(length, t->words ? NULL : b->text_lengths + range->first_text, range->texts))
     return brim_error_set(err, BRIM_E_FORMAT,
                           "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
   BRIM_TRY(brim_grow(t->runtime, (void **)&b->ids, &b->id_capacity, needed, sizeof *b->ids, err));
   BRIM_TRY(brim_grow(t->runtime, (void **)&b->type_ids, &b->type_capacity, needed, 1, err));
   memcpy(b->ids + b->used, w->encoding.ids, length * sizeof *b->ids);
   memcpy(b->type_ids + b->used, w->encoding.type_ids, length);
-  *range = (row_range){.length = (int32_t)length, .from = b->used, .lost = w->encoding.lost};
+  range->length = (int32_t)length;
+  range->from = b->used;
+  range->lost = w->encoding.lost;
   b->used = needed;
   return BRIM_OK;
 }
@@ -257,6 +290,8 @@ static int add_block(texts *t, const block *b, brim_error *err) {
       BRIM_TRY(add_words(t, &row, &sample, range->lost, err));
       continue;
     }
+    if (range->texts > 1)
+      sample.text_lengths = b->text_lengths + range->first_text, sample.text_count = range->texts;
     if (t->options->source.need_label && row.label) {
       const brim_label_source label = label_of(&row, number);
       BRIM_TRY(brim_none_rows_note(&t->none, t->dataset, &t->taker, &label, number, range->lost, err));
@@ -294,7 +329,8 @@ static int make(texts *t, brim_error *err) {
   t->dataset = brim_dataset_new(t->runtime, err);
   if (!t->dataset)
     return BRIM_E_MEMORY;
-  t->dataset->texts = true;
+  t->dataset->from_texts = true;
+  t->dataset->most_texts = brim_source_most_texts(&t->options->source);
   BRIM_TRY(brim_tokenizer_content(t->tokenizer, t->words, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)

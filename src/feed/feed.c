@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
+#include "data/source.h"
 #include "feed/steps.h"
 #include "text/tokenizer.h"
 
@@ -170,6 +171,7 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
   if (feed->options.window == 0)
     feed->options.window = DEFAULT_WINDOW;
   feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
+  feed->options.source.most_texts = brim_source_most_texts(&options->source); /* a feed's K is known beforehand */
   feed->options.source.none_labels |= options->labels ? brim_labels_none(options->labels) : 0;
   int status = brim_tokenizer_content(tokenizer, feed->options.source.words, &feed->tokenizer, err);
   if (status == BRIM_OK)
@@ -370,7 +372,7 @@ static void place_in_step(brim_feed *feed) {
   brim_rank_readers_step(&feed->slices, feed->batch.step, &before, &all);
   feed->batch.step_rows = (uint32_t)all;
   for (int32_t i = 0; i < feed->batch.count; i++)
-    feed->batch.places[i] += (uint32_t)before;
+    feed->batch.places[i] += (uint32_t)before * (uint32_t)feed->window->dataset->most_texts;
 }
 
 /* As an act of go_on, which sets nothing through `over`. */
@@ -382,8 +384,8 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   feed->batch.step = feed->ledger.steps - 1;
   if (is_weighed(feed))
     feed->batch.divisor = brim_class_counter_divisor(&feed->counter);
-  for (int32_t i = 0; i < feed->batch.count; i++)
-    feed->batch.rows[i] = feed->ids[feed->batch.places[i]];
+  for (uint32_t i = 0; i < part.count; i++)
+    feed->batch.rows[i] = feed->ids[part.places[i]];
   place_in_step(feed);
   if (feed->make)
     feed->make(feed->counter.context, &feed->batch);

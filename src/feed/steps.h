@@ -26,6 +26,8 @@ void brim_feed_make(brim_feed *feed, const brim_feed_maker *maker);
 uint64_t brim_feed_epoch(const brim_feed *feed);
 /* That sum, or number, of the step that is under way, which may be 0; 0 too where the loss divides by the rows. */
 double brim_feed_weight(const brim_feed *feed);
+/* The most rows that a step may have, over all ranks. */
+int64_t brim_feed_step_rows(const brim_feed *feed);
 /* brim_tokenizer_content of the tokenizer that encodes its rows. */
 uint64_t brim_feed_tokenizer(const brim_feed *feed);
 /* As the feed has them: what was left open is filled in. */

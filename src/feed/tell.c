@@ -2,6 +2,7 @@
 #include "feed/feed.h"
 
 #include "base/status.h"
+#include "data/source.h"
 #include "feed/steps.h"
 #include "task/task.h"
 
@@ -26,18 +27,25 @@ void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int3
   *width = (int32_t)longest;
   if (longest == 0)
     return;
-  *rows = p->max_tokens ? p->max_tokens / feed->least : p->batch_size;
-  if (p->batch_size && p->batch_size < *rows)
-    *rows = p->batch_size;
+  const int64_t texts = brim_source_most_texts(&feed->options.source);
+  *rows = p->max_tokens ? p->max_tokens / feed->least : p->batch_size * texts;
+  if (p->batch_size && p->batch_size * texts < *rows)
+    *rows = p->batch_size * texts;
   if (p->max_rows && p->max_rows < *rows)
     *rows = p->max_rows;
-  if (*rows < 1)
-    *rows = 1;
+  if (*rows < texts) /* a row may be over the budget alone */
+    *rows = texts;
   *slots = *rows * longest;
   if (p->max_tokens && p->max_tokens < *slots)
     *slots = p->max_tokens;
-  if (*slots < longest) /* a row may be over the budget alone */
-    *slots = longest;
+  if (*slots < texts * longest) /* likewise */
+    *slots = texts * longest;
+}
+
+int64_t brim_feed_step_rows(const brim_feed *feed) {
+  const brim_plan_options *p = &feed->options.plan;
+  const int64_t parts = p->accumulate ? p->accumulate : p->world_size > 1 ? p->world_size : 1;
+  return p->batch_size ? p->batch_size : parts * (p->max_tokens / feed->least > 1 ? p->max_tokens / feed->least : 1);
 }
 
 uint64_t brim_feed_tokenizer(const brim_feed *feed) {
@@ -84,7 +92,8 @@ const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count) {
 uint64_t brim_feed_memory(const brim_feed *feed) {
   const brim_feed_options *o = &feed->options;
   uint64_t other = 256; /* of a row: pointers, lengths, places, the plan and what making it takes */
-  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + other;
+  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + sizeof(int32_t);
+  row = row * (uint64_t)brim_source_most_texts(&o->source) + other;
   return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "data/encoder.h"
+#include "data/source.h"
 #include "feed/feed.h"
 
 void brim_beginning_free(brim_runtime *runtime, brim_beginning *beginning) {
@@ -51,12 +52,18 @@ void brim_window_clear(brim_runtime *runtime, brim_window *w) {
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
 int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t name, brim_sample *out, brim_error *err) {
-  if (row->length == 0)
+  if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
   const uint8_t *types = p->plain && !row->pair ? NULL : row->type_ids;
-  *out = (brim_sample){.ids = row->ids, .type_ids = types, .length = (int32_t)row->length, .row = name, .label = NAN};
-  out->token_labels = row->numbers;
+  *out = (brim_sample){.ids = row->ids,
+                       .type_ids = types,
+                       .length = (int32_t)row->length,
+                       .text_lengths = row->text_lengths,
+                       .text_count = row->text_count,
+                       .row = name,
+                       .label = NAN,
+                       .token_labels = row->numbers};
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
@@ -115,10 +122,29 @@ static int64_t longest_row(const brim_plan_options *o) {
   return any ? INT64_MAX : most;
 }
 
+/* A row of several texts, of which none is cut. */
+static int check_texts(const brim_producer *p, const brim_encoded *row, brim_error *err) {
+  const brim_plan_options *o = p->plan;
+  int64_t width = o->padding == BRIM_PAD_MAX_LENGTH ? o->max_length : 0;
+  for (int32_t i = 0; i < row->text_count && o->padding != BRIM_PAD_MAX_LENGTH; i++)
+    width = row->text_lengths[i] > width ? row->text_lengths[i] : width;
+  width = (width + multiple_of(o) - 1) / multiple_of(o) * multiple_of(o);
+  const int64_t slots = o->padding == BRIM_PAD_NONE ? (int64_t)row->length : width * row->text_count;
+  if (o->oversize != BRIM_OVERSIZE_ERROR || !o->max_tokens || slots <= o->max_tokens)
+    return BRIM_OK;
+  return brim_error_at(
+      err, BRIM_E_USAGE, row->file, row->line, row->byte,
+      "the row's %d texts take %lld slots, more than max_tokens %lld: raise it, lower max_length, or set oversize "
+      "to alone",
+      (int)row->text_count, (long long)slots, (long long)o->max_tokens);
+}
+
 /* The plan would refuse such a row too, but knows neither file nor line. */
 static int check_budget(const brim_producer *p, const brim_encoded *row, brim_error *err) {
   const brim_plan_options *o = p->plan;
   int64_t slots = (int64_t)row->length;
+  if (row->text_lengths)
+    return check_texts(p, row, err);
   if (slots <= longest_row(o))
     return BRIM_OK;
   if (o->max_length && slots > o->max_length)
@@ -184,6 +210,7 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_tap *tap;
   uint64_t fresh, added;
+  w->dataset->most_texts = brim_source_most_texts(&p->options->source);
   BRIM_TRY(add_held(p, w, err));
   for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh += added) {
     if (atomic_load(&p->stop.set))
@@ -237,7 +264,8 @@ static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_random random = brim_random_make(how.seed, p->next.epoch, BRIM_PURPOSE_WINDOW);
   how.seed = brim_random_u64(&random, s->world ? p->next.window * (uint64_t)s->world + (uint64_t)s->rank : p->next.window);
   how.drop_last |= !w->last;
-  BRIM_TRY(brim_plan_new(p->runtime, w->dataset->lengths, w->dataset->rows, &how, p->next.epoch, &w->plan, err));
+  const brim_lengths lengths = brim_lengths_of(w->dataset);
+  BRIM_TRY(brim_plan_new_of(p->runtime, &lengths, &how, p->next.epoch, &w->plan, err));
   w->waiting_step = w->last ? UINT64_MAX : step_to_skip(&how, w->plan);
   return BRIM_OK;
 }

@@ -52,12 +52,13 @@ int brim_trained_init(brim_trained *t, const brim_program *p, brim_arena *arena,
   return BRIM_OK;
 }
 
-bool brim_trained_set(brim_trained *t, const brim_program *p, const bool *weights) {
-  if (memcmp(t->weights, weights, p->weight_count * sizeof *weights) == 0)
-    return false;
+void brim_trained_set(brim_trained *t, const brim_program *p, const bool *weights) {
   memcpy(t->weights, weights, p->weight_count * sizeof *weights);
   list(t, p);
-  return true;
+}
+
+bool brim_trained_differs(const brim_trained *t, const brim_program *p, const bool *weights) {
+  return memcmp(t->weights, weights, p->weight_count * sizeof *weights) != 0;
 }
 
 int64_t brim_trained_at(const brim_trained *t, int64_t value) {

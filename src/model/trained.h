@@ -20,8 +20,9 @@ typedef struct brim_trained {
 
 /* Memory for any choice. Everything is trained. */
 int brim_trained_init(brim_trained *t, const brim_program *p, brim_arena *arena, brim_error *err) BRIM_CHECK;
-/* `weights` [weights of the program] are trained: at least one. Returns whether that changes something. */
-bool brim_trained_set(brim_trained *t, const brim_program *p, const bool *weights);
+/* `weights` [weights of the program] are trained: at least one that an operation has. */
+void brim_trained_set(brim_trained *t, const brim_program *p, const bool *weights);
+bool brim_trained_differs(const brim_trained *t, const brim_program *p, const bool *weights);
 /* Where the gradient and the states of the value at `value` are; -1: it has none. */
 int64_t brim_trained_at(const brim_trained *t, int64_t value);
 /* Whether all slices of a step may be computed at once, with the bits of one after the other: each weight that has a gradient has

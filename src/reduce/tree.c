@@ -36,7 +36,8 @@ struct brim_slice_sums {
   bool joined;      /* as it did last: their losses are the model's */
   bool whole;       /* no two sums of a rank meet: the last backward of a step completes its last sum */
   int32_t *offsets; /* of a slice by itself */
-  size_t offset_room;
+  int32_t *firsts;
+  size_t offset_room, first_room;
   double *shared; /* [2 * slices + BRIM_SLICE_MORE] losses, owners of sums, what else ranks add up at once */
 };
 
@@ -129,6 +130,7 @@ void brim_slice_sums_close(brim_slice_sums *s) {
   brim_release(s->runtime, s->waiting);
   brim_release(s->runtime, s->shared);
   brim_release(s->runtime, s->offsets);
+  brim_release(s->runtime, s->firsts);
   brim_release(s->runtime, s);
 }
 
@@ -279,7 +281,27 @@ static void note_joined(brim_slice_sums *s) {
   s->joined = false;
 }
 
-/* The slice that begins with row `first`. */
+/* The rows of the texts first .. first + out->count - 1, which are whole. */
+static int cut_rows(brim_slice_sums *s, const brim_batch *batch, int32_t first, brim_batch *out, brim_error *err) {
+  int32_t row = batch->firsts ? 0 : first, count = out->count;
+  while (batch->firsts && batch->firsts[row] < first)
+    row++;
+  if (batch->firsts)
+    for (count = 0; batch->firsts[row + count] < first + out->count;)
+      count++;
+  out->row_count = count;
+  out->labels += (int64_t)row * batch->label_width;
+  out->rows += row;
+  if (!batch->firsts)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->firsts, &s->first_room, (size_t)count + 1, sizeof *s->firsts, err));
+  for (int32_t i = 0; i <= count; i++)
+    s->firsts[i] = batch->firsts[row + i] - first;
+  out->firsts = s->firsts;
+  return BRIM_OK;
+}
+
+/* The slice that begins with text `first`. */
 static int cut(brim_slice_sums *s, const brim_batch *batch, int32_t first, brim_batch *out, brim_error *err) {
   int32_t count = 1;
   while (first + count < batch->count && batch->slices[first + count] == batch->slices[first])
@@ -295,10 +317,9 @@ static int cut(brim_slice_sums *s, const brim_batch *batch, int32_t first, brim_
   out->ids += at;
   out->type_ids += out->type_ids ? at : 0;
   out->offsets = s->offsets;
-  out->labels += (int64_t)first * batch->label_width;
   out->token_labels += out->token_labels ? at : 0;
-  out->rows += first, out->places += first, out->slices += first;
-  return BRIM_OK;
+  out->places += first, out->slices += first;
+  return cut_rows(s, batch, first, out, err);
 }
 
 int brim_slice_sums_next(brim_slice_sums *s, const brim_batch *part, int32_t first, brim_batch *out, brim_error *err) {

@@ -87,6 +87,7 @@ static int compare_check_mode(const compare_job *job, const brim_mode *mode, bri
                 {"decay_towards", same_text(one->decay_towards, other->decay_towards)},
                 {"mixout", one->mixout == other->mixout},
                 {"freeze", same_text(one->freeze, other->freeze)},
+                {"train_only", same_text(one->train_only, other->train_only)},
                 {"swa_start", one->swa_start == other->swa_start},
                 {"memory_limit", one->memory_limit == other->memory_limit},
                 {"max_length", one->plan.max_length == other->plan.max_length},
@@ -105,8 +106,7 @@ static int compare_survey(compare_job *job, brim_error *err) {
     brim_outlook outlook;
     BRIM_TRY(compare_check_mode(job, &job->modes[i], err));
     BRIM_TRY(brim_train_options_check(&options, err));
-    BRIM_TRY(brim_outlook_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &outlook,
-                              NULL, err));
+    BRIM_TRY(brim_outlook_run(job->runtime, brim_lengths_of(job->train), &options, &outlook, NULL, err));
     job->runs[i].steps = outlook.total_steps;
     const int kind = 2 * options.precision + options.checkpoint_activations;
     brim_model_limits *all = &job->limits[kind];

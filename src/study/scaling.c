@@ -49,8 +49,8 @@ static int32_t length_of(const brim_scaling_question *q, const brim_planned *par
 /* A part's lengths, with words in their order. */
 static int make_batch(const brim_scaling_question *q, const brim_planned *part, brim_batch *b, brim_error *err) {
   const int32_t words = brim_model_vocab_size(q->model), width = brim_labels_width(brim_model_labels(q->model));
-  BRIM_TRY(brim_batch_reserve(b, q->runtime, part->tokens, (int32_t)part->count, width, err));
-  b->count = (int32_t)part->count, b->step_rows = part->count, b->label_width = width;
+  BRIM_TRY(brim_batch_reserve(b, q->runtime, part->tokens, (int32_t)part->count, false, width, err));
+  b->count = b->row_count = (int32_t)part->count, b->step_rows = part->count, b->label_width = width;
   b->tokens = b->slots = 0;
   for (uint32_t i = 0; i < part->count; i++) {
     b->offsets[i] = (int32_t)b->tokens;

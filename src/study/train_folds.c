@@ -33,7 +33,7 @@ typedef struct fold_job {
   brim_run_folder folder;
   float *weights; /* every fold starts from these */
   size_t outputs;
-  uint64_t *firsts; /* of logits of tokens, by row of `dataset`: brim_token_firsts; NULL: logits are of rows */
+  uint64_t *firsts; /* of logits, by row of `dataset`: brim_logit_firsts; NULL: a row has one */
 } fold_job;
 
 static size_t model_bytes(const brim_model *model) {
@@ -116,7 +116,7 @@ static int note(fold_job *job, const char *kind, const brim_field *fields, int c
 
 static int note_begin(fold_job *job, brim_error *err) {
   const brim_field fields[] = {BRIM_FIELD_INT("folds", job->folds->count), BRIM_FIELD_INT("rows", job->folds->rows),
-                               BRIM_FIELD_INT("seed", job->options->seed),
+                               BRIM_FIELD_UNSIGNED("seed", job->options->seed),
                                BRIM_FIELD_JSON("options", job->options->options_json ? job->options->options_json : "null")};
   return note(job, "folds", fields, BRIM_FIELD_COUNT(fields), err);
 }
@@ -157,7 +157,7 @@ static bool of_tokens(const fold_job *job) {
 
 /* Rows of logits that a data set has. */
 static size_t logit_count(const fold_job *job, const brim_dataset *dataset) {
-  return (size_t)(of_tokens(job) ? brim_dataset_tokens(dataset) : brim_dataset_rows(dataset));
+  return (size_t)(of_tokens(job) ? brim_dataset_tokens(dataset) : brim_dataset_texts(dataset));
 }
 
 /* Logits of the held-out rows, to their places among all rows, and what they are worth. */
@@ -376,8 +376,7 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
   for (; job.eval_count < eval_count; job.eval_count++)
     job.evals[job.eval_count] = evals[job.eval_count];
   BRIM_TRY(check_names(&job, err));
-  if (of_tokens(&job))
-    BRIM_TRY(brim_token_firsts(runtime, dataset, &job.firsts, err));
+  BRIM_TRY(brim_logit_firsts(runtime, model, dataset, &job.firsts, err));
   job.weights = brim_alloc(runtime, model_bytes(model));
   int status = job.weights ? BRIM_OK : BRIM_NOMEM(err);
   if (!status)

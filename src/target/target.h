@@ -9,19 +9,21 @@
 
 typedef enum brim_loss_scope { BRIM_LOSS_ON_DEVICE = 0, BRIM_LOSS_OF_PART, BRIM_LOSS_OF_STEP } brim_loss_scope;
 
-/* What a loss on the host is computed from. Of a step, texts are in order of place, and the same on every rank. */
+/* What a loss on the host is computed from. Rows are whole, and their texts in order. Of a step, rows are in order of place, and
+ * the same on every rank. */
 typedef struct brim_outputs {
-  int32_t rows, width;
-  const float *values; /* [rows, width] */
+  int32_t rows, texts, width;
+  const int32_t *firsts; /* [rows + 1] row i has the texts firsts[i] .. firsts[i + 1] - 1; NULL: row i is text i */
+  const float *values;   /* [texts, width] */
   int32_t label_width;
   const float *labels;  /* [rows, label_width] */
-  const uint64_t *same; /* [rows] of a step: equal for texts with the same tokens; of a part NULL */
+  const uint64_t *same; /* [texts] of a step: equal for texts with the same tokens; of a part NULL */
 } brim_outputs;
 
 typedef struct brim_target {
   const char *name;
   brim_loss_scope scope;
-  /* The loss, a share of the step's, and its gradient by the outputs, [rows, width], which is written: sums over rows divided by
+  /* The loss, a share of the step's, and its gradient by the outputs, [texts, width], which is written: sums over rows divided by
    * `divisor`, the step's rows or the sum of their weights. Equal outputs give equal bits. NULL on the device. */
   int (*loss)(brim_runtime *runtime, const brim_outputs *outputs, double divisor, float *gradient, double *loss, brim_error *err);
 } brim_target;

@@ -286,6 +286,25 @@ int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
   return brim_encode_valid(tokenizer, scratch, text, pair, options, out, err);
 }
 
+int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                      const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                      brim_encoding *out, int32_t *lengths, brim_error *err) {
+  const size_t first = out->length;
+  size_t lost = 0;
+  int status = BRIM_OK;
+  for (size_t i = 0; i <= further_count && status == BRIM_OK; i++) {
+    const size_t before = out->length;
+    const brim_string own = i == 0 || pair.bytes ? text : further[i - 1], second = i == 0 || !pair.bytes ? pair : further[i - 1];
+    status = (valid ? brim_encode_valid : brim_encode_append)(tokenizer, scratch, own, second, options, out, err);
+    lengths[i] = (int32_t)(out->length - before);
+    lost += out->lost;
+  }
+  if (status != BRIM_OK)
+    out->length = first;
+  out->lost = lost;
+  return status;
+}
+
 int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
                           const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
                           brim_error *err) {

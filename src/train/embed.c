@@ -218,7 +218,7 @@ static int embed_planned(job *j, const brim_plan *plan, brim_error *err) {
   const brim_embedder *e = j->embedder;
   const brim_modules *m = &e->modules;
   brim_model_limits limits = {.precision = j->options->precision, .all_tokens = true};
-  brim_limits_widen(&limits, plan, 1, brim_dataset_lengths(j->dataset));
+  brim_limits_widen(&limits, plan, 1);
   const size_t texts = (size_t)limits.max_sequences;
   j->work = brim_alloc_array(e->runtime, texts, 2 * (size_t)m->widest * sizeof *j->work);
   j->whole = brim_alloc_array(e->runtime, texts, (size_t)m->width * sizeof *j->whole);
@@ -246,6 +246,8 @@ static int embed_dataset(job *j, brim_error *err) {
                                  .oversize = BRIM_OVERSIZE_ALONE};
   brim_dataset *mapped; /* no labels are looked at */
   brim_plan *plan;
+  if (brim_dataset_firsts(j->dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "the rows have several texts, and a vector is of one: give each text a row");
   BRIM_TRY(brim_dataset_fit(e->runtime, e->model, j->dataset, 0, false, "data", &mapped, err));
   BRIM_TRY(brim_plan_new(e->runtime, brim_dataset_lengths(j->dataset), brim_dataset_rows(j->dataset), &how, 0, &plan, err));
   const int status = embed_planned(j, plan, err);

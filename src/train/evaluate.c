@@ -17,28 +17,22 @@ void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
 }
 
-static void limits_hold(brim_model_limits *limits, const brim_planned *part, const int32_t *lengths) {
+static void limits_hold(brim_model_limits *limits, const brim_planned *part) {
+  const int32_t longest = part->width > part->longest ? part->width : part->longest;
   if (part->slots > limits->max_slots)
     limits->max_slots = part->slots;
-  if ((int64_t)part->count > limits->max_sequences)
-    limits->max_sequences = (int32_t)part->count;
-  if (part->width > limits->max_length)
-    limits->max_length = part->width;
-  for (uint32_t r = 0; r < part->count; r++) {
-    int32_t length = lengths[part->rows[r]];
-    if (part->cut > 0 && length > part->cut)
-      length = part->cut;
-    if (length > limits->max_length)
-      limits->max_length = length;
-  }
+  if ((int64_t)part->texts > limits->max_sequences)
+    limits->max_sequences = (int32_t)part->texts;
+  if (longest > limits->max_length)
+    limits->max_length = longest;
 }
 
-void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t world_size, const int32_t *lengths) {
+void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t world_size) {
   for (uint64_t i = 0, parts = brim_plan_parts(plan); i < parts; i++)
     for (int32_t rank = 0; rank < world_size; rank++) {
       brim_planned part;
       brim_plan_part(plan, rank, i, &part);
-      limits_hold(limits, &part, lengths);
+      limits_hold(limits, &part);
     }
 }
 
@@ -66,14 +60,24 @@ uint64_t brim_outcome_count(const brim_dataset *dataset) {
   return firsts ? firsts[rows] : rows;
 }
 
-int brim_token_firsts(brim_runtime *runtime, const brim_dataset *dataset, uint64_t **out, brim_error *err) {
+uint64_t brim_row_logits(const brim_model *model, const brim_dataset *dataset, uint64_t row) {
+  const uint64_t *firsts = brim_dataset_firsts(dataset);
+  if (brim_task_has_tokens(brim_model_task(model)))
+    return (uint64_t)brim_dataset_lengths(dataset)[row];
+  return firsts ? firsts[row + 1] - firsts[row] : 1;
+}
+
+int brim_logit_firsts(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, uint64_t **out,
+                      brim_error *err) {
   const uint64_t rows = brim_dataset_rows(dataset);
-  const int32_t *lengths = brim_dataset_lengths(dataset);
+  *out = NULL;
+  if (!brim_task_has_tokens(brim_model_task(model)) && !brim_dataset_firsts(dataset))
+    return BRIM_OK;
   uint64_t *firsts = *out = brim_alloc_array_zero(runtime, (size_t)rows + 1, sizeof *firsts);
   if (!firsts)
     return BRIM_NOMEM(err);
   for (uint64_t row = 0; row < rows; row++)
-    firsts[row + 1] = firsts[row] + (uint64_t)lengths[row];
+    firsts[row + 1] = firsts[row] + brim_row_logits(model, dataset, row);
   return BRIM_OK;
 }
 
@@ -93,13 +97,14 @@ static int prediction_progress(const brim_prediction *p, uint64_t done, uint64_t
   return p->event(p->event_context, &event);
 }
 
-/* `from`: the row's logits. */
+/* `from`: the logits of the row's text, or texts. */
 static void take_row(const brim_prediction *p, uint64_t row, const float *from, float *logits) {
   const size_t outputs = (size_t)brim_model_outputs(p->model);
+  const uint64_t first = p->firsts ? p->firsts[row] : row, count = p->firsts ? p->firsts[row + 1] - first : 1;
   if (p->outcomes)
     p->outcomes[row] = brim_outcome_of(from, (int32_t)outputs, p->outcomes[row].label);
   if (logits)
-    memcpy(logits + row * outputs, from, outputs * sizeof *logits);
+    memcpy(logits + first * outputs, from, (size_t)count * outputs * sizeof *logits);
 }
 
 /* `from`: those of its tokens. */
@@ -123,9 +128,13 @@ static void take_tokens(const brim_prediction *p, uint64_t row, const float *fro
 /* Those of a part's rows, where they are. */
 static void take_there(const brim_prediction *p, const brim_planned *part) {
   const size_t outputs = (size_t)brim_model_outputs(p->model);
+  const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
   for (uint32_t r = 0; r < part->count; r++) {
-    const uint64_t row = part->rows[r];
-    brim_model_copy_logits(p->model, (int32_t)r, p->there + (size_t)(p->firsts ? p->firsts[row] : row) * outputs);
+    const uint64_t row = part->rows[r], to = p->firsts ? p->firsts[row] : row;
+    int32_t first;
+    const int32_t texts = brim_batch_texts(p->batch, (int32_t)r, &first);
+    for (int32_t t = 0; t < (tokens ? 1 : texts); t++)
+      brim_model_copy_logits(p->model, first + t, p->there + (size_t)(to + (uint64_t)t) * outputs);
   }
 }
 
@@ -158,7 +167,9 @@ static int prediction_part(const brim_prediction *p, const brim_planned *part, f
     return BRIM_OK;
   }
   for (uint32_t r = 0; r < part->count; r++) {
-    const size_t at = tokens ? (size_t)p->batch->offsets[r] : r;
+    int32_t first;
+    (void)brim_batch_texts(p->batch, (int32_t)r, &first);
+    const size_t at = (size_t)(tokens ? p->batch->offsets[first] : first);
     (tokens ? take_tokens : take_row)(p, part->rows[r], p->part_logits + at * outputs, logits);
   }
   return BRIM_OK;
@@ -258,7 +269,8 @@ static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, con
       .oversize = BRIM_OVERSIZE_ALONE,
       .world_size = options->group.world_size,
   };
-  return brim_plan_new(runtime, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), &plan_options, 0, plan, err);
+  const brim_lengths lengths = brim_lengths_of(dataset);
+  return brim_plan_new_of(runtime, &lengths, &plan_options, 0, plan, err);
 }
 
 static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits, float *logits, brim_error *err) {
@@ -293,7 +305,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
   BRIM_TRY(brim_evaluation_agree(runtime, model, dataset, &options, err));
   BRIM_TRY(evaluate_plan(runtime, dataset, &options, &plan, err));
   brim_model_limits limits = {.precision = options.precision};
-  brim_limits_widen(&limits, plan, options.group.world_size, brim_dataset_lengths(dataset));
+  brim_limits_widen(&limits, plan, options.group.world_size);
   brim_prediction p = {.runtime = runtime,
                        .model = model,
                        .dataset = dataset,
@@ -305,8 +317,8 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
                        .event_context = options.event_context};
   uint64_t *firsts = NULL;
   int status = BRIM_OK;
-  if (!to->outcomes && brim_task_has_tokens(brim_model_task(model)))
-    status = brim_token_firsts(runtime, dataset, &firsts, err);
+  if (!to->outcomes)
+    status = brim_logit_firsts(runtime, model, dataset, &firsts, err);
   p.firsts = firsts;
   if (!status)
     status = evaluate_prepared(&p, &limits, to->logits, err);
@@ -334,25 +346,20 @@ static int check_data(brim_runtime *runtime, const brim_model *model, const brim
 int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                  float *logits, brim_error *err) {
   brim_metrics ignored;
-  const int32_t outputs = brim_model_outputs(model), *lengths = brim_dataset_lengths(dataset);
-  const bool tokens = brim_task_has_tokens(brim_model_task(model));
+  const int32_t outputs = brim_model_outputs(model);
   BRIM_TRY(check_data(runtime, model, dataset, options, err));
   BRIM_TRY(evaluate_run(runtime, model, dataset, options, &(wanted){.logits = logits}, &ignored, err));
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
-    for (int32_t i = 0; i < (tokens ? lengths[row] : 1); i++, logits += outputs)
+    for (uint64_t i = brim_row_logits(model, dataset, row); i > 0; i--, logits += outputs)
       BRIM_TRY(brim_outputs_finite(logits, outputs, brim_dataset_origin(dataset, row), err));
   return BRIM_OK;
 }
 
 static uint64_t logit_count(const brim_model *model, const brim_dataset *dataset) {
-  const int32_t *lengths = brim_dataset_lengths(dataset);
-  const uint64_t rows = brim_dataset_rows(dataset), outputs = (uint64_t)brim_model_outputs(model);
-  uint64_t tokens = 0;
-  if (!brim_task_has_tokens(brim_model_task(model)))
-    return rows * outputs;
-  for (uint64_t row = 0; row < rows; row++)
-    tokens += (uint64_t)lengths[row];
-  return tokens * outputs;
+  uint64_t count = 0;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
+    count += brim_row_logits(model, dataset, row);
+  return count * (uint64_t)brim_model_outputs(model);
 }
 
 int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
@@ -402,8 +409,7 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
   const brim_task task = brim_model_task(model);
   float *own = NULL, *logits = options ? options->logits : NULL;
   if (!logits)
-    logits = own = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset),
-                                    (size_t)brim_model_outputs(model) * sizeof *logits);
+    logits = own = brim_alloc_array(runtime, (size_t)logit_count(model, dataset), sizeof *logits);
   if (!logits)
     return BRIM_NOMEM(err);
   int status = evaluate_run(runtime, model, dataset, options, &(wanted){.logits = logits}, counts, err);

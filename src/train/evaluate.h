@@ -3,8 +3,8 @@
 #define BRIM_TRAIN_EVALUATE_H
 #include "brim/train.h"
 
-/* Widens `limits` to the largest part of any rank in a plan over rows of these lengths: the same on every rank. */
-void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t world_size, const int32_t *lengths);
+/* Widens `limits` to the largest part of any rank in a plan: the same on every rank. */
+void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t world_size);
 
 /* Every token has a result: BRIM_E_USAGE where labels are of tokens and some row would be cut to `cut`. */
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name,
@@ -20,8 +20,11 @@ uint64_t brim_outcome_count(const brim_dataset *dataset);
 int brim_outcomes_judge(brim_runtime *runtime, const brim_labels *labels, const brim_outcome *outcomes,
                         const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
 
-/* Where each row's tokens begin among those of all rows: [rows + 1]. */
-int brim_token_firsts(brim_runtime *runtime, const brim_dataset *dataset, uint64_t **out, brim_error *err) BRIM_CHECK;
+/* Rows of logits that a model gives of a row of a data set: 1, or one for each token or text. */
+uint64_t brim_row_logits(const brim_model *model, const brim_dataset *dataset, uint64_t row);
+/* Where those of each row begin among those of all rows, [rows + 1], to be released; NULL: a row has one. */
+int brim_logit_firsts(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, uint64_t **out,
+                      brim_error *err) BRIM_CHECK;
 
 /* One pass over a plan of a data set. Borrowed throughout; nothing is allocated once `batch` has grown. */
 typedef struct brim_prediction {
@@ -34,12 +37,12 @@ typedef struct brim_prediction {
   float *part_logits;     /* brim_logits_alloc */
   brim_outcome *outcomes; /* [brim_outcome_count]: what is wanted where labels are classes; NULL: logits alone are */
   float *there;           /* in the model's device's memory: where logits are wanted, instead of the host's; of one process */
-  const uint64_t *firsts; /* [rows + 1] of logits of tokens: brim_token_firsts; NULL: logits are of rows */
+  const uint64_t *firsts; /* [rows + 1] where the logits of each row's tokens or texts begin; NULL: a row has one */
   brim_event_fn event;    /* "progress"; may be NULL */
   void *event_context;
 } brim_prediction;
 
-/* logits: [rows or tokens, outputs] in input order; where outcomes are wanted [outcomes, outputs], or NULL. */
+/* logits: [rows, tokens or texts, outputs] in input order; where outcomes are wanted [outcomes, outputs], or NULL. */
 int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_error *err);
 
 /* Metrics from logits that the caller has. Of tokens classes are named as the data set's mapping says. */

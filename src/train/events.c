@@ -54,11 +54,21 @@ static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field
   return brim_reduce_is_broken(t->reduce) ? status : brim_group_agree(&t->options.group, status, err);
 }
 
-static int64_t count_parameters(const brim_model *model) {
-  int64_t sum = 0;
-  for (int32_t i = 0; i < brim_model_parameter_count(model); i++)
-    sum += brim_model_parameter(model, i)->count;
-  return sum;
+/* Values of all tensors, and of those that are trained. */
+typedef struct parameters {
+  int64_t all, trained, trained_tensors;
+} parameters;
+
+static parameters count_parameters(const brim_model *model) {
+  parameters n = {0};
+  for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
+    const int64_t count = brim_model_parameter(model, i)->count;
+    const bool trained = brim_model_is_trained(model, i);
+    n.all += count;
+    n.trained += trained ? count : 0;
+    n.trained_tensors += trained;
+  }
+  return n;
 }
 
 int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
@@ -69,11 +79,14 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   int status = brim_text_status(&text, err);
   uint64_t windows = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   const brim_dataset *data = t->supply.dataset;
+  const parameters n = count_parameters(t->model);
   const brim_field fields[] = {
       BRIM_FIELD_TEXT("version", brim_version()),
       BRIM_FIELD_TEXT("model", brim_model_type(t->model)),
       BRIM_FIELD_TEXT("kernels", t->identity.kernels),
-      BRIM_FIELD_INT("parameters", count_parameters(t->model)),
+      BRIM_FIELD_INT("parameters", n.all),
+      BRIM_FIELD_INT("trained_parameters", n.trained),
+      BRIM_FIELD_INT("trained_tensors", n.trained_tensors),
       data ? BRIM_FIELD_INT("rows", brim_dataset_rows(data)) : BRIM_FIELD_JSON("rows", "null"),
       data ? BRIM_FIELD_INT("tokens", brim_dataset_tokens(data)) : BRIM_FIELD_JSON("tokens", "null"),
       data ? BRIM_FIELD_INT("truncated", brim_dataset_truncated(data)) : BRIM_FIELD_JSON("truncated", "null"),

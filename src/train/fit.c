@@ -9,6 +9,7 @@
 #include "data/relabel.h"
 #include "model/run/ask.h"
 #include "model/run/fits.h"
+#include "target/target.h"
 #include "task/task.h"
 
 /* ---- tokenizers and pairs --------------------------------------------------------------------------------- */
@@ -93,6 +94,18 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
+/* A loss of the device compares each text with a label. */
+static int texts_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
+  const brim_task task = brim_model_task(model);
+  const brim_target *target = brim_target_of(task);
+  if (!brim_dataset_firsts(dataset) || !target || target->scope != BRIM_LOSS_ON_DEVICE)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "%s: the rows have several texts, and the model is of %s, which has one: give it one "
+                        "column of texts",
+                        name, brim_task_name(task));
+}
+
 static int rows_fit(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
                     brim_error *err) {
   const uint64_t rows = brim_dataset_rows(dataset);
@@ -114,6 +127,7 @@ int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_
   if (brim_dataset_rows(dataset) == 0)
     return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
   BRIM_TRY(brim_tokenizers_fit(model, brim_dataset_tokenizer(dataset), name, err));
+  BRIM_TRY(texts_fit(model, dataset, name, err));
   if (labels)
     BRIM_TRY(map_labels(runtime, dataset, brim_model_labels(model), name, mapped, err));
   const int status = rows_fit(model, *mapped ? *mapped : dataset, cut, labels, name, err);

@@ -5,27 +5,37 @@
 #include "brim/model.h"
 #include "target/target.h"
 
+/* Of a whole step all arrays but `part` are by place (p * K + t) while outputs come, and by text from brim_host_loss_share on: of
+ * rows with fewer than K texts the places are not all there. */
 typedef struct brim_host_loss {
   brim_runtime *runtime;
   const brim_target *target;
   int32_t width, label_width;
-  uint32_t rows; /* of the step */
-  float *values; /* [rows, width] by place; the others [rows, label_width], [rows, width], [rows] */
+  int32_t most_texts; /* K of the rows that are trained on; 1: each row is a text */
+  uint32_t rows;      /* of the step */
+  uint64_t texts;     /* of it, once they are shared */
+  float *values;      /* [rows * K, width]; the others [rows, label_width], [rows * K, width], [rows * K] */
   float *labels;
-  float *gradient;
+  float *gradient; /* of a part: [its texts, width] */
   uint64_t *same;
-  double *halves;   /* [rows, 2] of `same`, on their way to all ranks */
-  float *part;      /* [rows, width] of a part: outputs, then their gradient. It stays until the device was waited for */
-  size_t room;      /* rows that there is memory for */
+  double *halves;       /* [rows * K, 2] of `same`, on their way to all ranks */
+  double *counts;       /* [rows] texts of each, likewise; these two where K is more than 1 */
+  int32_t *firsts;      /* [rows + 1] */
+  float *part;          /* [texts of a part, width]: outputs, then their gradient. It stays until the device was waited for */
+  int32_t *part_firsts; /* [rows of a part + 1] of those whose loss is computed */
+  size_t room;          /* rows that there is memory for */
+  size_t part_room;     /* texts of a part */
+  size_t first_room;
   brim_batch *kept; /* [kept_room] this rank's parts of the step, of which kept_count hold rows */
   int32_t kept_count;
   size_t kept_room;
 } brim_host_loss;
 
-void brim_host_loss_init(brim_host_loss *h, brim_runtime *runtime, const brim_target *target, const brim_model *model);
+void brim_host_loss_init(brim_host_loss *h, brim_runtime *runtime, const brim_target *target, const brim_model *model,
+                         int32_t most_texts);
 void brim_host_loss_free(brim_host_loss *h);
-/* Bytes for steps of so many rows, besides the parts that are kept. */
-uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows);
+/* Bytes for steps of so many rows, in at most so many parts within these limits on each rank. */
+uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows, uint64_t parts, const brim_model_limits *limits);
 
 /* A step of so many rows begins. */
 int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) BRIM_CHECK;

@@ -111,6 +111,7 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->loss = now->weight > 0.0 ? now->loss / now->weight : now->rows > 0 ? 0.0 : t->state.last_loss;
   result->seconds = t->turns ? t->state.seconds : brim_trainer_seconds(t);
   result->best_metric = t->state.best;
+  result->metric = t->state.best_step ? t->options.best_metric : NULL;
   result->best_step = t->state.best_step;
   result->averaged = t->state.averaged;
   result->stopped_early = t->state.stopped;

@@ -138,7 +138,6 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   if (o->decay_towards && strcmp(o->decay_towards, "zero") != 0 && strcmp(o->decay_towards, "pretrained") != 0)
     return brim_error_set(err, BRIM_E_USAGE, "decay_towards is \"%.40s\": use zero or pretrained", o->decay_towards);
   const brim_optimizer_options optimizer = brim_train_optimizer(o);
-  int32_t frozen;
   double first, last;
   BRIM_TRY(brim_mask_rates(o->mask_rate, &first, &last, err));
   int status = brim_optimizer_check(&optimizer, err);
@@ -149,12 +148,14 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   if (!status)
     status = options_check_eval(&o->eval, err);
   if (!status)
-    status = brim_freeze_parse(o->freeze, &frozen, err);
+    status = brim_freeze_check(o->freeze, err);
+  if (!status)
+    status = brim_train_only_check(o->train_only, err);
   return status ? status : brim_plan_options_check(&o->plan, err);
 }
 
 int brim_train_prepare_model(brim_model *model, const brim_train_options *options, brim_error *err) {
   const brim_optimizer_options optimizer = brim_train_optimizer(options);
-  BRIM_TRY(brim_model_freeze(model, options->freeze, err));
+  BRIM_TRY(brim_model_train_only(model, options->train_only, options->freeze, err));
   return brim_model_use_optimizer(model, &optimizer, err);
 }

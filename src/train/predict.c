@@ -45,14 +45,13 @@ static int predict_window(brim_runtime *runtime, brim_model *model, const window
 static int predict_windows(brim_runtime *runtime, brim_model *model, windows *w, const brim_eval_options *options, uint64_t *rows,
                            uint64_t most, float *logits, brim_predicted_fn predicted, void *context, brim_error *err) {
   const size_t outputs = (size_t)brim_model_outputs(model);
-  const int32_t *lengths = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_lengths(w->dataset) : NULL;
   for (; w->first < w->total; w->first += most) {
     const uint64_t count = w->total - w->first < most ? w->total - w->first : most;
     const float *at = logits;
     BRIM_TRY(predict_window(runtime, model, w, options, rows, count, logits, err));
     for (uint64_t i = 0; i < count; i++) {
       BRIM_TRY(predicted(context, w->first + i, at, err));
-      at += outputs * (lengths ? (size_t)lengths[w->first + i] : 1);
+      at += outputs * (size_t)brim_row_logits(model, w->dataset, w->first + i);
     }
   }
   return BRIM_OK;
@@ -61,7 +60,8 @@ static int predict_windows(brim_runtime *runtime, brim_model *model, windows *w,
 int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                       uint64_t rows_at_once, brim_predicted_fn predicted, void *context, brim_error *err) {
   const bool tokens = brim_task_has_tokens(brim_model_task(model));
-  const size_t outputs = (size_t)brim_model_outputs(model) * (tokens ? (size_t)brim_dataset_longest(dataset) : 1); /* of a row */
+  const size_t most_of_row = (size_t)(tokens ? brim_dataset_longest(dataset) : brim_dataset_most_texts(dataset));
+  const size_t outputs = (size_t)brim_model_outputs(model) * most_of_row;
   brim_eval_options options;
   brim_eval_options_init(&options);
   if (given)

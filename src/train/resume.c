@@ -16,7 +16,7 @@ static int former_plan(const brim_trainer *t, const brim_train_former *former, u
   brim_outlook outlook = {.total_steps = former->max_steps};
   options.epochs = former->epochs, options.max_steps = former->max_steps;
   if (former->max_steps == 0 && data)
-    BRIM_TRY(brim_outlook_run(t->runtime, brim_dataset_lengths(data), brim_dataset_rows(data), &options, &outlook, NULL, err));
+    BRIM_TRY(brim_outlook_run(t->runtime, brim_lengths_of(data), &options, &outlook, NULL, err));
   *steps = outlook.total_steps;
   *warmup = brim_warmup_steps(&options, outlook.total_steps);
   return BRIM_OK;

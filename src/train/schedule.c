@@ -67,20 +67,24 @@ static bool outlook_done(const brim_outlook *outlook, const brim_train_options *
 }
 
 static void widen_step(brim_outlook *out, const brim_plan *plan) {
-  brim_planned part;
+  uint64_t step = UINT64_MAX, parts = 0;
   for (uint64_t i = 0; i < brim_plan_parts(plan); i++) {
+    brim_planned part;
     brim_plan_part(plan, 0, i, &part);
+    parts = part.step == step ? parts + 1 : 1;
+    step = part.step;
     out->step_rows = part.step_rows > out->step_rows ? part.step_rows : out->step_rows;
+    out->step_parts = parts > out->step_parts ? parts : out->step_parts;
   }
 }
 
-static int outlook_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
-                         brim_outlook *out, brim_plan **first, brim_error *err) {
+static int outlook_epoch(brim_runtime *runtime, const brim_lengths *lengths, const brim_train_options *options, brim_outlook *out,
+                         brim_plan **first, brim_error *err) {
   brim_plan *plan;
   BRIM_TRY(brim_check_cancel(runtime, err));
-  BRIM_TRY(brim_plan_new(runtime, lengths, rows, &options->plan, out->epochs, &plan, err));
+  BRIM_TRY(brim_plan_new_of(runtime, lengths, &options->plan, out->epochs, &plan, err));
   uint64_t steps = brim_plan_steps(plan);
-  brim_limits_widen(&out->limits, plan, options->group.world_size, lengths);
+  brim_limits_widen(&out->limits, plan, options->group.world_size);
   widen_step(out, plan);
   if (first && out->epochs == 0)
     *first = plan;
@@ -95,14 +99,14 @@ static int outlook_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t
   return BRIM_OK;
 }
 
-int brim_outlook_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
-                     brim_outlook *out, brim_plan **first, brim_error *err) {
+int brim_outlook_run(brim_runtime *runtime, brim_lengths lengths, const brim_train_options *options, brim_outlook *out,
+                     brim_plan **first, brim_error *err) {
   *out = (brim_outlook){.limits = {.training = true}};
   if (first)
     *first = NULL;
   int status = BRIM_OK;
   while (!status && !outlook_done(out, options))
-    status = outlook_epoch(runtime, lengths, rows, options, out, first, err);
+    status = outlook_epoch(runtime, &lengths, options, out, first, err);
   if (status && first) {
     brim_plan_free(*first);
     *first = NULL;

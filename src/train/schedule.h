@@ -10,13 +10,14 @@ enum { BRIM_OUTLOOK_STEPS = 1000, BRIM_OUTLOOK_EPOCHS = 4 };
 typedef struct brim_outlook {
   uint64_t total_steps, epochs; /* epochs: that were planned */
   uint64_t step_rows;           /* of the largest step, over all ranks */
+  uint64_t step_parts;          /* of the step with the most, on each rank */
   bool open;                    /* later epochs may have larger parts */
   brim_model_limits limits;     /* of the largest parts of any rank */
 } brim_outlook;
 
 /* Costs a negligible share of training the same epochs. *first (NULL: not wanted) is the plan of epoch 0, the caller's. */
-int brim_outlook_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
-                     brim_outlook *out, brim_plan **first, brim_error *err) BRIM_CHECK;
+int brim_outlook_run(brim_runtime *runtime, brim_lengths lengths, const brim_train_options *options, brim_outlook *out,
+                     brim_plan **first, brim_error *err) BRIM_CHECK;
 
 /* warmup_steps, or the share of all steps, rounded up as in Hugging Face. */
 uint64_t brim_warmup_steps(const brim_train_options *options, uint64_t total);

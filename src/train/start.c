@@ -48,6 +48,7 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
   BRIM_TRY(brim_train_options_check(o, err));
   BRIM_TRY(brim_train_prepare_model(t->model, o, err));
   o->freeze = brim_model_frozen(t->model);
+  o->train_only = *brim_model_trained_only(t->model) ? brim_model_trained_only(t->model) : NULL;
   start_optimizer(t);
   o->plan.world_size = o->group.world_size;
   if (o->plan.batch_size == 0 && o->plan.accumulate == 0)
@@ -175,8 +176,8 @@ static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err)
       .seed = t->options.plan.seed,
       .world_size = t->options.group.world_size,
   };
-  return brim_plan_new(t->runtime, brim_dataset_lengths(set->dataset), brim_dataset_rows(set->dataset), &plan, 0, &set->plan,
-                       err);
+  const brim_lengths lengths = brim_lengths_of(set->dataset);
+  return brim_plan_new_of(t->runtime, &lengths, &plan, 0, &set->plan, err);
 }
 
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
@@ -198,7 +199,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
       BRIM_TRY(brim_pairs_fit(set->dataset, set->name, t->supply.dataset, err));
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
     BRIM_TRY(start_eval_plan(t, set, err));
-    brim_limits_widen(&limits, set->plan, t->options.group.world_size, brim_dataset_lengths(set->dataset));
+    brim_limits_widen(&limits, set->plan, t->options.group.world_size);
     if (brim_outcome_count(set->dataset) > most)
       most = brim_outcome_count(set->dataset);
   }
@@ -297,7 +298,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   if (!task->one_class || t->options.own_metrics)
     bytes += most * outputs * sizeof(float);
   bytes += brim_reduce_memory(&how, cut);
-  bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows);
+  bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows, t->outlook.step_parts, &t->outlook.limits);
   if (t->options.swa_start > 0.0 || start_holds_best(t))
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;
@@ -317,26 +318,40 @@ static int fit_as_begun(brim_trainer *t, bool *found, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Slots of the largest row, as it will be computed. */
+static int64_t eval_row(const brim_trainer *t, const brim_dataset *dataset) {
+  const int32_t *lengths = brim_dataset_lengths(dataset);
+  int64_t largest = eval_longest(t, dataset);
+  if (!brim_dataset_firsts(dataset))
+    return largest;
+  if (t->options.eval.padding != BRIM_PAD_NONE)
+    return largest * brim_dataset_most_texts(dataset);
+  for (uint64_t i = 0; i < brim_dataset_rows(dataset); i++)
+    largest = lengths[i] > largest ? lengths[i] : largest;
+  return largest;
+}
+
 /* The longest row of all evaluation sets, as it will be computed. */
 static brim_memory_eval longest_eval(const brim_trainer *t, const brim_named_dataset *evals, int count) {
   const bool padded = t->options.eval.padding != BRIM_PAD_NONE && t->options.plan.pad_to_multiple_of > 1;
   brim_memory_eval eval = {.multiple = padded ? t->options.plan.pad_to_multiple_of : 1};
   for (int i = 0; i < count; i++) {
     const int32_t longest = eval_longest(t, evals[i].dataset);
-    if (longest > eval.longest)
-      eval.name = evals[i].name, eval.longest = longest;
+    const int64_t row = eval_row(t, evals[i].dataset);
+    if (row > eval.row)
+      eval.name = evals[i].name, eval.row = row;
+    eval.longest = longest > eval.longest ? longest : eval.longest;
   }
-  eval.row = eval.longest;
   if (t->options.eval.padding == BRIM_PAD_MAX_LENGTH && eval.row > 0 && eval_width(t) > eval.row)
     eval.row = eval_width(t);
   eval.row = (eval.row + eval.multiple - 1) / eval.multiple * eval.multiple;
   return eval;
 }
 
-static int32_t shortest_row(const brim_dataset *dataset) {
-  const int32_t *lengths = brim_dataset_lengths(dataset);
+static int32_t shortest_text(const brim_dataset *dataset) {
+  const int32_t *lengths = brim_dataset_text_lengths(dataset);
   int32_t shortest = lengths[0];
-  for (uint64_t i = 1; i < brim_dataset_rows(dataset); i++)
+  for (uint64_t i = 1; i < brim_dataset_texts(dataset); i++)
     shortest = lengths[i] < shortest ? lengths[i] : shortest;
   return shortest;
 }
@@ -356,7 +371,7 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
   brim_memory_question question = {.model = t->model,
                                    .widest = &t->outlook.limits,
                                    .eval = &eval,
-                                   .shortest = t->supply.feed ? 1 : shortest_row(t->supply.dataset),
+                                   .shortest = t->supply.feed ? 1 : shortest_text(t->supply.dataset),
                                    .held = t->memory.held + t->memory.besides,
                                    .other = other_memory(t, evals, count, false),
                                    .limit = t->options.memory_limit};
@@ -413,7 +428,8 @@ static int start_limits(brim_trainer *t, brim_error *err) {
   const brim_model_limits *train = &t->outlook.limits, *eval = &t->eval_limits;
   int64_t slots = train->max_slots > eval->max_slots ? train->max_slots : eval->max_slots;
   int32_t rows = train->max_sequences > eval->max_sequences ? train->max_sequences : eval->max_sequences;
-  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, brim_labels_width(brim_model_labels(t->model)), err));
+  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, t->host_loss.most_texts > 1,
+                              brim_labels_width(brim_model_labels(t->model)), err));
   BRIM_TRY(brim_model_prepare(t->model, train, err));
   return t->eval_count > 0 ? brim_model_prepare(t->model, eval, err) : BRIM_OK;
 }
@@ -440,7 +456,8 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, eval_count, err));
   BRIM_TRY(start_masks(t, err));
-  brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model);
+  brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model,
+                      brim_supply_most_texts(&t->supply));
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
@@ -505,7 +522,7 @@ static int start_epoch(brim_trainer *t, brim_error *err) {
   if (!t->outlook.open || there || t->state.epoch < t->outlook.epochs)
     return BRIM_OK;
   brim_model_limits *all = &t->outlook.limits, limits = *all;
-  brim_limits_widen(&limits, t->supply.plan, t->options.group.world_size, brim_dataset_lengths(t->supply.dataset));
+  brim_limits_widen(&limits, t->supply.plan, t->options.group.world_size);
   if (limits.max_slots == all->max_slots && limits.max_sequences == all->max_sequences && limits.max_length == all->max_length)
     return BRIM_OK;
   *all = limits;

@@ -26,6 +26,7 @@
 typedef enum member_kind {
   MEMBER_REAL,
   MEMBER_I64,
+  MEMBER_U64,
   MEMBER_I32,
   MEMBER_BOOL,
   MEMBER_TEXT,
@@ -73,6 +74,8 @@ static brim_field member_value(const member *m, const void *at) {
     return BRIM_FIELD_REAL(m->name, *(const double *)at);
   case MEMBER_I64:
     return BRIM_FIELD_INT(m->name, *(const int64_t *)at);
+  case MEMBER_U64:
+    return BRIM_FIELD_UNSIGNED(m->name, *(const uint64_t *)at);
   case MEMBER_I32:
     return BRIM_FIELD_INT(m->name, *(const int32_t *)at);
   case MEMBER_BOOL:
@@ -115,7 +118,7 @@ static const member option_members[] = {
     PLAN(slices, OPEN_I32),
     PLAN(cost_linear, OPEN_REAL),
     PLAN(cost_square, OPEN_REAL),
-    {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
+    {"plan_seed", MEMBER_U64, offsetof(brim_train_options, plan.seed)},
     OPTION(epochs, OPEN_REAL | MEMBER_LENGTH),
     OPTION(max_steps, OPEN_I64 | MEMBER_LENGTH),
     OPTION(lr, MEMBER_REAL),
@@ -135,12 +138,13 @@ static const member option_members[] = {
     OPTION(mask_rate, MEMBER_TEXT | MEMBER_LATER),
     OPTION(label_smoothing, MEMBER_REAL),
     OPTION(freeze, MEMBER_TEXT),
+    OPTION(train_only, MEMBER_TEXT | MEMBER_LATER),
     OPTION(layer_lr_decay, MEMBER_REAL),
     OPTION(precision, MEMBER_PRECISION),
     OPTION(loss_scale, OPEN_REAL),
     OPTION(loss_scale_steps, OPEN_I64),
     OPTION(checkpoint_activations, MEMBER_BOOL | MEMBER_FREE),
-    OPTION(seed, MEMBER_I64),
+    OPTION(seed, MEMBER_U64),
     OPTION(log_every, FREE_I64),
     OPTION(eval_every, FREE_I64),
     OPTION(save_every, FREE_I64),
@@ -216,6 +220,8 @@ static void identity_put(brim_json_writer *json, const brim_train_identity *iden
   const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex)};
   brim_field options[BRIM_TRAIN_OPTION_FIELDS], config[BRIM_MODEL_CONFIG_FIELDS];
   brim_train_option_fields(identity->options, options);
+  for (int i = 0; i < BRIM_TRAIN_OPTION_FIELDS; i++) /* a state has these 64 bits as JSON readers keep them: with a sign */
+    options[i].kind = options[i].kind == BRIM_VALUE_UNSIGNED ? BRIM_VALUE_INT : options[i].kind;
   group_put(json, "model", model, sizeof model / sizeof *model);
   group_put(json, "data", dataset, sizeof dataset / sizeof *dataset);
   group_put(json, "options", options, BRIM_TRAIN_OPTION_FIELDS);
@@ -345,6 +351,7 @@ static bool field_equals(const brim_json_value *value, const brim_field *field) 
   case BRIM_VALUE_TEXT:
     return brim_json_is_string(value, field->text);
   case BRIM_VALUE_INT:
+  case BRIM_VALUE_UNSIGNED:
     return value->kind == BRIM_JSON_INT && value->as.integer == field->integer;
   case BRIM_VALUE_JSON:
     return value->kind == BRIM_JSON_NULL;
@@ -381,9 +388,18 @@ static short_text field_short(const brim_field *field) {
     snprintf(out.text, sizeof out.text, "not given");
   else if (field->kind == BRIM_VALUE_BOOL)
     snprintf(out.text, sizeof out.text, "%s", field->integer ? "true" : "false");
+  else if (field->kind == BRIM_VALUE_UNSIGNED)
+    snprintf(out.text, sizeof out.text, "%" PRIu64, (uint64_t)field->integer);
   else
     snprintf(out.text, sizeof out.text, "%.9g", field->kind == BRIM_VALUE_INT ? (double)field->integer : field->real);
   return out;
+}
+
+/* What a state has for an option. */
+static short_text stored_text(const brim_json_value *value, const brim_field *now) {
+  if (now->kind != BRIM_VALUE_UNSIGNED || value->kind != BRIM_JSON_INT)
+    return value_text(value);
+  return field_short(&BRIM_FIELD_UNSIGNED(now->name, value->as.integer));
 }
 
 static int state_compare_options(const brim_json_document *document, const brim_train_options *options, brim_error *err) {
@@ -406,7 +422,7 @@ static int state_compare_options(const brim_json_document *document, const brim_
       continue;
     return brim_json_error(document, value, err, BRIM_E_MISMATCH,
                            "the run was begun with %s %s, now it is %s: give the same value to resume, or another output folder",
-                           fields[i].name, value_text(value).text, field_short(&fields[i]).text);
+                           fields[i].name, stored_text(value, &fields[i]).text, field_short(&fields[i]).text);
   }
   return BRIM_OK;
 }

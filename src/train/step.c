@@ -69,8 +69,8 @@ static brim_pass step_pass(const brim_trainer *t) {
 }
 
 static step_piece piece_of(const brim_batch *batch) {
-  step_piece piece = {.rows = batch->count};
-  for (int32_t i = 0; i < batch->count && i < NAMED; i++)
+  step_piece piece = {.rows = batch->row_count};
+  for (int32_t i = 0; i < batch->row_count && i < NAMED; i++)
     piece.named[i] = batch->rows[i];
   return piece;
 }
@@ -143,21 +143,26 @@ static bool has_one_slice(const brim_batch *batch) {
   return !batch->slices || batch->count == 0 || batch->slices[0] == batch->slices[batch->count - 1];
 }
 
+/* -1: there are none. */
+static int32_t slice_of(const brim_batch *batch, int32_t row) {
+  return batch->slices ? batch->slices[batch->firsts ? batch->firsts[row] : row] : -1;
+}
+
 /* Rows from `first` on that are of one slice. */
 static int32_t slice_end(const brim_batch *batch, int32_t first) {
   int32_t end = first + 1;
-  while (end < batch->count && (!batch->slices || batch->slices[end] == batch->slices[first]))
+  while (end < batch->row_count && slice_of(batch, end) == slice_of(batch, first))
     end++;
   return end;
 }
 
 /* The losses of a piece's slices, each for itself. */
 static int host_losses(brim_trainer *t, const brim_batch *piece, brim_error *err) {
-  for (int32_t first = 0, end; first < piece->count; first = end) {
+  for (int32_t first = 0, end; first < piece->row_count; first = end) {
     double loss;
     end = slice_end(piece, first);
     BRIM_TRY(brim_host_loss_of_rows(&t->host_loss, piece, first, end - first, t->supply.divisor, &loss, err));
-    brim_reduce_loss(t->reduce, piece->slices ? piece->slices[first] : -1, loss);
+    brim_reduce_loss(t->reduce, slice_of(piece, first), loss);
   }
   return BRIM_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "data/source.h"
 #include "dist/group.h"
 #include "feed/steps.h"
 #include "model/run/fits.h"
@@ -75,12 +76,13 @@ int brim_supply_outlook(brim_supply *s, brim_outlook *out, brim_error *err) {
   brim_plan_free(s->first);
   s->first = NULL;
   if (!s->feed)
-    return brim_outlook_run(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), s->options, out,
-                            &s->first, err);
+    return brim_outlook_run(s->runtime, brim_lengths_of(s->dataset), s->options, out, &s->first, err);
   int64_t rows;
   *out = (brim_outlook){.limits = {.training = true}, .total_steps = s->options->max_steps};
   brim_feed_limits(s->feed, &out->limits.max_slots, &rows, &out->limits.max_length);
   out->limits.max_sequences = (int32_t)(rows < INT32_MAX ? rows : INT32_MAX);
+  out->step_rows = (uint64_t)brim_feed_step_rows(s->feed);
+  out->step_parts = (out->step_rows + (uint64_t)rows - 1) / (uint64_t)rows;
   return BRIM_OK;
 }
 
@@ -89,7 +91,16 @@ void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *finger
   *fingerprint = s->feed ? 0 : brim_dataset_fingerprint(s->dataset);
 }
 
+int32_t brim_supply_most_texts(const brim_supply *s) {
+  return s->feed ? brim_source_most_texts(&brim_feed_how(s->feed)->source) : brim_dataset_most_texts(s->dataset);
+}
+
 /* ---- epochs ----------------------------------------------------------------------------------------------- */
+
+static int plan_of(const brim_supply *s, uint64_t epoch, brim_plan **out, brim_error *err) {
+  const brim_lengths lengths = brim_lengths_of(s->dataset);
+  return brim_plan_new_of(s->runtime, &lengths, &s->options->plan, epoch, out, err);
+}
 
 int brim_supply_open_epoch(brim_supply *s, uint64_t epoch, uint64_t epoch_step, brim_error *err) {
   if (s->feed || (s->plan && s->plan_epoch == epoch))
@@ -100,8 +111,7 @@ int brim_supply_open_epoch(brim_supply *s, uint64_t epoch, uint64_t epoch_step, 
     brim_plan_free(s->first);
   s->first = NULL;
   if (!s->plan)
-    BRIM_TRY(brim_plan_new(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), &s->options->plan, epoch,
-                           &s->plan, err));
+    BRIM_TRY(plan_of(s, epoch, &s->plan, err));
   s->plan_epoch = epoch;
   s->epoch_steps = brim_plan_steps(s->plan);
   brim_planned part;
@@ -215,7 +225,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   if (++s->part < brim_plan_parts(s->plan))
     brim_plan_part(s->plan, group->rank, s->part, &behind);
   *last = behind.step != mine.step;
-  s->batch->count = 0;
+  s->batch->count = s->batch->row_count = 0;
   if (mine.count > 0)
     BRIM_TRY(brim_batch_fill(s->batch, s->runtime, s->dataset, &mine, err));
   if (mine.count > 0 && s->counter.units)
@@ -227,10 +237,15 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
 
 /* What brim_supply_check sees of a dataset before the run, and of a feed only here: each row with its file. */
 static int check_rows(const brim_supply *s, const brim_batch *batch, brim_error *err) {
-  for (int32_t i = 0; i < batch->count; i++) {
-    const brim_sample row = brim_batch_row(batch, i);
-    const brim_row_name name = {brim_path_name(brim_feed_file_name(s->feed, brim_feed_file(row.row))), brim_feed_record(row.row)};
-    BRIM_TRY(brim_row_fits(s->model, &row, 0, true, name, err));
+  for (int32_t i = 0; i < batch->row_count; i++) {
+    const uint64_t row = batch->rows[i];
+    const brim_row_name name = {brim_path_name(brim_feed_file_name(s->feed, brim_feed_file(row))), brim_feed_record(row)};
+    int32_t first;
+    const int32_t texts = brim_batch_texts(batch, i, &first);
+    for (int32_t t = 0; t < texts; t++) {
+      const brim_sample text = brim_batch_text(batch, first + t, i);
+      BRIM_TRY(brim_row_fits(s->model, &text, 0, t == 0, name, err));
+    }
   }
   return BRIM_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "task/task.h"
+#include "train/evaluate.h"
 #include "views/views.h"
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */
@@ -158,10 +159,9 @@ static int write_predictions(brim_runtime *runtime, const char *path, const brim
     return BRIM_NOMEM(err);
   brim_text out;
   brim_text_init(&out, runtime);
-  const int32_t *lengths = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_lengths(dataset) : NULL;
   for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++) {
     brim_prediction_put(&out, model, dataset, i, brim_dataset_origin(dataset, i), logits, scores);
-    logits += outputs * (lengths ? (size_t)lengths[i] : 1);
+    logits += outputs * (size_t)brim_row_logits(model, dataset, i);
   }
   int status = brim_text_status(&out, err);
   if (!status)

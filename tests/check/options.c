@@ -57,6 +57,10 @@ static int check_tables(void) {
     static cli_option options[CLI_OPTION_LIMIT];
     const cli_command *c = cli_commands[i];
     cli_join(c->options, options);
+    int count = 0;
+    while (options[count].kind != CLI_END)
+      count++;
+    ok(count < CLI_OPTION_LIMIT - 1, "%s: its %d options and headings find room", c->name, count);
     char what[128], letter[2] = {shared_letter(options), 0};
     snprintf(what, sizeof what, "%s: no two options have a name or alias in common", c->name);
     ok_string(shared_name(options), "", what);

@@ -84,6 +84,7 @@ VALUE(warm_share, warmup_ratio, 0.5)
 VALUE(balanced, class_weights, "balanced")
 VALUE(smooth, label_smoothing, 0.5)
 VALUE(frozen, freeze, "embeddings")
+VALUE(by_name, train_only, "classifier.*")
 VALUE(by_layer, layer_lr_decay, 0.5)
 VALUE(half, precision, BRIM_PRECISION_BF16)
 VALUE(recompute, checkpoint_activations, true)
@@ -138,6 +139,7 @@ static const option options[] = {
     {"class_weights", "null", "\"balanced\"", NULL, balanced},
     {"label_smoothing", "0", "0.5", NULL, smooth},
     {"freeze", "null", "\"embeddings\"", NULL, frozen},
+    {"train_only", "null", "\"classifier.*\"", NULL, by_name},
     {"layer_lr_decay", "1", "0.5", NULL, by_layer},
     {"precision", "\"fp32\"", "\"bf16\"", NULL, half},
     {"checkpoint_activations", "false", "true", NULL, recompute},

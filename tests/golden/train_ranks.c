@@ -51,6 +51,10 @@ static void frozen_embeddings(brim_train_options *o) {
   o->freeze = "embeddings";
 }
 
+static void named(brim_train_options *o) {
+  o->train_only = "*query*,*position*,*LayerNorm*,*layer.1.*bias,classifier.*";
+}
+
 static void sixteen_bits(brim_train_options *o) {
   o->precision = BRIM_PRECISION_BF16;
 }
@@ -118,6 +122,7 @@ static void during_backward(bool host) {
   static const during cases[] = {
       {"as it is", NULL, 3, false, false},
       {"frozen", frozen_embeddings, 3, false, false},
+      {"tensors by name", named, 3, false, false},
       {"bf16", sixteen_bits, 3, false, false},
       {"several parts a step", in_parts, 3, false, false},
       {"mixout", mixed, 3, false, false},
@@ -184,6 +189,13 @@ static void late_and_averaged(brim_train_options *o) {
   o->swa_start = 0.5;
 }
 
+/* Two states, and where the weights began. */
+static void dual(brim_train_options *o) {
+  o->optimizer = "madgrad";
+  o->weight_decay = 0.1;
+  o->decay_towards = "pretrained";
+}
+
 /* The optimizer's states are brought together in between. */
 static void saved(brim_train_options *o) {
   o->output = scratch_file("shared");
@@ -198,7 +210,7 @@ static bool same_state(const rank_run *a, const rank_run *b, int64_t size) {
 
 /* Ranks that read one another's gradients have the bits of messages: weights, and on every rank all states of the optimizer. */
 static void shared(void) {
-  static void (*const changes[])(brim_train_options *) = {plain, frozen, half, late_and_averaged, saved, mixed};
+  static void (*const changes[])(brim_train_options *) = {plain, frozen, named, half, late_and_averaged, saved, mixed, dual};
   enum { CHANGES = sizeof changes / sizeof *changes };
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);

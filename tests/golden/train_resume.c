@@ -41,6 +41,7 @@ static brim_train_options resume_options(const char *output) {
   options.save_every = 5;
   if (with_methods) {
     options.freeze = "embeddings";
+    options.train_only = "*.weight,*[!y].bias"; /* all biases but those of queries and keys */
     options.checkpoint_activations = true;
     options.precision = BRIM_PRECISION_BF16;
     options.class_weights = "balanced";
@@ -242,7 +243,7 @@ static void refuse(const brim_train_options *options, const char *folder, uint64
   case_close(&job);
 }
 
-/* ---- states of before there were other optimizers ----------------------------------------------------------- */
+/* ---- states of before there were other optimizers, or tensors by name ------------------------------------ */
 
 static void leave_out(char *text, const char *member) {
   char *at = strstr(text, member);
@@ -270,8 +271,8 @@ static void older(const float *weights, const char *log) {
   state[length] = 0;
   *strstr(state, ",\"digest\"") = 0;
   static const char *const members[] = {"\"optimizer\":null,", "\"momentum\":null,", "\"decay_towards\":null,",
-                                        "\"mixout\":null,"};
-  for (int i = 0; i < 4; i++)
+                                        "\"mixout\":null,", "\"train_only\":null,"};
+  for (int i = 0; i < 5; i++)
     leave_out(state, members[i]);
   job = case_open(model_folder, 1);
   brim_text text;
@@ -312,6 +313,10 @@ static void mismatches(const char *output, const char *log) {
   options.resume = true;
   options.freeze = "embeddings";
   refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "freeze not given, now it is embeddings", "another freeze");
+  options = resume_options(output);
+  options.resume = true;
+  options.train_only = "classifier.*,*query*";
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "train_only not given, now it is *query*,classifier.*", "other tensors");
   options = resume_options(output);
   options.resume = true;
   options.optimizer = "sgd";
@@ -382,7 +387,7 @@ static void methods(const float *everything) {
     const brim_parameter *p = brim_model_parameter(job.model, i);
     frozen += memcmp(brim_model_values(job.model) + p->offset, weights + p->offset, (size_t)p->count * sizeof(float)) == 0;
   }
-  ok_int(frozen, 5, "the embeddings are as they were");
+  ok_int(frozen, 5 + 3 * 2, "the embeddings, and biases of queries and keys, are as they were");
   ok(memcmp(everything, weights, (size_t)size * sizeof(float)) != 0, "another run than that of all parameters");
   ok(strstr(log, "\"averaged\":true") && strstr(log, "\"name\":\"same\"") && strstr(log, "\"name\":\"dev\""),
      "both sets are evaluated, and the average is");

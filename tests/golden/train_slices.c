@@ -127,6 +127,32 @@ static void methods(brim_train_options *o) {
   o->plan.accumulate = 4;
 }
 
+static void named(brim_train_options *o) {
+  o->train_only = "*query*,*position*,*LayerNorm*,*layer.1.*bias,classifier.*";
+}
+
+/* Rules with one state and two, that look at the weights at the start or do not; rows of embeddings are late with each. */
+static void momentum(brim_train_options *o) {
+  o->optimizer = "sgd";
+  o->lr = 3e-3;
+  o->weight_decay = 0.1;
+  o->mixout = 0.2;
+}
+
+static void dual(brim_train_options *o) {
+  o->optimizer = "madgrad";
+  o->eps = 1e-4; /* a cube root of nearly nothing would show every rounding */
+  o->weight_decay = 0.1;
+  o->decay_towards = "pretrained";
+}
+
+static void uncorrected(brim_train_options *o) {
+  o->optimizer = "bert_adam";
+  o->weight_decay = 0.1;
+  o->decay_towards = "pretrained";
+  o->mixout = 0.1;
+}
+
 static void whole(brim_train_options *o) {
   o->plan.slices = 7;
   o->plan.batching = BRIM_SEQUENTIAL;
@@ -230,6 +256,10 @@ int main(void) {
       {"padded", bert, NULL, BRIM_PRECISION_FP32, padded, 1, false},
       {"late rows", bert, NULL, BRIM_PRECISION_FP32, late, 8, false},
       {"freezing, weights, averaging", bert, NULL, BRIM_PRECISION_FP32, methods, 1, false},
+      {"tensors by name", bert, NULL, BRIM_PRECISION_BF16, named, 1, false},
+      {"sgd, mixout", bert, NULL, BRIM_PRECISION_FP32, momentum, 8, false},
+      {"madgrad, decay towards the start", bert, NULL, BRIM_PRECISION_FP32, dual, 8, false},
+      {"bert_adam, both, bf16", bert, NULL, BRIM_PRECISION_BF16, uncorrected, 8, false},
       {"7 slices, in order", bert, NULL, BRIM_PRECISION_FP32, whole, 1, false},
       {"layers that share weights", albert, NULL, BRIM_PRECISION_FP32, NULL, 1, false},
       {"bf16", bert, NULL, BRIM_PRECISION_BF16, NULL, 1, false},
@@ -244,6 +274,7 @@ int main(void) {
     compare(&settings[i]);
   elastic(&settings[0]);
   elastic(&settings[6]);
+  elastic(&settings[9]);
   refused(&settings[0], too_few, "one of the 2 slices of a step takes");
   refused(&settings[0], too_few_rows, "only 4 may be computed at once: take more slices");
   refused(&settings[0], too_many, "slices is 257: it must be from 0 to 256");

@@ -16,6 +16,9 @@ static void sixteen_bits(brim_train_options *o) {
 static void frozen(brim_train_options *o) {
   o->freeze = "embeddings";
 }
+static void named(brim_train_options *o) {
+  o->train_only = "*query*,*position*,*LayerNorm*,*layer.1.*bias,classifier.*";
+}
 static void averaged(brim_train_options *o) {
   o->swa_start = 0.3;
   o->swa_every = 2;
@@ -154,6 +157,7 @@ int main(void) {
   alone("as it is", NULL, 2);
   alone("bf16", sixteen_bits, 1);
   alone("frozen", frozen, 1);
+  alone("tensors by name", named, 1);
   alone("averaged", averaged, 1);
   alone("weights of classes, checkpoints of activations", weighted, 1);
   alone("steps in parts", in_parts, 2);

@@ -28,7 +28,7 @@ typedef struct record {
 } record;
 
 /* One character at a time, one state: the first record of a whole input. */
-static void parse(const char *bytes, size_t length, bool quoted, record *out) {
+static void parse(const char *bytes, size_t length, bool quoted, bool backslash, record *out) {
   enum { START, BARE, QUOTED, CLOSED } state = START;
   size_t open = 0;
   out->count = 1;
@@ -44,7 +44,10 @@ static void parse(const char *bytes, size_t length, bool quoted, record *out) {
         out->status = BRIM_CSV_OPEN;
         return;
       }
-      if (c == '"')
+      char next = i + 1 < length ? bytes[i + 1] : 0;
+      if (backslash && c == '\\' && (next == '"' || next == '\\'))
+        f->text[f->length++] = bytes[++i];
+      else if (c == '"')
         state = CLOSED;
       else
         f->text[f->length++] = c;
@@ -111,7 +114,7 @@ static bool agrees(brim_csv_scan *scan, const char *bytes, size_t length, bool q
     size_t left = length - at;
     char *copy = malloc(left); /* so that AddressSanitizer sees a look past the end */
     memcpy(copy, bytes + at, left);
-    parse(copy, left, quoted, &want);
+    parse(copy, left, quoted, scan->backslash, &want);
     bool good = same(scan, cut(scan, copy, left, true, ','), copy, &want);
     for (size_t seen = 1; seen <= left && good; seen++) {
       char *part = malloc(seen);
@@ -130,9 +133,9 @@ static bool agrees(brim_csv_scan *scan, const char *bytes, size_t length, bool q
   return true;
 }
 
-static void random_bytes(bool quoted) {
-  static const char alphabet[] = "ab\"\",,\n\r x\xC3\xA9";
-  brim_csv_scan scan = {.runtime = data_runtime};
+static void random_bytes(bool quoted, bool backslash) {
+  static const char alphabet[] = "ab\"\",,\n\r x\\\\\xC3\xA9";
+  brim_csv_scan scan = {.runtime = data_runtime, .backslash = backslash};
   int failed = 0;
   for (int round = 0; round < 20000 && !failed; round++) {
     char bytes[48];
@@ -147,7 +150,7 @@ static void random_bytes(bool quoted) {
       printf("\n");
     }
   }
-  ok(failed == 0, "random bytes, cut anywhere (%s)", quoted ? "quoted" : "plain");
+  ok(failed == 0, "random bytes, cut anywhere (%s)", backslash ? "quoted, with backslashes" : quoted ? "quoted" : "plain");
   brim_csv_scan_free(&scan);
 }
 
@@ -257,8 +260,9 @@ static void random_tables(void) {
 
 int main(void) {
   data_start(1);
-  random_bytes(true);
-  random_bytes(false);
+  random_bytes(true, false);
+  random_bytes(true, true);
+  random_bytes(false, false);
   random_tables();
   brim_runtime_free(data_runtime);
   return tap_done();

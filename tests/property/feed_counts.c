@@ -18,6 +18,12 @@ int __real_brim_encode_valid(const brim_tokenizer *t, brim_scratch *scratch, bri
                              const brim_encode_options *options, brim_encoding *out, brim_error *err);
 int __wrap_brim_encode_valid(const brim_tokenizer *t, brim_scratch *scratch, brim_string text, brim_string pair,
                              const brim_encode_options *options, brim_encoding *out, brim_error *err);
+int __real_brim_encode_texts(const brim_tokenizer *t, brim_scratch *scratch, brim_string text, brim_string pair,
+                             const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                             brim_encoding *out, int32_t *lengths, brim_error *err);
+int __wrap_brim_encode_texts(const brim_tokenizer *t, brim_scratch *scratch, brim_string text, brim_string pair,
+                             const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                             brim_encoding *out, int32_t *lengths, brim_error *err);
 int __real_brim_tokenizer_encode(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t text_length,
                                  const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
                                  brim_error *err);
@@ -36,6 +42,13 @@ int __wrap_brim_tokenizer_encode(const brim_tokenizer *t, brim_scratch *scratch,
                                  brim_error *err) {
   tokenized += text_length > 0; /* an empty text is asked once, for the special tokens */
   return __real_brim_tokenizer_encode(t, scratch, text, text_length, pair, pair_length, options, out, err);
+}
+
+int __wrap_brim_encode_texts(const brim_tokenizer *t, brim_scratch *scratch, brim_string text, brim_string pair,
+                             const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                             brim_encoding *out, int32_t *lengths, brim_error *err) {
+  tokenized++;
+  return __real_brim_encode_texts(t, scratch, text, pair, further, further_count, valid, options, out, lengths, err);
 }
 
 /* ---- data ------------------------------------------------------------------------------------------------- */

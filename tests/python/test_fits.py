@@ -1,4 +1,5 @@
 """Encoded rows that meet a model made for others, options that have no effect on them, and labels of every kind of source."""
+import json
 import pickle
 import random
 import unittest
@@ -144,6 +145,69 @@ class Labels(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "row 1: there is no text"):
             brim.Dataset.from_texts(["a", None], TOKENIZER)
         self.assertEqual(len(brim.Dataset.from_texts(["a", None, "b"], TOKENIZER, min_chars=1)), 2)
+
+    def test_strings_stay_strings(self):
+        """Also where they look like numbers or booleans, in predictions, and in the folder that a model is saved to."""
+        folder = case.folder() / "strings"
+        for labels in (["1", "0"], [1, 0], ["true", "false"], [True, False], ["7", "9"], [9, 7]):
+            rows = [("a good film", labels[0]), ("a bad film", labels[1])] * 4
+            model = brim.train(MODEL, rows, max_steps=1).model
+            model.save(folder)
+            for one in (model, brim.Model(folder), pickle.loads(pickle.dumps(brim.Model(folder)))):
+                self.assertEqual((sorted(one.labels.values), {type(p.label) for p in one.predict(["good", "bad"])}), (sorted(labels), {type(labels[0])}))
+            said = json.loads((folder / "config.json").read_text()).get("brim_label_strings", False)
+            self.assertEqual(said, isinstance(labels[0], str))
+            line = json.loads(case.program("predict", "-m", folder, "--quiet", case.folder() / "data" / "test.txt").splitlines()[0])
+            self.assertEqual(type(line["label"]), int if sorted(labels) == [0, 1] and labels[0] is not True else str)
+        words = [(["good", "film"], [1, 0]), (["bad"], [0])] * 3
+        tagger = brim.train(MODEL, words, task="tokens", max_steps=1).model
+        tagger.save(folder)
+        for one in (tagger, brim.Model(folder)):
+            self.assertEqual({type(label) for row in one.predict(["a good film"]) for label in row.labels}, {int})
+
+    def test_class_label(self):
+        """-1 of datasets' ClassLabel is none, as of other integers, and is said; a number of no class is an error"""
+        try:
+            import datasets
+        except ImportError:
+            self.skipTest("datasets is not installed")
+        features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
+        table = datasets.Dataset.from_dict({"text": ["a good film", "a bad film", "a film"], "label": [1, 0, -1]}, features=features)
+        with self.assertWarnsRegex(RuntimeWarning, "1 of 3 rows are left out: their label, -1 or -100"):
+            made = brim.Dataset.of(table, TOKENIZER, labelled=True)
+        self.assertEqual((made.labels.names, [made[i]["labels"] for i in range(len(made))]), (["neg", "pos"], [1, 0]))
+        with self.assertRaisesRegex(brim.Error, "no rows are left: 2 were excluded"):
+            brim.train(MODEL, table.select([2, 2]), max_steps=1)
+
+    def test_notes(self):
+        """classes that look alike, by any of Unicode's means; labels of words that are almost those of entities"""
+        for one, other in (("pos", " Pos"), ("caf\u00e9", "cafe\u0301"), ("a\u200bb", "ab"), ("07", "7")):
+            with self.assertLogs("brim", "WARNING") as caught:
+                brim.train(MODEL, [("a", one), ("b", other)] * 2, max_steps=1)
+            self.assertIn("look alike", caught.output[0])
+        words = [(["good", "film"], ["B-A", "X"]), (["bad"], ["O"])] * 3
+        with self.assertLogs("brim", "WARNING") as caught:
+            model = brim.train(MODEL, words, task="tokens", max_steps=1).model
+        self.assertIn("no metrics of whole entities", caught.output[0])
+        with self.assertLogs("brim", "WARNING") as caught:
+            model.evaluate(words)
+        self.assertIn("no metrics of whole entities", caught.output[0])
+
+    def test_a_run_without_a_model(self):
+        """where one is: a checkpoint, a fold, what is being replaced"""
+        run, empty = case.folder() / "unfinished", case.folder() / "nothing"
+        (run / "checkpoints" / "step-9").mkdir(parents=True), (run / "checkpoints" / "step-12").mkdir()
+        with self.assertRaisesRegex(FileNotFoundError, r"its newest checkpoint is a model too, .*step-12"):
+            brim.train(run, [("a", "x"), ("b", "y")])
+        empty.mkdir()
+        with self.assertRaises(FileNotFoundError):
+            brim.Model(empty)
+        (empty / "replaced-run").mkdir(), (empty / "replaced-run" / "config.json").touch()
+        with self.assertRaisesRegex(FileNotFoundError, "the old model is in .*replaced-run"):
+            brim.Model(empty)
+        (empty / "folds.csv").touch()
+        with self.assertRaisesRegex(FileNotFoundError, "a run in folds: .*fold-0"):
+            brim.Model(empty)
 
     def test_classes_as_decimals(self):
         """What pandas makes of integers where one is missing."""

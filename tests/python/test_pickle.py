@@ -93,9 +93,9 @@ class Pickle(unittest.TestCase):
         words = lambda *numbers: array.array("i", numbers)
         for offsets in (words(0, 5), words(0, 2, 1), words(1, 1), words()):
             with self.assertRaises(ValueError):
-                brim._core.batch(brim.runtime.default(), words(1, 2), bytes(2), offsets, [0.0], [0], [0], None, 1, 0, 2, 0, 1)
+                brim._core.batch(brim.runtime.default(), words(1, 2), bytes(2), offsets, [0.0], [0], [0], None, None, 1, 0, 2, 0, 1)
         with self.assertRaises(ValueError):  # one label, and two tokens
-            brim._core.batch(brim.runtime.default(), words(1, 2), bytes(2), words(0, 2), [0.0], [0], [0], words(1), 1, 0, 2, 0, 1)
+            brim._core.batch(brim.runtime.default(), words(1, 2), bytes(2), words(0, 2), [0.0], [0], [0], words(1), None, 1, 0, 2, 0, 1)
 
     def test_model(self):
         model = brim.train(HERE / "model", TRAIN, max_steps=2).model

@@ -159,7 +159,7 @@ class Processes(unittest.TestCase):
         plan = brim.Plan(rows.lengths, runtime=runtime, batch_size=4)
         ragged = tokenizer.encode_batch(["a good film"])
         made = {"tokenizer": lambda: brim._core.tokenizer(runtime, str(HERE / "model")),
-                "labels": lambda: brim._core.labels(runtime, "classification", ["a", "b"], 2),
+                "labels": lambda: brim._core.labels(runtime, "classification", ["a", "b"], 2, True),
                 "dataset": lambda: brim.Dataset.from_texts(["a"], tokenizer, runtime=runtime)._core,
                 "encoded": lambda: brim.Dataset.from_ids([1, 2], [0, 2], runtime=runtime)._core,
                 "plan": lambda: brim.Plan([1, 2], runtime=runtime, batch_size=1)._core,

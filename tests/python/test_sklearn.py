@@ -64,8 +64,23 @@ class Classifiers(unittest.TestCase):
         by_weight = TextClassifier(MODEL, **OPTIONS).fit(TEXTS, CLASSES, sample_weight=weights)
         by_rows = TextClassifier(MODEL, **OPTIONS).fit([TEXTS[i] for i in rows], CLASSES[rows])
         self.assertEqual(by_weight.predict_proba(GOOD).tolist(), by_rows.predict_proba(GOOD).tolist())
-        with self.assertRaisesRegex(brim.errors.UsageError, "whole multiples"):
-            TextClassifier(MODEL).fit(TEXTS, CLASSES, sample_weight=np.linspace(1, 1.7, len(TEXTS)))
+        for wrong in (-np.ones(len(TEXTS)), np.zeros(len(TEXTS)), np.ones(3), np.full(len(TEXTS), np.nan)):
+            self.assertRaises(ValueError, TextClassifier(MODEL).fit, TEXTS, CLASSES, sample_weight=wrong)
+
+    def test_weights_of_any_size(self):
+        """shares with a common measure are kept exactly; others are drawn, each within one of what it should be, and right on average"""
+        from brim.sklearn import _times
+
+        self.assertEqual(_times(np.array([0.3, 0.7, 1.2, 0.0]), 0).tolist(), [3, 7, 12, 0])
+        self.assertEqual(_times(np.array([1 / 3, 1 / 3, 2.0]), 0).tolist(), [1, 1, 6])
+        self.assertEqual(_times(np.array([2.0, 2.0]), 0).tolist(), [1, 1])
+        weights = np.random.default_rng(1).random(40)
+        draws = np.array([_times(weights, seed) for seed in range(2000)])
+        want = weights * 40 / weights.sum()
+        self.assertTrue((np.abs(draws - want) < 1).all() and np.allclose(draws.mean(0), want, atol=0.05) and (draws.sum(1) == 40).all())
+        self.assertTrue((draws[0] == _times(weights, 0)).all())
+        fitted = TextClassifier(MODEL, **OPTIONS).fit(TEXTS, CLASSES, sample_weight=np.where(CLASSES == "yes", 1, 1e-9))
+        self.assertEqual(set(fitted.predict(TEXTS)), {"yes"})
 
     def test_searches(self):
         """folds, a search over options, a pipeline, clones"""

@@ -125,6 +125,35 @@ class Studies(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, words):
                 brim.train(MODEL, TRAIN, folds=wrong)
 
+    def test_own_metrics_of_folds(self):
+        """of every fold while it trains and at its end, of all held-out rows, and of sets that all folds predict"""
+        seen = []
+
+        def mine(predictions):
+            seen.append((predictions.name, predictions.step))
+            top = [row.index(max(row)) for row in predictions.logits.tolist()]
+            return {"right": sum(t == l for t, l in zip(top, predictions.labels.tolist())) / len(top)}
+
+        events = []
+        found = brim.train(MODEL, TRAIN, eval={"other": TEST}, folds=3, lr=4e-3, epochs=2, compute_metrics=mine, best_metric="right",
+                           on_event=lambda kind, fields: events.append(fields) if kind == "eval" else None)
+        self.assertEqual({one["name"] for one in events}, {"valid", "other"})
+        for part in (found, *found.folds, *found.averages, *[type("E", (), {"metrics": e}) for e in events]):
+            metrics = part["metrics"] if isinstance(part, dict) else part.metrics
+            self.assertAlmostEqual(metrics["right"], metrics["accuracy"])
+        self.assertIn("right", repr(found))
+        words = [(["a", "good", "film"], ["O", "X", "O"]), (["dull"], [-100])] * 6
+        shapes = []
+        brim.train(MODEL, words, task="tokens", folds=2, max_steps=1, compute_metrics=lambda p: shapes.append((tuple(p.logits.shape), tuple(p.labels.shape))) or {})
+        self.assertEqual(shapes[-1], ((18, 2), (18,)))
+        pairs = [{"text": "a good film", "label": [0.5, 1.5]}, {"text": "a bad plot", "label": [1.0, 2.0]}] * 2
+        brim.train(MODEL, pairs, folds=2, max_steps=1, compute_metrics=lambda p: shapes.append((tuple(p.logits.shape), tuple(p.labels.shape))) or {})
+        self.assertEqual(shapes[-1], ((4, 2), (4, 2)))
+        with self.assertRaisesRegex(ZeroDivisionError, "."):
+            brim.train(MODEL, TRAIN, folds=2, max_steps=1, compute_metrics=lambda p: {"x": 1 / 0})
+        with self.assertRaisesRegex(ValueError, "brim.compare has no compute_metrics"):
+            brim.compare(MODEL, TRAIN, max_steps=1, compute_metrics=mine)
+
     def test_result(self):
         """A result's page is that of a run of the program, also without a folder."""
         result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5)

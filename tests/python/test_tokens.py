@@ -174,6 +174,11 @@ class Tokens(unittest.TestCase):
         """folds, and a folder that is opened again"""
         found = brim.train(MODEL, TRAIN, task="tokens", folds=3, epochs=2, lr=4e-3, eval={"e": EVAL})
         self.assertEqual(found.metrics["rows"], len(TRAIN))
+        made = brim.Dataset.of(TRAIN, brim.Tokenizer(MODEL), task="tokens")
+        self.assertEqual((tuple(found.logits.shape), tuple(found.averages[0]["logits"].shape)[1]), ((made.tokens, 5), 5))
+        labels = [one for row in range(len(made)) for one in made[row]["labels"]]
+        right = [row.index(max(row)) == label for row, label in zip(found.logits.tolist(), labels) if label >= 0]
+        self.assertAlmostEqual(sum(right) / len(right), found.metrics["accuracy"], places=12)
         even = brim.train(MODEL, TRAIN, task="tokens", folds=4, stratify=True, max_steps=1).fold.tolist()
         rare = [sum(row["ner_tags"].count("I-BAD") for row, fold in zip(TRAIN, even) if fold == k) for k in range(4)]
         self.assertLessEqual(max(rare) - min(rare), 2)

@@ -196,6 +196,12 @@ class Training(unittest.TestCase):
         same = {n for n in before if before[n] == after[n]}
         self.assertTrue(all("embeddings" in n for n in same), same)
         self.assertIn("bert.embeddings.word_embeddings.weight", same)
+        some = brim.train(MODEL, TRAIN, max_steps=2, train_only=["*.bias", "classifier.*"], freeze=[1, "*.key.bias"]).model.parameters()
+        moved = {n for n in before if before[n] != some[n].tolist()}
+        self.assertTrue(moved and all(n.startswith("classifier.") or n.endswith(".bias") for n in moved), moved)
+        self.assertFalse([n for n in moved if "key" in n or "embeddings" in n or "layer.0." in n])
+        with self.assertRaisesRegex(ValueError, "train_only.*qeury"):
+            brim.train(MODEL, TRAIN, max_steps=1, train_only="*qeury*")
 
     def test_texts_are_cut_where_the_model_ends(self):
         """Files are read as long as the model allows, also beside a Dataset, and for every kind of model argument."""

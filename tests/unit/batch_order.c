@@ -184,9 +184,9 @@ static void set_items(brim_balance *b, const double *costs, uint32_t count, uint
   if (brim_balance_shape(b, ranks, bins, count, NULL))
     exit(1);
   b->capacity = capacity;
-  b->item_capacity = INT64_MAX;
+  b->text_capacity = INT64_MAX;
   for (uint32_t i = 0; i < count; i++)
-    b->items[i] = (brim_balance_item){.cost = costs[i], .weight = (int64_t)costs[i], .id = i};
+    b->items[i] = (brim_balance_item){.cost = costs[i], .weight = (int64_t)costs[i], .texts = 1, .id = i};
   brim_balance_sort(b);
 }
 

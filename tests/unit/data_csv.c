@@ -11,6 +11,12 @@ static void line_ends(void) {
   check("lone CR", "text,label\rab,1\rcd,0\r", "0 2 11 [ab] - [1]\n1 3 16 [cd] - [0]\n");
   check("no line end at the end", "text,label\nab,1\ncd,0", "0 2 11 [ab] - [1]\n1 3 16 [cd] - [0]\n");
   check("an empty last field at the end of the file", "label,text\n1,", "0 2 11 [] - [1]\n");
+  ok_string(
+      data_read_text("a.tsv", "text\tlabel\rab\t1\rcd\t0\r", NULL),
+      "!5 a.tsv: line 1, byte 10: the only line of the file holds a CR: lines that end in CR alone are read of csv only; convert "
+      "the file first, for example with tr '\\r' '\\n'\n",
+      "lone CR of a tsv file");
+  ok_string(data_read_text("a.tsv", "text\tlabel\nab\rc\t1\n", NULL), "0 2 11 [ab\\rc] - [1]\n", "a CR within a line is text");
   check("empty lines are skipped", "\n\r\ntext\n\nab\n\r\n\ncd\n\n", "0 5 9 [ab] - -\n1 8 15 [cd] - -\n");
   check("line ends inside quotes are text", "text,label\n\"a\nb\r\nc\rd\",1\nef,0\n",
         "0 2 11 [a\\nb\\r\\nc\\rd] - [1]\n1 5 24 [ef] - [0]\n");
@@ -33,6 +39,26 @@ static void quotes(void) {
   check("text after a quote", "text,label\n\"a\nb\"c,0\n",
         "!5 a.csv: line 3, byte 16: text after a closing quote: a quote inside a quoted field is written twice (\"\")\n");
   check("a bad header", "text,\"label", "!5 a.csv: line 1, byte 5: the quote that opens here is never closed\n");
+}
+
+static void backslashes(void) {
+  brim_source_options options = {.quote = BRIM_QUOTE_BACKSLASH};
+  ok_string(data_read_text("a.csv", "text,label\n\"he said \\\"hi\\\", twice\",1\n", &options),
+            "0 2 11 [he said \"hi\", twice] - [1]\n", "an escaped quote");
+  ok_string(data_read_text("a.csv", "text,label\n\"ends with \\\"\",1\n\"C:\\\\\",0\n", &options),
+            "0 2 11 [ends with \"] - [1]\n1 3 28 [C:\\] - [0]\n", "an escape before the closing quote, an escaped backslash");
+  ok_string(data_read_text("a.csv", "text,label\n\"a\"\"b\\\"\\n\",1\n", &options), "0 2 11 [a\"b\"\\n] - [1]\n",
+            "doubled quotes stay quotes, and other backslashes text");
+  ok_string(data_read_text("a.csv", "text,label\na\\\\b\\,1\n", &options), "0 2 11 [a\\\\b\\] - [1]\n",
+            "outside quotes a backslash is text");
+  ok_string(data_read_text("a.csv", "text,label\n\"ab\\\",1\n", &options),
+            "!5 a.csv: line 2, byte 11: the quote that opens here is never closed\n", "an escaped quote closes nothing");
+  options.delimiter = '\t';
+  ok_string(data_read_text("a.tsv", "text\tlabel\n\"a\tb\\\"\"\t1\n", &options), "0 2 11 [a\\tb\"] - [1]\n",
+            "of a tsv file, too");
+  check("an escaped quote that was not announced", "text,label\n\"say \\\"hi\\\"\",1\n",
+        "!5 a.csv: line 2, byte 18: text after a closing quote: a quote inside a quoted field is written twice (\"\"), or with a "
+        "backslash before it where that is said: --quote backslash\n");
 }
 
 static void columns(void) {
@@ -165,6 +191,7 @@ int main(void) {
   data_start(1);
   line_ends();
   quotes();
+  backslashes();
   columns();
   no_header();
   bytes();

@@ -347,7 +347,8 @@ static void multi_hot(void) {
   ok(strstr(LISTS(AUTO, NULL, "1,0"), "every row's list is of 0 and 1"), "one row of them");
   ok(strstr(TAKE(MANY, NULL, "1|0", "0|1"), "every row's list is of 0 and 1"), "of csv");
   ok_string(LISTS(AUTO, NULL, "#1,#0", "#0"), "many integers 0 1: 1|1 1|0", "another row has one: they are names");
-  ok_string(LISTS(AUTO, NULL, "'1,'0", "'0,'1"), "many integers 0 1: 1|1 1|1", "strings are names");
+  ok_string(LISTS(AUTO, NULL, "'1,'0", "'0,'1"), "many 0 1: 1|1 1|1", "strings are names");
+  ok_string(TAKE(AUTO, NULL, "'1", "'0"), "classes 0 1: 1 0", "names that look like numbers are no class ids");
   ok_string(LISTS(AUTO, NULL, "#0,#1", "#2,#1"), "many integers 0 1 2: 1|1|0 0|1|1", "names of three");
   ok_string(LISTS(AUTO, NULL, "'007,'7", "'7"), "many 007 7: 1|1 0|1", "strings in lists");
   ok(strstr(TAKE(MANY, NULL, "['fun', 'old']"), "is a list as Python or JSON writes it"), "a printed list");

@@ -27,6 +27,13 @@ static void txt(void) {
   ok_string(data_read_text("a.txt", "one\ntwo\r\n\n \"three\",4", NULL),
             "0 1 0 [one] - -\n1 2 4 [two] - -\n2 3 9 [] - -\n3 4 10 [ \"three\",4] - -\n", "txt: a text a line, empty lines too");
   ok_string(data_read_text("a.txt", "\n", NULL), "0 1 0 [] - -\n", "txt: one empty line");
+  ok_string(
+      data_read_text("a.txt", "good\rbad\rgreat\r", NULL),
+      "!5 a.txt: line 1, byte 4: the only line of the file holds a CR: lines that end in CR alone are read of csv only; convert "
+      "the file first, for example with tr '\\r' '\\n'\n",
+      "txt: lines that end in CR alone");
+  ok_string(data_read_text("a.txt", "good\r", NULL), "0 1 0 [good] - -\n", "txt: a CR at the end of a file is a line end");
+  ok_string(data_read_text("a.txt", "a\rb\nc\r", NULL), "0 1 0 [a\\rb] - -\n1 2 4 [c] - -\n", "txt: a CR within a line is text");
   ok_string(data_read_text("a.txt", "", NULL), "!5 a.txt: is empty\n", "txt: an empty file");
   ok_string(data_read_text("a.txt",
                            "\xEF\xBB\xBF"

@@ -62,6 +62,38 @@ static void check_planned(const char *golden, const char *kernels, bool training
   brim_model_free(model);
 }
 
+/* Each optimizer's states, the values at the start and those kept while they are mixed are planned, and taken. */
+static void check_optimizers(const char *kernels) {
+  static const struct {
+    brim_optimizer_options is;
+    int buffers; /* of what is trained, the gradient included */
+  } cases[] = {{{.name = "adamw"}, 3},
+               {{.name = "adamw", .returns = true}, 4},
+               {{.name = "bert_adam", .mixout = 0.1}, 5},
+               {{.name = "bert_adam", .returns = true, .mixout = 0.1}, 5},
+               {{.name = "sgd"}, 2},
+               {{.name = "sgd", .returns = true, .mixout = 0.2}, 4},
+               {{.name = "madgrad"}, 4},
+               {{.name = "madgrad", .returns = true, .mixout = 0.3}, 5}};
+  const brim_model_limits limits = {.max_slots = 99, .max_sequences = 9, .max_length = 20, .training = true};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    brim_model *model = case_load(case_golden("bert-pair-3"), kernels);
+    brim_error err;
+    if (brim_model_use_optimizer(model, &cases[i].is, &err) || brim_model_freeze(model, i % 2 ? "*LayerNorm*,*value*" : "", &err))
+      case_stop("optimizer", &err);
+    const uint64_t planned = brim_model_memory(model, &limits), state = brim_model_state_memory(model);
+    const uint64_t least = (uint64_t)(cases[i].buffers * model->trained.size) * sizeof(real);
+    atomic_store(&taken_bytes, 0);
+    if (brim_model_prepare(model, &limits, &err))
+      case_stop("prepare", &err);
+    ok((uint64_t)atomic_load(&taken_bytes) == planned && state >= least && state < least + 16384,
+       "%s, %s%s%s: %llu bytes of state, %d buffers of %lld values, and %llu in all are planned and taken", kernels,
+       cases[i].is.name, cases[i].is.returns ? ", decay towards the start" : "", cases[i].is.mixout > 0 ? ", mixout" : "",
+       (unsigned long long)state, cases[i].buffers, (long long)model->trained.size, (unsigned long long)planned);
+    brim_model_free(model);
+  }
+}
+
 /* Bytes that a token costs in training: 40 H a layer (F = 4H) beside what all layers share. */
 static void check_cost(void) {
   const char *folder = case_variant("bert-pair-3", "cost", "");
@@ -468,12 +500,15 @@ int main(void) {
     check_planned("bert-pair-3", kernels, true, false, "embeddings", true, BRIM_PRECISION_FP32);
     check_planned("roberta-regression", kernels, true, false, "layers:1", false, BRIM_PRECISION_FP32);
     check_planned("distilbert-4", kernels, true, true, "encoder", false, BRIM_PRECISION_FP32);
+    check_planned("bert-pair-3", kernels, true, false, "*word*,*query*,*layer.1.*", false, BRIM_PRECISION_FP32);
+    check_planned("modernbert-cls", kernels, true, false, "*Wi*,*tok*", true, BRIM_PRECISION_BF16);
     check_planned("bert-pair-3", kernels, true, false, "", false, BRIM_PRECISION_BF16);
     check_planned("bert-pair-3", kernels, true, true, "layers:1", true, BRIM_PRECISION_BF16);
     check_planned("modernbert-cls", kernels, true, false, "", false, BRIM_PRECISION_BF16);
     check_planned("eurobert-cls", kernels, true, true, "layers:1", true, BRIM_PRECISION_BF16);
     check_planned("distilbert-4", kernels, false, false, "", false, BRIM_PRECISION_INT8);
     check_planned("bert-odd-regression", kernels, false, true, "", false, BRIM_PRECISION_INT8);
+    check_optimizers(kernels);
     check_bytes(kernels);
     check_steady(kernels, BRIM_PRECISION_FP32);
     check_steady(kernels, BRIM_PRECISION_BF16);

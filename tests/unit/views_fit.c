@@ -212,7 +212,7 @@ static void refused(void) {
   ok_string(fit(many, false), "fits", "rows of an unknown one");
   brim_model_set_tokenizer(model, 0);
   brim_dataset *own = own_rows(), *singles = own_rows();
-  singles->texts = true, singles->pairs = false;
+  singles->from_texts = true, singles->pairs = false;
   brim_train_options options = case_options(NULL);
   brim_error err = {0};
   const brim_named_dataset sets[] = {{"dev", singles}};

@@ -344,7 +344,11 @@ static int read_labels(const reading *r, brim_error *err) {
     return vocabulary_labels(r, err);
   if (brim_task_has_values(task))
     return brim_labels_make(r->runtime, task, NULL, count, &r->config->labels, err);
-  return map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err);
+  BRIM_TRY(map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err));
+  bool strings = false;
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_label_strings", &strings, err));
+  brim_labels_set_strings(&r->config->labels, strings);
+  return BRIM_OK;
 }
 
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {

@@ -140,6 +140,10 @@ static void write_type_ids(brim_text *out, const brim_config *config) {
   brim_text_string(out, config->ignores_types ? "false" : "true");
 }
 
+static void write_strings(brim_text *out, const brim_config *config) {
+  brim_text_string(out, config->labels.strings ? "true" : "false");
+}
+
 static bool always(const brim_config *config) {
   (void)config;
   return true;
@@ -159,6 +163,17 @@ bool brim_config_pools(const brim_config *config) {
 
 static bool ignores_types(const brim_config *config) {
   return config->ignores_types;
+}
+
+/* Strings that without a word would be read as numbers or booleans. */
+static bool names_look_typed(const brim_config *config) {
+  const brim_labels *labels = &config->labels;
+  bool typed = false;
+  for (int32_t i = 0; labels->strings && i < labels->count; i++) {
+    const char *name = labels->names[i];
+    typed |= !name[strspn(name, "-0123456789")] || strcmp(name, "true") == 0 || strcmp(name, "false") == 0;
+  }
+  return typed;
 }
 
 /* Members that say in a newer way what older ones said. */
@@ -188,6 +203,7 @@ static const struct decided {
     {"brim_pooling", brim_config_pools, write_pooling},
     {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
+    {"brim_label_strings", names_look_typed, write_strings},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 

@@ -312,10 +312,11 @@ static void list(const brim_model *m, const brim_model_limits *limits, const bri
                               [BRIM_ROW_REACHED] = brim_distances_reached(s->program, limits->max_length, &first)},
                      .length = limits->max_length,
                      .out = out};
-  brim_text_printf(out, "%s, %s in %s%s%s; a part of %lld tokens in %d texts of %d\n", brim_model_type(m),
+  const char *frozen = limits->training ? brim_model_frozen(m) : "", *only = limits->training ? brim_model_trained_only(m) : "";
+  brim_text_printf(out, "%s, %s in %s%s%s%s%s; a part of %lld tokens in %d texts of %d\n", brim_model_type(m),
                    limits->training ? "training" : "prediction", brim_precision_name(limits->precision),
-                   limits->training && *brim_model_frozen(m) ? ", frozen: " : "", limits->training ? brim_model_frozen(m) : "",
-                   (long long)limits->max_slots, (int)limits->max_sequences, (int)limits->max_length);
+                   *only ? ", trained only: " : "", only, *frozen ? ", frozen: " : "", frozen, (long long)limits->max_slots,
+                   (int)limits->max_sequences, (int)limits->max_length);
   list_operations(&l);
   list_calls(&l);
   list_traffic(&l);

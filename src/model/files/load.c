@@ -144,6 +144,8 @@ void brim_model_free(brim_model *model) {
     model->ops->release(&model->context, model->answers);
     model->ops->close(&model->context);
   }
+  brim_release(model->runtime, model->frozen_words);
+  brim_release(model->runtime, model->only_words);
   brim_program_free(&model->program);
   brim_config_free(&model->config);
   brim_arena_free(&model->arena);

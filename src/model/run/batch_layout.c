@@ -14,14 +14,23 @@ static int32_t length_of(const brim_batch *batch, int32_t sequence) {
 
 /* ---- checks ----------------------------------------------------------------------------------------------- */
 
-static int check_row(const brim_model *m, const brim_batch *batch, int32_t sequence, bool labels, brim_error *err) {
-  const brim_sample row = brim_batch_row(batch, sequence);
-  const brim_row_name name = {.row = row.row};
-  BRIM_TRY(brim_row_fits(m, &row, 0, labels, name, err));
-  if (batch->width != 0 && row.length > batch->width)
-    return brim_row_error(err, BRIM_E_USAGE, name, "has %d tokens, more than the width %d of its batch", row.length,
+/* `row`: the one that the sequence is a text of. */
+static int check_text(const brim_model *m, const brim_batch *batch, int32_t sequence, int32_t row, bool labels, brim_error *err) {
+  const brim_sample text = brim_batch_text(batch, sequence, row);
+  const brim_row_name name = {.row = text.row};
+  BRIM_TRY(brim_row_fits(m, &text, 0, labels, name, err));
+  if (batch->width != 0 && text.length > batch->width)
+    return brim_row_error(err, BRIM_E_USAGE, name, "has %d tokens, more than the width %d of its batch", text.length,
                           batch->width);
   return BRIM_OK;
+}
+
+/* The model's losses compare each text with a label. */
+static int check_loss(const brim_batch *batch, bool labels, brim_error *err) {
+  if (!labels || !batch->firsts)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "the batch has rows of several texts, for which the model has no loss: compute it from its logits");
 }
 
 static int check_room(const brim_stage *stage, const brim_batch *batch, int64_t slots, brim_error *err) {
@@ -164,8 +173,9 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
   brim_slots *s = &stage->laid[m->queued];
   const brim_slots *device = &stage->slots;
   int32_t slot = 0, longest = 0;
-  for (int32_t i = 0; i < batch->count; i++) {
-    BRIM_TRY(check_row(m, batch, i, labels, err));
+  for (int32_t i = 0, row = 0; i < batch->count; i++) {
+    row = !batch->firsts ? i : i == batch->firsts[row + 1] ? row + 1 : row;
+    BRIM_TRY(check_text(m, batch, i, row, labels, err));
     longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
     slot = lay_out_sequence(&m->config, batch, i, slot, s);
     if (labels && s->classes && !s->chosen)
@@ -193,6 +203,7 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   const int64_t slots = batch->width ? (int64_t)batch->count * batch->width : batch->offsets[batch->count];
   model->tape = (brim_tape){0};
   BRIM_TRY(check_room(stage, batch, slots, err));
+  BRIM_TRY(check_loss(batch, labels, err));
   if (pass->all_tokens && pass->training && !stage->limits.all_tokens)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared to compute the last layer for all tokens");
   BRIM_TRY(brim_length_fits(model, "the batch is padded to", batch->width, BRIM_E_USAGE, err));

@@ -56,16 +56,19 @@ static int labels_fit(const brim_model *m, const brim_sample *row, brim_row_name
 
 int brim_row_fits(const brim_model *model, const brim_sample *row, int32_t cut, bool labels, brim_row_name name,
                   brim_error *err) {
-  BRIM_TRY(length_fits(model, cut > 0 && row->length > cut ? cut : row->length, name, err));
+  for (int32_t i = 0; i < (row->text_lengths ? row->text_count : 1); i++) {
+    const int32_t length = row->text_lengths ? row->text_lengths[i] : cut > 0 && row->length > cut ? cut : row->length;
+    BRIM_TRY(length_fits(model, length, name, err));
+  }
   BRIM_TRY(tokens_fit(model, row, name, err));
   return labels ? labels_fit(model, row, name, err) : BRIM_OK;
 }
 
-brim_sample brim_batch_row(const brim_batch *batch, int32_t row) {
-  const int32_t from = batch->offsets[row], width = batch->label_width > 0 ? batch->label_width : 1;
+brim_sample brim_batch_text(const brim_batch *batch, int32_t text, int32_t row) {
+  const int32_t from = batch->offsets[text], width = batch->label_width > 0 ? batch->label_width : 1;
   return (brim_sample){.ids = batch->ids + from,
                        .type_ids = batch->type_ids ? batch->type_ids + from : NULL,
-                       .length = batch->offsets[row + 1] - from,
+                       .length = batch->offsets[text + 1] - from,
                        .labels = batch->labels ? batch->labels + (int64_t)row * width : NULL,
                        .label = (float)NAN,
                        .label_width = width,

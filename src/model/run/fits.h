@@ -8,8 +8,8 @@
  * BRIM_E_FORMAT for a row without tokens. */
 int brim_row_fits(const brim_model *model, const brim_sample *row, int32_t cut, bool labels, brim_row_name name,
                   brim_error *err) BRIM_CHECK;
-/* The row of a batch, as one of a data set. */
-brim_sample brim_batch_row(const brim_batch *batch, int32_t row);
+/* A text of a batch, which is row `row`'s, with that row's labels, as a row of a data set. */
+brim_sample brim_batch_text(const brim_batch *batch, int32_t text, int32_t row);
 /* So many tokens, which `what` has ("row 17 has"). */
 int brim_length_fits(const brim_model *model, const char *what, int32_t length, int status, brim_error *err) BRIM_CHECK;
 /* The model's device has these features: BRIM_E_UNSUPPORTED in the words of ops/list.h. */

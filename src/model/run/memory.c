@@ -236,8 +236,7 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
   return s;
 }
 
-/* Whether the weight's values at the start are pretrained, not made new. */
-static bool is_pretrained(const brim_model *m, const brim_parameter *p) {
+bool brim_model_is_pretrained(const brim_model *m, const brim_parameter *p) {
   for (int32_t i = 0; i < m->initialized_count; i++)
     if (m->initialized[i] == p->name)
       return false;
@@ -265,9 +264,9 @@ static void make_ranges(brim_model *m) {
                                  .count = p->count,
                                  .decay = p->decay,
                                  .rate = 1,
-                                 .returns = m->returns && is_pretrained(m, p),
+                                 .returns = m->returns && brim_model_is_pretrained(m, p),
                                  .mixed = m->mixout > 0 && p->rank == 2 && !is_table(&m->program.weights[i]) &&
-                                          is_pretrained(m, p)};
+                                          brim_model_is_pretrained(m, p)};
     if (!p->sparse_rows)
       continue;
     range->row_size = p->shape[1];

@@ -76,7 +76,7 @@ struct brim_model {
   double *answers;       /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
   int32_t reinit_layers; /* layers from the top whose weights were not read */
   brim_trained trained;
-  char frozen_name[24]; /* what is not */
+  char *frozen_words, *only_words; /* what says so; NULL: nothing */
   const brim_optimizer *optimizer;
   bool returns;                               /* decay is towards the values at the start of training */
   double mixout;                              /* 0: none */
@@ -136,6 +136,8 @@ void brim_model_release_memory(brim_model *model);
 /* BRIM_E_MEMORY: so many bytes of the device's memory could not be had. */
 int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err);
 void brim_model_release_state(brim_model *model);
+/* Whether a weight's values are those of the folder, not made new. */
+bool brim_model_is_pretrained(const brim_model *model, const brim_parameter *parameter);
 /* Training starts from the values as they are now: those that decay and mixout go back to, where they do. */
 void brim_model_mark_start(brim_model *model);
 

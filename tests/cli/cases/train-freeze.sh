@@ -23,3 +23,18 @@ $BRIM train $options --output bad --freeze head
 $BRIM train $options --output bad --freeze 7
 $BRIM train $options --output embeddings --freeze 1 --resume --quiet 2>&1 | sed 's/byte [0-9]*/byte N/'
 ls bad 2>&1
+# Tensors by name: what is trained is said, and is the same whichever way it is named. A resume with other names is refused.
+for names in "--train-only *.bias,classifier.*,*pooler*" "--train-only classifier.* --train-only *pooler*,*.bias" \
+  "--freeze *embeddings.weight,*LayerNorm.weight,*layer*.weight"; do
+  $BRIM train $options --output named $names --overwrite 2>&1 >/dev/null | grep trained:
+  cksum <named/model.safetensors | cut -d ' ' -f 1 >>sums
+  grep -oE '"(freeze|train_only)":"[^"]*"|"trained_[a-z]*":[0-9]*' named/log.jsonl | paste -sd ' '
+done
+uniq sums | wc -l
+$BRIM train $options --output named --train-only "*.bias,classifier.*,*pooler*" --resume --quiet 2>&1 | sed 's/byte [0-9]*/byte N/'
+$BRIM train $options --output bad --freeze "*qeury*"
+$BRIM train $options --output bad --train-only query.weight
+$BRIM train $options --output bad --train-only encoder
+$BRIM train $options --output bad --train-only "*.bias"
+$BRIM train $options --output bad --train-only "classifier.*" --freeze "*"
+ls bad 2>&1

@@ -1,0 +1,104 @@
+/* reader_texts.c: records of several texts, one or a list of them in each of their columns. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/reader.h"
+
+int brim_reader_check_columns(const brim_source_options *o, brim_error *err) {
+  const int least = o->paired ? 2 : 1;
+  if (o->text_column_count < 0 || o->most_texts < 0 || (o->text_column_count > 0 && !o->text_columns))
+    return brim_error_set(err, BRIM_E_USAGE, "text_columns and most_texts: their numbers cannot be negative");
+  if (o->text_column_count == 0)
+    return BRIM_OK;
+  if (o->text_column || o->pair_column || o->words)
+    return brim_error_set(err, BRIM_E_USAGE, "text_columns name all texts of a row: leave out %s",
+                          o->words ? "words, whose rows are one text" : "text_column and pair_column");
+  if (o->text_column_count < least)
+    return brim_error_set(err, BRIM_E_USAGE, "text_columns: pairs need the column of their first halves and one of the second");
+  if (o->least_columns && (o->least_columns < least || o->least_columns > o->text_column_count))
+    return brim_error_set(err, BRIM_E_USAGE, "least_columns is %d: of these %d text columns it is from %d to %d",
+                          o->least_columns, o->text_column_count, least, o->text_column_count);
+  return BRIM_OK;
+}
+
+int brim_reader_further(const brim_reader *reader, const brim_slot *slot) {
+  const int at = (int)(slot - reader->slots) - (reader->slot_count - reader->further_slots);
+  return at >= 0 ? at : -1;
+}
+
+static const brim_slot *further_slot(const brim_reader *reader, int i) {
+  return &reader->slots[reader->slot_count - reader->further_slots + i];
+}
+
+/* The next text of a slot, from byte *at of its value on; false after the last. One that is empty is none, unless it is the value
+ * of a column that every row has. */
+static bool next_text(const brim_slot *slot, size_t *at, brim_string *out) {
+  if (!slot->present)
+    return false;
+  if (!slot->is_list) {
+    *out = (brim_string){slot->bytes, slot->length};
+    return (*at)++ == 0 && (slot->required || slot->length > 0);
+  }
+  while (*at < slot->length && !slot->bytes[*at])
+    ++*at;
+  if (*at >= slot->length)
+    return false;
+  *out = (brim_string){slot->bytes + *at, strlen(slot->bytes + *at)};
+  *at += out->length + 1;
+  return true;
+}
+
+bool brim_reader_texts_long_enough(const brim_reader *reader) {
+  const brim_selection *selection = &reader->selection;
+  for (int i = 0; i < reader->further_slots && selection->min_chars > 0; i++) {
+    const brim_slot *slot = further_slot(reader, i);
+    brim_string text;
+    if (slot->required && !slot->present && slot->bytes) /* null */
+      return false;
+    for (size_t at = 0; next_text(slot, &at, &text);)
+      if (!brim_selection_long_enough(selection, text.bytes, text.length))
+        return false;
+  }
+  return true;
+}
+
+static int refuse(const brim_reader *reader, brim_error *err, const char *what, int64_t number) {
+  return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte, what,
+                       (long long)number, (long long)reader->most_texts);
+}
+
+static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err) {
+  const size_t before = reader->further_count;
+  brim_string text;
+  if (!slot->present && slot->required)
+    return reader->format->missing(reader, slot, err);
+  for (size_t at = 0; next_text(slot, &at, &text);) {
+    BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->further, &reader->further_room, reader->further_count + 1,
+                       sizeof *reader->further, err));
+    reader->further[reader->further_count++] = text;
+  }
+  if (slot->required && reader->further_count == before)
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "the list in \"%s\" has no text: fill it in, or do not ask for one in every row (least_columns)",
+                         slot->name);
+  return BRIM_OK;
+}
+
+int brim_reader_take_texts(brim_reader *reader, brim_record *record, brim_error *err) {
+  reader->further_count = 0;
+  for (int i = 0; i < reader->further_slots; i++)
+    BRIM_TRY(take_slot(reader, further_slot(reader, i), err));
+  const int64_t texts = (int64_t)reader->further_count + !reader->paired;
+  if (reader->most_texts > 0 && texts > reader->most_texts)
+    return refuse(reader, err, "the row has %lld texts, more than most_texts %lld: raise it, or give fewer", texts);
+  record->further = reader->further;
+  record->further_count = reader->further_count;
+  if (!reader->paired)
+    return BRIM_OK;
+  record->pair = reader->further[0].bytes;
+  record->pair_length = reader->further[0].length;
+  record->further++;
+  record->further_count--;
+  return BRIM_OK;
+}

@@ -1,0 +1,234 @@
+/* Rows of several texts: from columns and lists of files, from memory, from encoded rows; and what keeps their texts. */
+#include "data/cache.h"
+#include "data_tokenizer.h"
+#include "same_rows.h"
+
+static brim_tokenizer *tokenizer;
+
+static int load(const char *path, const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
+  return brim_dataset_load(data_runtime, &path, 1, tokenizer, options, out, err);
+}
+
+/* "abc|de+f|": the letters of each text's tokens, a + where its second half begins, and | after each row. */
+static const char *shown(const brim_dataset *d) {
+  static char text[4000];
+  char *to = text;
+  for (uint64_t row = 0; row < brim_dataset_rows(d); row++) {
+    brim_sample s;
+    brim_dataset_sample(d, row, &s);
+    const int32_t *ids = s.ids;
+    for (int32_t t = 0; t < (s.text_lengths ? s.text_count : 1); t++) {
+      const int32_t length = s.text_lengths ? s.text_lengths[t] : s.length;
+      to += sprintf(to, "%s", t ? " " : "");
+      for (int32_t i = 1; i + 1 < length; i++)
+        *to++ = ids[i] == 3 ? '+' : (char)('a' + (ids[i] - 5) % 26);
+      if (ids[0] != 2 || ids[length - 1] != 3)
+        to += sprintf(to, "?");
+      ids += length;
+    }
+    *to++ = '|';
+  }
+  *to = 0;
+  return text;
+}
+
+static void expect(const char *what, const char *name, const char *text, brim_source_options source, const char *want) {
+  const brim_dataset_options options = {.source = source};
+  brim_dataset *d;
+  brim_error err;
+  brim_text got;
+  brim_text_init(&got, data_runtime);
+  int status = load(scratch_write(name, text), &options, &d, &err);
+  if (status == BRIM_OK)
+    brim_text_string(&got, shown(d));
+  else
+    data_show_error(&got, status, &err);
+  ok_string(got.data, want, what);
+  brim_dataset_free(d);
+  brim_text_free(&got);
+}
+
+static const char *const triple[] = {"anchor", "positive", "negative"};
+#define TRIPLE .text_columns = triple, .text_column_count = 3
+
+static void files(void) {
+  static const char csv[] = "positive,anchor,negative,text\nb,a,c,x\nde,d,,y\n";
+  const brim_source_options all = {TRIPLE}, two = {TRIPLE, .least_columns = 2},
+                            pairs = {TRIPLE, .least_columns = 2, .paired = true};
+  expect("columns in their order", "a.csv", csv, all, "a b c|d de |");
+  expect("an empty field of one that may be missing is no text", "a.csv", csv, two, "a b c|d de|");
+  expect("pairs of the first with each other", "a.csv", csv, pairs, "a+b a+c|d+de|");
+  expect("a column that no row has", "a.csv", "positive,anchor\nb,a\n", two, "a b|");
+  expect("one that all must have", "a.csv", "positive,anchor\nb,a\n", all,
+         "!2 a.csv: there is no column \"negative\"; the columns are \"positive\", \"anchor\"\n");
+  expect("a text file has one column", "a.txt", "a\n", two,
+         "!2 a.txt: there is no column \"positive\": a text file has one text a line and no columns (csv, tsv and jsonl have)\n");
+}
+
+static void lists(void) {
+  static const char lines[] = "{\"anchor\": \"a\", \"positive\": \"b\", \"negative\": [\"c\", null, \"de\", \"\"]}\n"
+                              "{\"anchor\": \"f\", \"positive\": [\"g\", \"h\"], \"negative\": null}\n"
+                              "{\"anchor\": \"i\", \"positive\": \"\"}\n";
+  const brim_source_options two = {TRIPLE, .least_columns = 2}, pairs = {TRIPLE, .least_columns = 2, .paired = true};
+  brim_source_options few = two, long_enough = two;
+  few.most_texts = 3;
+  long_enough.min_chars = 1;
+  expect("lists of texts", "a.jsonl", lines, two, "a b c de|f g h|i |");
+  expect("and of second halves", "a.jsonl", lines, pairs, "a+b a+c a+de|f+g f+h|i+|");
+  expect("any text that is too short excludes its row", "a.jsonl", lines, long_enough, "a b c de|f g h|");
+  expect("more than there may be", "a.jsonl", lines, few,
+         "!5 a.jsonl: line 1, byte 0: the row has 4 texts, more than most_texts 3: raise it, or give fewer\n");
+  expect("no text where one must be", "a.jsonl", "{\"anchor\": \"a\", \"positive\": []}\n", two,
+         "!5 a.jsonl: line 1, byte 0: the list in \"positive\" has no text: fill it in, or do not ask for one in every row "
+         "(least_columns)\n");
+  expect("null where one must be", "a.jsonl", "{\"anchor\": \"a\", \"positive\": null}\n", two,
+         "!5 a.jsonl: line 1, byte 0: \"positive\" is null: fill it in\n");
+  expect("what is no text", "a.jsonl", "{\"anchor\": \"a\", \"positive\": [3]}\n", two,
+         "!5 a.jsonl: line 1, byte 29: \"positive\" holds an integer where a string is expected\n");
+  expect(
+      "what is no list", "a.jsonl", "{\"anchor\": \"a\", \"positive\": {}}\n", two,
+      "!5 a.jsonl: line 1, byte 28: \"positive\" is an object where a string or a list of them is expected; if this is a table "
+      "by its columns, write it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
+  expect(
+      "a list of first texts", "a.jsonl", "{\"anchor\": [\"a\"], \"positive\": \"b\"}\n", two,
+      "!5 a.jsonl: line 1, byte 11: \"anchor\" is an array where a string is expected; if this is a table by its columns, write "
+      "it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
+}
+
+static void options(void) {
+  static const char csv[] = "anchor,positive,negative\na,b,c\n";
+  expect("two ways to name columns", "a.csv", csv, (brim_source_options){TRIPLE, .text_column = "anchor"},
+         "!2 text_columns name all texts of a row: leave out text_column and pair_column\n");
+  expect("words", "a.csv", csv, (brim_source_options){TRIPLE, .words = true},
+         "!2 text_columns name all texts of a row: leave out words, whose rows are one text\n");
+  expect("pairs of one column", "a.csv", csv,
+         (brim_source_options){.text_columns = triple, .text_column_count = 1, .paired = true},
+         "!2 text_columns: pairs need the column of their first halves and one of the second\n");
+  expect("too many that must be there", "a.csv", csv, (brim_source_options){TRIPLE, .least_columns = 4},
+         "!2 least_columns is 4: of these 3 text columns it is from 1 to 3\n");
+  expect("one column is one text", "a.csv", csv, (brim_source_options){.text_columns = triple + 1, .text_column_count = 1}, "b|");
+  static const char *const twice[] = {"anchor", "anchor"};
+  expect("a column may come twice", "a.csv", csv, (brim_source_options){.text_columns = twice, .text_column_count = 2}, "a a|");
+}
+
+/* ---- counts, and what keeps them ------------------------------------------------------------------------------ */
+
+static void counted(void) {
+  const char *path = scratch_write("c.csv", "anchor,positive,negative\nabcdef,b,\nd,eefgh,c\n,g,\n");
+  const brim_dataset_options two = {.source = {TRIPLE, .least_columns = 2}, .encode.max_length = 5};
+  brim_dataset *d, *part, *back;
+  brim_error err;
+  ok_int(load(path, &two, &d, &err), BRIM_OK, "load");
+  ok_string(shown(d), "abc b|d eef c| g|", "each text is cut by itself");
+  ok(brim_dataset_rows(d) == 3 && brim_dataset_texts(d) == 7 && brim_dataset_tokens(d) == 5 + 3 + 3 + 5 + 3 + 2 + 3,
+     "rows, texts, tokens");
+  ok(brim_dataset_truncated(d) == 2 && brim_dataset_lost(d) == 3 + 2, "rows that were cut, and tokens");
+  ok(brim_dataset_longest(d) == 5 && brim_dataset_most_texts(d) == 3, "the longest text, and the most texts of a row");
+  ok(!memcmp(brim_dataset_firsts(d), (uint64_t[]){0, 2, 5, 7}, 32) &&
+         !memcmp(brim_dataset_text_lengths(d), (int32_t[]){5, 3, 3, 5, 3, 2, 3}, 28) &&
+         !memcmp(brim_dataset_lengths(d), (int32_t[]){8, 11, 5}, 12),
+     "where they are");
+  ok_int(brim_dataset_subset(data_runtime, d, (uint64_t[]){2, 1}, 2, &part, &err), BRIM_OK, "some of them");
+  ok_string(shown(part), " g|d eef c|", "keep their texts");
+  ok(brim_dataset_most_texts(part) == 3 && brim_dataset_fingerprint(part) != brim_dataset_fingerprint(d), "and the number");
+  brim_dataset_free(part);
+  ok_int(brim_dataset_subset(data_runtime, d, (uint64_t[]){0, 1, 2}, 3, &back, &err), BRIM_OK, "all of them");
+  ok(brim_dataset_fingerprint(back) == brim_dataset_fingerprint(d), "are the same");
+  brim_dataset_free(back);
+  brim_dataset_options cached = two;
+  cached.cache = scratch_file("cache");
+  for (int i = 0; i < 2; i++) {
+    ok_int(load(path, &cached, &back, &err), BRIM_OK, "through a cache");
+    ok(same(d, back) && brim_dataset_most_texts(back) == 3, "the same rows");
+    brim_dataset_free(back);
+  }
+  brim_dataset_free(d);
+}
+
+/* Where the same tokens are cut otherwise, or a row could have had more texts, a run is another. */
+static void identity(void) {
+  static const int32_t ids[] = {2, 5, 3, 2, 6, 3};
+  const brim_sample one = {.ids = ids, .length = 6},
+                    two = {.ids = ids, .length = 6, .text_lengths = (int32_t[]){3, 3}, .text_count = 2},
+                    other = {.ids = ids, .length = 6, .text_lengths = (int32_t[]){2, 4}, .text_count = 2},
+                    wrong = {.ids = ids, .length = 6, .text_lengths = (int32_t[]){2, 3}, .text_count = 2};
+  const brim_sample samples[] = {one, two, other};
+  uint64_t prints[4];
+  brim_dataset *d;
+  brim_error err;
+  for (int i = 0; i < 3; i++) {
+    ok_int(brim_dataset_from_samples(data_runtime, &samples[i], 1, NULL, &d, &err), BRIM_OK, "from samples");
+    prints[i] = brim_dataset_fingerprint(d);
+    brim_dataset_free(d);
+  }
+  ok(prints[0] != prints[1] && prints[1] != prints[2], "texts are part of a fingerprint");
+  ok(brim_dataset_from_samples(data_runtime, &wrong, 1, NULL, &d, &err) == BRIM_E_USAGE, "%s", err.message);
+  brim_dataset_options options = {.source = {.text_columns = triple, .text_column_count = 2}};
+  const char *path = scratch_write("i.csv", "anchor,positive,negative\na,b,\n");
+  for (int i = 0; i < 2; i++) {
+    ok_int(load(path, &options, &d, &err), BRIM_OK, "from columns");
+    ok_int(brim_dataset_most_texts(d), 2 + i, "as many texts as columns");
+    prints[2 + i] = brim_dataset_fingerprint(d);
+    brim_dataset_free(d);
+    options.source.text_column_count = 3, options.source.least_columns = 2;
+  }
+  ok(prints[2] != prints[3], "and so is their number, which decides dropout");
+}
+
+static void dropped(void) {
+  static const char *const pair[] = {"anchor", "positive"};
+  const char *path = scratch_write("d.csv", "anchor,positive,label\na,b,0\nc,d,1\ne,f,-1\ng,h,2\n");
+  const brim_dataset_options options = {.source = {.text_columns = pair, .text_column_count = 2, .need_label = true}};
+  brim_dataset *d;
+  brim_error err;
+  ok_int(load(path, &options, &d, &err), BRIM_OK, "labels");
+  ok_string(shown(d), "a b|c d|g h|", "a row whose label says that there is none goes with its texts");
+  ok(brim_dataset_texts(d) == 6 && brim_dataset_longest(d) == 3, "and they are counted no more");
+  brim_dataset_free(d);
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+static int give(void *context, uint64_t index, brim_text_row *out, brim_error *err) {
+  static const brim_string second[] = {{"bc", 2}, {"d", 1}, {"", 0}};
+  (void)err;
+  out->text = "a", out->text_length = 1;
+  if (*(bool *)context)
+    out->pair = "xy", out->pair_length = 2;
+  out->further = second, out->further_count = index % 4;
+  return BRIM_OK;
+}
+
+static void memory(void) {
+  brim_dataset_options options = {0};
+  brim_dataset *d;
+  brim_error err;
+  bool pairs = false;
+  ok_int(brim_dataset_from_texts(data_runtime, give, &pairs, 5, tokenizer, &options, &d, &err), BRIM_OK, "from memory");
+  ok_string(shown(d), "a|a bc|a bc d|a bc d |a|", "each row has its own number");
+  ok(brim_dataset_most_texts(d) == 4 && !brim_dataset_has_pairs(d), "of which the most is known");
+  brim_dataset_free(d);
+  pairs = true;
+  options.source.min_chars = 1;
+  ok_int(brim_dataset_from_texts(data_runtime, give, &pairs, 5, tokenizer, &options, &d, &err), BRIM_OK, "pairs");
+  ok_string(shown(d), "a+xy|a+xy a+bc|a+xy a+bc a+d|a+xy|", "and an empty text excludes its row");
+  ok(brim_dataset_has_pairs(d), "are pairs");
+  brim_dataset_free(d);
+  options.source.min_chars = 0, options.source.most_texts = 3;
+  ok(brim_dataset_from_texts(data_runtime, give, &pairs, 5, tokenizer, &options, &d, &err) == BRIM_E_USAGE, "%s", err.message);
+}
+
+int main(void) {
+  data_start(2);
+  tokenizer = data_tokenizer();
+  files();
+  lists();
+  options();
+  counted();
+  identity();
+  dropped();
+  memory();
+  brim_tokenizer_free(tokenizer);
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}
