@@ -125,7 +125,8 @@ static int fill(filling *f) {
 int cli_fill_masks(cli_call *cli, const cli_inference *in) {
   filling f = {.cli = cli, .in = in};
   if (brim_tokenizer_mask_id(in->tokenizer) < 0)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "the tokenizer has no mask token, in whose place the model could put a word");
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "the tokenizer has no mask token, in whose place the model could put a word");
   if (cli->group.world_size > 1)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "masked words are filled by one process: start one");
   brim_text_init(&f.text, cli->runtime);

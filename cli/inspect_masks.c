@@ -87,8 +87,9 @@ const cli_command cli_inspect_masks = {
     .least_operands = 1,
     .most_operands = 1000,
     .operands_are = CLI_READS_DATA,
-    .description = "Prints {\"ids\":[..],\"input\":[..],\"labels\":[..]} for every record: its tokens, what the model reads in their "
-                   "place, and the tokens that it has to find (-100: none). They follow from the seed, the epoch and the row.",
+    .description =
+        "Prints {\"ids\":[..],\"input\":[..],\"labels\":[..]} for every record: its tokens, what the model reads in their "
+        "place, and the tokens that it has to find (-100: none). They follow from the seed, the epoch and the row.",
     .options = options,
     .example = "brim inspect masks -t bert-base-uncased --mask-rate 0.15 --whole-words reviews.csv",
     .run = run,

@@ -188,13 +188,15 @@ const cli_command cli_predict = {
     .least_operands = 1,
     .most_operands = 1000,
     .operands_are = CLI_READS_DATA,
-    .description = "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record. Scores are the probability of each "
-                   "class; with many labels, the probability of each label by itself (label lists those above one half); "
-                   "with a regression, the values. A model that labels tokens gives "
-                   "{\"index\":0,\"tokens\":[..],\"labels\":[..],\"scores\":[..]}: a label and its probability for each "
-                   "word. A model of masked words gives {\"index\":0,\"masks\":[..],\"best\":[[..]]}: the places of a text's mask tokens, "
-                   "and the five best tokens for each. No label column is needed. The index counts all records, also those that --min-chars and --where "
-                   "leave out.",
+    .description =
+        "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record. Scores are the probability of each "
+        "class; with many labels, the probability of each label by itself (label lists those above one half); "
+        "with a regression, the values. A model that labels tokens gives "
+        "{\"index\":0,\"tokens\":[..],\"labels\":[..],\"scores\":[..]}: a label and its probability for each "
+        "word. A model of masked words gives {\"index\":0,\"masks\":[..],\"best\":[[..]]}: the places of a text's mask tokens, "
+        "and the five best tokens for each. No label column is needed. The index counts all records, also those that --min-chars "
+        "and --where "
+        "leave out.",
     .options = options,
     .example = "brim predict --model run new.csv -o predictions.jsonl",
     .run = run,

@@ -306,10 +306,11 @@ const cli_option cli_words_option[] = {
 };
 
 const cli_option cli_job_task_options[] = {
-    CHOICE("task", task, "classification|regression|multi-label|tokens|mlm", .shown = "by the labels",
-           .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
-                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word. mlm: texts have none, some of their "
-                   "tokens are masked and are to be found"),
+    CHOICE(
+        "task", task, "classification|regression|multi-label|tokens|mlm", .shown = "by the labels",
+        .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
+                "multi-label; csv needs multi-label for a|b. tokens: a label for each word. mlm: texts have none, some of their "
+                "tokens are masked and are to be found"),
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
                  "other labels are refused"),

@@ -441,7 +441,8 @@ const cli_command cli_train = {
     .summary = "fine-tune an encoder on labelled texts",
     .operands = "",
     .description = "Fine-tunes a pretrained encoder for classification, regression or labels of words, or adapts it to texts "
-                   "without labels (--task mlm), and writes a folder that Hugging Face transformers opens. By default batches are random and nothing is padded. Ctrl-C "
+                   "without labels (--task mlm), and writes a folder that Hugging Face transformers opens. By default batches "
+                   "are random and nothing is padded. Ctrl-C "
                    "writes a checkpoint first; --resume continues from it.\n"
                    "With --folds every row is held out once. RUN/fold-N is the run of a fold, and RUN/folds.csv says which "
                    "rows it held out. RUN/predictions.jsonl has the predictions for the held-out rows, RUN/folds.json their "

@@ -168,9 +168,9 @@ typedef struct brim_encoder brim_encoder;
 typedef struct brim_encoded { /* borrowed until the next call; `file` until close */
   const int32_t *ids;
   const uint8_t *type_ids;
-  const int32_t *words; /* [length] with brim_source_options.words: the number of the token's word, -1 of special tokens */
+  const int32_t *words;   /* [length] with brim_source_options.words: the number of the token's word, -1 of special tokens */
   const int32_t *numbers; /* [length] with brim_encode_options.numbering; BRIM_NO_LABEL of special tokens */
-  const char *text;     /* with words: those of the record, a NUL after each */
+  const char *text;       /* with words: those of the record, a NUL after each */
   size_t text_length;
   size_t length; /* tokens of all its texts, one after another */
   size_t lost;

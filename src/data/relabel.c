@@ -163,8 +163,8 @@ static int remask(const brim_dataset *from, brim_dataset *out, brim_remask_fn ch
   return BRIM_OK;
 }
 
-int brim_dataset_remask(brim_runtime *runtime, const brim_dataset *from, brim_remask_fn change, void *context,
-                        brim_dataset **out, brim_error *err) {
+int brim_dataset_remask(brim_runtime *runtime, const brim_dataset *from, brim_remask_fn change, void *context, brim_dataset **out,
+                        brim_error *err) {
   *out = NULL;
   brim_dataset *made = brim_dataset_new(runtime, err);
   int status = made ? remask(from, made, change, context, err) : BRIM_NOMEM(err);

@@ -12,7 +12,7 @@ int brim_dataset_relabel(brim_runtime *runtime, const brim_dataset *from, const 
 /* Changes the tokens and the labels of tokens of a row. */
 typedef void (*brim_remask_fn)(void *context, uint64_t row, int32_t *ids, int32_t *labels, int32_t length);
 /* The same rows, whose tokens have labels, as `change` makes each of them. It borrows from `from` likewise. */
-int brim_dataset_remask(brim_runtime *runtime, const brim_dataset *from, brim_remask_fn change, void *context,
-                        brim_dataset **out, brim_error *err) BRIM_CHECK;
+int brim_dataset_remask(brim_runtime *runtime, const brim_dataset *from, brim_remask_fn change, void *context, brim_dataset **out,
+                        brim_error *err) BRIM_CHECK;
 
 #endif

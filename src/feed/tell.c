@@ -92,7 +92,8 @@ const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count) {
 uint64_t brim_feed_memory(const brim_feed *feed) {
   const brim_feed_options *o = &feed->options;
   uint64_t other = 256; /* of a row: pointers, lengths, places, the plan and what making it takes */
-  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + sizeof(int32_t);
+  const uint64_t token = sizeof(int32_t) + 1 + (o->encode.numbering ? sizeof(int32_t) : 0);
+  uint64_t row = (uint64_t)o->encode.max_length * token + sizeof(int32_t);
   row = row * (uint64_t)brim_source_most_texts(&o->source) + other;
   return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
 }

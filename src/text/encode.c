@@ -241,8 +241,9 @@ int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch,
   scratch->exact.count = 0;
   for (int which = 0; which < 1 + (pair.bytes != NULL); which++) {
     BRIM_TRY(brim_clean_utf8(scratch, which, &texts[which].bytes, &texts[which].length, err));
-    BRIM_TRY(options->numbering == BRIM_NUMBER_WORDS ? tokenize_exact(tokenizer, scratch, which, texts[which], &n.firsts[which], err)
-                                                     : tokenize(tokenizer, scratch, which, texts[which], err));
+    BRIM_TRY(options->numbering == BRIM_NUMBER_WORDS
+                 ? tokenize_exact(tokenizer, scratch, which, texts[which], &n.firsts[which], err)
+                 : tokenize(tokenizer, scratch, which, texts[which], err));
     counts[which] = scratch->ids[which].count;
   }
   BRIM_TRY(assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err));

@@ -10,8 +10,8 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name,
                     brim_error *err) BRIM_CHECK;
 
-/* Room for the logits of a part of these limits, of texts or of tokens. Of masked words there are none: their outcomes come from the
- * model. NULL: no memory. */
+/* Room for the logits of a part of these limits, of texts or of tokens. Of masked words there are none: their outcomes come from
+ * the model. NULL: no memory. */
 float *brim_logits_alloc(brim_runtime *runtime, const brim_model *model, const brim_model_limits *limits);
 
 /* Outcomes that a data set has: one a row, or one a labelled token. */

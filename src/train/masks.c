@@ -54,8 +54,9 @@ int brim_mask_rates(const char *text, double *first, double *last, brim_error *e
   if (falls)
     *last = strtod(text = end + 1, &end);
   if (end == text || *end || !(*first > 0 && *first < 1) || !(*last > 0 && *last < 1))
-    return brim_error_set(err, BRIM_E_USAGE, "mask_rate: a share of the tokens between 0 and 1, or two for the first and the last "
-                                             "step, such as 0.15 or 0.3:0.15");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "mask_rate: a share of the tokens between 0 and 1, or two for the first and the last "
+                          "step, such as 0.15 or 0.3:0.15");
   return BRIM_OK;
 }
 
@@ -145,7 +146,8 @@ static int32_t replaced(const brim_masks *m, const brim_random *random, int32_t 
   const double share = brim_random_unit(random, SHARES + (uint64_t)token);
   if (share < m->mask_share)
     return m->mask_id;
-  return share < m->mask_share + m->random_share ? (int32_t)brim_random_below(random, TOKENS + (uint64_t)token, (uint64_t)m->ids) : id;
+  return share < m->mask_share + m->random_share ? (int32_t)brim_random_below(random, TOKENS + (uint64_t)token, (uint64_t)m->ids)
+                                                 : id;
 }
 
 void brim_masks_row(brim_masks *m, uint64_t row, int32_t *ids, int32_t *numbers, int32_t length) {
@@ -214,7 +216,8 @@ int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const 
   brim_masks masks;
   *out = NULL;
   if (!(options->mask_share >= 0 && options->random_share >= 0 && options->mask_share + options->random_share <= 1 + 1e-9))
-    return brim_error_set(err, BRIM_E_USAGE, "mask_share %g and random_share %g: they are shares of the chosen tokens, together at most 1",
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "mask_share %g and random_share %g: they are shares of the chosen tokens, together at most 1",
                           options->mask_share, options->random_share);
   BRIM_TRY(brim_masks_init(&masks, runtime, tokenizer, ids > 0 ? ids : INT32_MAX, options->rate, err));
   masks.mask_share = options->mask_share, masks.random_share = options->random_share;

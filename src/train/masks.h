@@ -21,7 +21,7 @@ typedef struct brim_masks {
   uint64_t seed, epoch;
   double first_rate, last_rate; /* of the first step and of the last */
   double rate, mask_share, random_share;
-  int32_t mask_id, ids; /* ids: random tokens are below */
+  int32_t mask_id, ids;  /* ids: random tokens are below */
   brim_mask_unit *units; /* scratch of a row */
   size_t room;
 } brim_masks;

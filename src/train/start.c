@@ -290,6 +290,8 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
     const uint64_t outcomes = brim_outcome_count(evals[i].dataset);
     most = outcomes > most ? outcomes : most;
     bytes += brim_dataset_rows(evals[i].dataset) * 32;
+    if (t->supply.masks.runtime) /* ids, labels and where they begin, which are masked copies */
+      bytes += brim_dataset_tokens(evals[i].dataset) * 2 * sizeof(int32_t) + brim_dataset_rows(evals[i].dataset) * 24;
   }
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;

@@ -177,9 +177,13 @@ static void mask_batch(void *context, brim_batch *batch) {
 int brim_supply_mask(brim_supply *s, brim_error *err) {
   s->counter.units = masked_units;
   s->counter.context = s;
-  if (s->feed)
+  int64_t slots, rows;
+  int32_t longest = s->feed ? 0 : brim_dataset_longest(s->dataset);
+  if (s->feed) {
     brim_feed_make(s->feed, &(brim_feed_maker){masked_units, mask_batch, s});
-  return brim_masks_reserve(&s->masks, s->feed ? brim_feed_how(s->feed)->encode.max_length : brim_dataset_longest(s->dataset), err);
+    brim_feed_limits(s->feed, &slots, &rows, &longest);
+  }
+  return brim_masks_reserve(&s->masks, longest, err);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------ */

@@ -22,7 +22,8 @@ static int get_text(void *context, uint64_t row, brim_text_row *out, brim_error 
 
 /* Row r has r % 20 words, some of which are long. */
 static void make_texts(void) {
-  static const char *const words[] = {"the", "a", "believe", "unbelievably", "supercalifragilistic", "quiet", "film's", "3.14", "stop,"};
+  static const char *const words[] = {"the",   "a",      "believe", "unbelievably", "supercalifragilistic",
+                                      "quiet", "film's", "3.14",    "stop,"};
   uint64_t state = 7;
   for (int r = 0; r < ROWS; r++) {
     texts[r][0] = 0;

@@ -79,10 +79,11 @@ int brim_model_read_outcomes(brim_model *model, int32_t first, int32_t count, br
   if (!tape->stage || tape->backward_done || (tape->layout.n > 0 && tape->schedule->outcomes == BRIM_NONE))
     return brim_error_set(err, BRIM_E_USAGE, "outcomes are there only after a forward pass of masked words without logits");
   if (first < 0 || count < 0 || count > tape->chosen - first)
-    return brim_error_set(err, BRIM_E_USAGE, "masked words %d to %d: the batch has %d", (int)first, (int)(first + count), (int)tape->chosen);
+    return brim_error_set(err, BRIM_E_USAGE, "masked words %d to %d: the batch has %d", (int)first, (int)(first + count),
+                          (int)tape->chosen);
   if (count > 0)
-    model->ops->read(&model->context, outcomes,
-                     (const brim_outcome *)version_of(model, tape->schedule->outcomes) + first, (size_t)count * sizeof *outcomes);
+    model->ops->read(&model->context, outcomes, (const brim_outcome *)version_of(model, tape->schedule->outcomes) + first,
+                     (size_t)count * sizeof *outcomes);
   return brim_model_settle(model, err);
 }
 
