@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Masked words: tokens a second and the peak of memory of brim, beside PyTorch and transformers in two ways: padded batches with every
+"""Masked words: tokens a second and the peak of memory of brim, and of PyTorch with transformers in two ways: padded batches with every
 position in the decoder, as the Trainer does it, and the same with the masked rows gathered before the head, which is ten lines. Random
 weights of a BERT of the chosen size, the texts of the quick start, the same number of steps and of threads. Contenders take turns, each
-round in processes of their own. Needs: bench/requirements-train.txt.
+round in its own processes. Needs: bench/requirements-train.txt.
 
     bench/bench_mlm.py --rounds 3 --steps 20 --hidden 384 --layers 6"""
 
@@ -71,7 +71,7 @@ def gathered_loss(model, inputs, labels):
 
 
 def peer(options):
-    """In a process of its own: prints tokens a second and bytes."""
+    """In its own process: prints tokens a second and bytes."""
     import torch
     from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 

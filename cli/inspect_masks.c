@@ -82,7 +82,7 @@ static int run(cli_call *cli) {
 
 const cli_command cli_inspect_masks = {
     .name = "inspect masks",
-    .summary = "show which tokens training masks, and what stands in their place",
+    .summary = "show which tokens training masks, and what the model reads in their place",
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,

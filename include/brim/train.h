@@ -115,7 +115,7 @@ typedef struct brim_train_options {
                                 pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.
                                 Of a feed "balanced" goes by brim_labels.rows of its labels, without weights of sources. Not for
                                 regression */
-  /* Of a model of masked words (ForMaskedLM): the share of a text's tokens, special ones aside, that are to be found, at least
+  /* Of a model of masked words (ForMaskedLM): the share of a text's tokens, without special ones, that are to be found, at least
    * one; two shares, "0.3:0.15", are of the first and the last step, between which it falls or rises evenly; NULL: 0.15. Which
    * tokens they are follows from `seed`, the epoch and the row; 80 % of them become the mask token, 10 % another of the
    * vocabulary and 10 % stay. Training and evaluation then take rows whose tokens are numbered (brim_encode_options.numbering),

@@ -196,7 +196,7 @@ class Model:
 
     def _refuse_masks(self) -> None:
         if self.task == "mlm":
-            raise UsageError("the model is of masked words, which have no labels: brim.train goes on from its folder with a task; "
+            raise UsageError("the model is of masked words, which have no labels: brim.train continues from its folder with a task; "
                              "`brim predict` fills its mask tokens, `brim evaluate` measures it")
 
     def _longest(self) -> int:

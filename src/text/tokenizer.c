@@ -10,7 +10,7 @@ const char *brim_tokenizer_family(const brim_tokenizer *tokenizer) {
   return names[tokenizer->model.family];
 }
 
-/* Of a file that stands alone, by the names that nearly all have. */
+/* Of a file without a folder, by the names that nearly all have. */
 int32_t brim_tokenizer_mask_id(const brim_tokenizer *t) {
   static const char *const names[] = {"[MASK]", "<mask>"};
   int32_t id = t->roles[BRIM_ROLE_MASK];

@@ -25,7 +25,7 @@ int brim_masks_init(brim_masks *m, brim_runtime *runtime, const brim_tokenizer *
   BRIM_TRY(brim_mask_rates(rates, &m->first_rate, &m->last_rate, err));
   m->rate = m->first_rate;
   if (!tokenizer)
-    return brim_error_set(err, BRIM_E_USAGE, "masked words need the model's tokenizer, whose mask token stands in their place");
+    return brim_error_set(err, BRIM_E_USAGE, "masked words need the model's tokenizer, whose mask token is read in their place");
   m->mask_id = brim_tokenizer_mask_id(tokenizer);
   if (m->mask_id < 0 || m->mask_id >= ids)
     return brim_error_set(err, BRIM_E_USAGE, "the tokenizer has no mask token: masked words need one, such as [MASK]");
@@ -140,7 +140,7 @@ int32_t brim_masks_count(brim_masks *m, uint64_t row, const int32_t *numbers, in
   return tokens;
 }
 
-/* ---- what stands in their place ------------------------------------------------------------------------------ */
+/* ---- what is read in their place ------------------------------------------------------------------------------ */
 
 static int32_t replaced(const brim_masks *m, const brim_random *random, int32_t id, int32_t token) {
   const double share = brim_random_unit(random, SHARES + (uint64_t)token);

@@ -1,4 +1,4 @@
-/* masks.h: masked words: which tokens of a row are to be found, and what stands in their place.
+/* masks.h: masked words: which tokens of a row are to be found, and what is read in their place.
  *
  * Of a row's n ordinary tokens max(1, round(rate n)) are chosen: those of the units with the smallest hash of (seed, epoch, row,
  * unit), where a unit is a token, or a word whose tokens have one number (brim_encode_options.numbering). A word that would make

@@ -155,7 +155,7 @@ void brim_supply_close(brim_supply *s) {
 
 /* ---- masked words ------------------------------------------------------------------------------------------ */
 
-/* Rows that come again within an epoch are masked anew. */
+/* Rows that come again within an epoch are masked again. */
 static void masks_of_step(brim_supply *s) {
   const bool again = s->feed && brim_feed_how(s->feed)->repeat;
   s->masks.epoch = again ? s->number : s->feed ? brim_feed_epoch(s->feed) : s->plan_epoch;

@@ -1,4 +1,4 @@
-"""Masked words beside transformers: the losses of steps where both are fed the same masks, the folder that comes out, and what goes on
+"""Masked words of brim and of transformers: the losses of steps where both are fed the same masks, the folder that comes out, and what continues
 from it. Skipped without torch."""
 import json
 import pathlib
@@ -81,8 +81,8 @@ class Masked(unittest.TestCase):
                 got = written[0].eval()(torch.tensor([masks[0]["ids"]])).logits
             self.assertLess(float((got - want).abs().max()), 1e-4)
 
-    def test_onwards(self):
-        """a run of Python with whole words and a falling rate; a classifier goes on from its folder, and predict fills its mask tokens"""
+    def test_further(self):
+        """a run of Python with whole words and a falling rate; a classifier continues from its folder, and predict fills its mask tokens"""
         rows = texts(2, 60)
         result = brim.train(FOLDER, rows, eval=rows[:20], task="mlm", mask_rate="0.4:0.2", whole_words=True, output=self.place / "run", epochs=3, lr=3e-3,
                             max_length=30)

@@ -1,4 +1,4 @@
-/* Masked words: which tokens of a row are to be found, and what stands in their place; numbers of tokens and of words. */
+/* Masked words: which tokens of a row are to be found, and what is read in their place; numbers of tokens and of words. */
 #include <math.h>
 
 #include "base/json.h"
