@@ -251,9 +251,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         raise UsageError('task="mlm" takes texts without labels, in memory: leave out labels, keep_head, folds and stream')
 
     def rows(data, known, labelled=True, name="") -> Dataset:
-        if masked:
-            columns["numbering"] = "words" if whole_words else "tokens"
-            labelled = False
+        numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
+        labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):
             how = {}
@@ -261,7 +260,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = _options.of_rows(how, strict=name == "")
         with _in_set(name):
             found = Dataset.of(data, tokenizer, labelled=labelled, labels=known, task=task if task == "tokens" or not (masked or isinstance(known, Labels)) else "auto",
-                               max_length=limit, runtime=runtime, **how)
+                               max_length=limit, runtime=runtime, **numbered, **how)
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found

@@ -17,6 +17,7 @@ except ImportError:
     sys.exit(0)
 
 import brim
+from brim.errors import UsageError
 
 transformers.logging.set_verbosity_error()
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "golden" / "tasks" / "folders" / "fill-mask"
@@ -47,7 +48,7 @@ def step_losses(model, masks):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        losses.append(float(loss))
+        losses.append(loss.item())
     return losses
 
 
@@ -96,7 +97,7 @@ class Masked(unittest.TestCase):
         more = brim.train(self.place / "run", [(text, len(text) % 2) for text in rows], task="classification", output=self.place / "next", max_steps=3)
         self.assertEqual(more.steps, 3)
         self.assertEqual(brim.Model(self.place / "next").task, "classification")
-        with self.assertRaisesRegex(brim.UsageError, "masked words"):
+        with self.assertRaisesRegex(UsageError, "masked words"):
             brim.Model(self.place / "run").predict(["a text"])
 
     def test_fill(self):
