@@ -110,7 +110,7 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
   uint64_t rows = 0;
   if (reason)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream: give --max-steps in place of --epochs: %s", reason);
-  int status = cli_source_options(cli, true, &source);
+  int status = cli_source_options(cli, !cli->masks, &source);
   if (!status)
     status = brim_labels_scan(cli->runtime, v->train.items, v->train.count, &source, task, cli_progress, cli, &ignored, &rows,
                               &cli->error);
@@ -133,6 +133,8 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
+  if (brim_task_has_masks(task))
+    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
   if (brim_task_has_values(task))
