@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "shared.h"
+#include "vectors.h"
 
 static const cli_option options[] = {
     HEADING("Model"),
@@ -37,105 +38,95 @@ static const cli_option options[] = {
 
 /* ---- the model ----------------------------------------------------------------------------------------------- */
 
-typedef struct embedding {
-  cli_call *cli;
-  brim_embedder *embedder;
-  brim_embed_file_options options;
-} embedding;
-
-static int pick_prompt(embedding *e) {
-  const char *name = e->cli->values->prompt;
-  const char *text = name && strcmp(name, "none") == 0 ? "" : brim_embedder_prompt(e->embedder, name);
-  if (name && !text)
-    return brim_error_set(&e->cli->error, BRIM_E_USAGE,
-                          "--prompt %s: config_sentence_transformers.json of %s has no prompt of this name", name,
-                          e->cli->values->model);
-  e->options.embed.prompt = text;
-  return BRIM_OK;
+int cli_pick_prompt(cli_call *cli, brim_embedder *embedder, const char *option, const char *name, const char **text) {
+  if (!name)
+    return BRIM_OK;
+  *text = strcmp(name, "none") == 0 ? "" : brim_embedder_prompt(embedder, name);
+  return *text ? BRIM_OK
+               : brim_error_set(&cli->error, BRIM_E_USAGE,
+                                "--%s %s: config_sentence_transformers.json of %s has no prompt of this name", option, name,
+                                cli->values->model);
 }
 
-static int pick_options(embedding *e) {
-  const cli_values *v = e->cli->values;
-  brim_embed_options *o = &e->options.embed;
-  const int32_t width = brim_embedder_width(e->embedder);
-  if (v->max_length > 0) {
-    const int32_t most = brim_model_max_length(brim_embedder_model(e->embedder));
-    const int status = cli_pick_max_length(e->cli, most, NULL, &o->max_length);
-    if (status)
-      return status;
-  }
+static int fill_options(cli_call *cli, brim_embedder *embedder, brim_embed_options *out) {
+  const cli_values *v = cli->values;
+  const int32_t width = brim_embedder_width(embedder);
   if (v->dimensions > width)
-    return brim_error_set(&e->cli->error, BRIM_E_USAGE, "--dimensions %d: the model's vectors have %d numbers",
-                          (int)v->dimensions, (int)width);
-  o->batch_size = v->batch_size;
-  o->max_tokens = v->max_tokens;
-  o->dimensions = (int32_t)v->dimensions;
-  o->normalize = v->normalize;
-  e->options.resume = v->resume;
-  return pick_prompt(e);
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--dimensions %d: the model's vectors have %d numbers", (int)v->dimensions,
+                          (int)width);
+  out->batch_size = v->batch_size;
+  out->max_tokens = v->max_tokens;
+  out->dimensions = (int32_t)v->dimensions;
+  out->normalize = v->normalize;
+  return v->max_length > 0
+             ? cli_pick_max_length(cli, brim_model_max_length(brim_embedder_model(embedder)), NULL, &out->max_length)
+             : BRIM_OK;
 }
 
-static int open_model(embedding *e) {
-  cli_call *cli = e->cli;
-  int status = cli_pick_precision(cli, &e->options.embed.precision);
+int cli_embedder_open(cli_call *cli, brim_embedder **embedder, brim_embed_options *how) {
+  int status = cli_pick_precision(cli, &how->precision);
   if (!status)
-    status = brim_embedder_load(cli->runtime, cli->values->model, NULL, &e->embedder, &cli->error);
+    status = brim_embedder_load(cli->runtime, cli->values->model, NULL, embedder, &cli->error);
   if (!status)
-    status = cli_check_vocabulary(cli, brim_embedder_tokenizer(e->embedder),
-                                  brim_model_vocab_size(brim_embedder_model(e->embedder)));
+    status = cli_check_vocabulary(cli, brim_embedder_tokenizer(*embedder), brim_model_vocab_size(brim_embedder_model(*embedder)));
   if (status)
     return status;
-  if (!brim_embedder_has_modules(e->embedder))
+  if (!brim_embedder_has_modules(*embedder))
     cli_note(cli, "%s has no modules.json: vectors are the mean of the encoder's tokens", cli->values->model);
-  return pick_options(e);
+  return fill_options(cli, *embedder, how);
 }
 
-/* ---- the vectors --------------------------------------------------------------------------------------------- */
-
-static void note_cut(const embedding *e, const brim_embed_counts *c) {
-  const int32_t own = brim_embedder_max_length(e->embedder), given = e->options.embed.max_length;
+void cli_note_cut_texts(cli_call *cli, const brim_embedder *embedder, const brim_embed_options *how, const brim_embed_counts *c) {
+  const int32_t length = how->max_length ? how->max_length : brim_embedder_max_length(embedder);
   char unread[96] = "";
   if (c->unread)
     snprintf(unread, sizeof unread, ", and %llu bytes of long texts after these not looked at", (unsigned long long)c->unread);
   if (c->cut)
-    cli_note(e->cli, "%llu of %llu texts were cut at %d tokens, %llu tokens lost%s; --max-length changes it",
-             (unsigned long long)c->cut, (unsigned long long)c->texts, (int)(given ? given : own), (unsigned long long)c->lost,
-             unread);
+    cli_note(cli, "%llu of %llu texts were cut at %d tokens, %llu tokens lost%s; --max-length changes it",
+             (unsigned long long)c->cut, (unsigned long long)c->texts, (int)length, (unsigned long long)c->lost, unread);
 }
 
-static int embed_file(embedding *e, brim_reader *reader) {
-  const char *path = e->cli->values->output;
+/* ---- the vectors --------------------------------------------------------------------------------------------- */
+
+static int embed_file(cli_call *cli, brim_embedder *embedder, brim_reader *reader, brim_embed_file_options *how) {
+  const char *path = cli->values->output;
   const size_t length = path ? strlen(path) : 0;
   brim_embed_file_result result;
   uint64_t excluded;
-  e->options.form = length >= 4 && strcmp(path + length - 4, ".npy") == 0 ? BRIM_VECTORS_NUMPY : BRIM_VECTORS_JSON;
-  const int status = brim_embed_file(e->embedder, reader, path ? path : "-", &e->options, &result, &e->cli->error);
+  how->form = length >= 4 && strcmp(path + length - 4, ".npy") == 0 ? BRIM_VECTORS_NUMPY : BRIM_VECTORS_JSON;
+  how->resume = cli->values->resume;
+  const int status = brim_embed_file(embedder, reader, path ? path : "-", how, &result, &cli->error);
   if (status && result.kept)
-    cli_note(e->cli, "the vectors of %llu texts are in %s.partial: the same command with --resume continues",
+    cli_note(cli, "the vectors of %llu texts are in %s.partial: the same command with --resume continues",
              (unsigned long long)result.kept, path);
   if (status)
     return status;
   const brim_exclusion *first = brim_reader_excluded(reader, &excluded);
-  cli_note_excluded(e->cli, first, excluded, result.counts.texts);
+  cli_note_excluded(cli, first, excluded, result.counts.texts);
   if (result.resumed)
-    cli_note(e->cli, "the vectors of %llu texts were there", (unsigned long long)result.resumed);
-  note_cut(e, &result.counts);
+    cli_note(cli, "the vectors of %llu texts were there", (unsigned long long)result.resumed);
+  cli_note_cut_texts(cli, embedder, &how->embed, &result.counts);
   return BRIM_OK;
 }
 
 static int run(cli_call *cli) {
-  embedding e = {.cli = cli};
+  brim_embed_file_options how = {0};
+  brim_embedder *embedder = NULL;
   brim_source_options source;
   brim_reader *reader = NULL;
-  int status = open_model(&e);
+  int status = cli_embedder_open(cli, &embedder, &how.embed);
+  if (!status) {
+    how.embed.prompt = brim_embedder_prompt(embedder, NULL);
+    status = cli_pick_prompt(cli, embedder, "prompt", cli->values->prompt, &how.embed.prompt);
+  }
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
     status = brim_reader_open(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &source, &reader, &cli->error);
   if (!status)
-    status = embed_file(&e, reader);
+    status = embed_file(cli, embedder, reader, &how);
   brim_reader_close(reader);
-  brim_embedder_free(e.embedder);
+  brim_embedder_free(embedder);
   return status;
 }
 

@@ -6,12 +6,14 @@
 #include "commands.h"
 #include "infer.h"
 #include "ranks.h"
+#include "vectors.h"
 
 static const cli_option options[] = {
     HEADING("Trained model"),
     ROWS(cli_inference_options),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
+    ROWS(cli_retrieval_options),
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
     ROWS(cli_column_options),
@@ -279,6 +281,10 @@ static int evaluate(cli_call *cli, cli_inference *in) {
 
 static int run(cli_call *cli) {
   cli_inference in = {0};
+  if (cli_evaluates_vectors(cli))
+    return cli_evaluate_vectors(cli);
+  if (cli->arguments.operand_count == 0)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA... is missing: labelled texts, or give --corpus or --scored-pairs");
   int status = cli_inference_open(cli, &in, true);
   if (!status)
     status = evaluate(cli, &in);
@@ -289,15 +295,18 @@ static int run(cli_call *cli) {
 const cli_command cli_evaluate = {
     .name = "evaluate",
     .summary = "measure a model on labelled texts",
-    .operands = "DATA...",
-    .least_operands = 1,
+    .operands = "[DATA...]",
+    .least_operands = 0,
     .most_operands = 1000,
     .operands_are = CLI_READS_DATA,
     .description = "Prints the loss and the metrics of the model's task. Classes: accuracy, F1 and Matthews correlation, "
                    "precision, recall and F1 of each class, and the confusion matrix (with --json up to 512 classes; beyond "
                    "that the pairs most often confused). Many labels: the share of rows with every label right, and F1 "
                    "(micro, macro). Values: RMSE, Pearson and Spearman correlation. The loss is the mean over rows, without "
-                   "class weights or label smoothing.",
+                   "class weights or label smoothing. With --corpus, --queries and --relevant: how well vectors of texts find "
+                   "documents (accuracy, precision, recall, MRR, nDCG, MAP of the first k; all documents are looked through, and "
+                   "those of one score are ordered by id). With --scored-pairs: Pearson and Spearman correlation of the vectors' "
+                   "cosine, dot product and distances.",
     .options = options,
     .example = "brim evaluate --model run test.csv --json",
     .run = run,

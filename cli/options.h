@@ -143,7 +143,7 @@ typedef struct cli_values {
   const char *fold_column;
   const char *compared, *precisions; /* lists */
   /* embed */
-  const char *prompt;
+  const char *prompt, *query_prompt, *document_prompt, *corpus, *queries, *relevant, *at, *scored_pairs;
   int64_t dimensions;
   bool normalize;
   /* inspect */

@@ -85,6 +85,70 @@ typedef struct brim_embed_file_result {
 BRIM_API int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *output,
                              const brim_embed_file_options *options, brim_embed_file_result *result, brim_error *err) BRIM_CHECK;
 
+/* ---- how good vectors are ---------------------------------------------------------------------------------- */
+
+/* What two vectors are to each other, the larger the more alike: "cosine|dot|euclidean|manhattan", distances negative. */
+BRIM_API const char *brim_similarity_names(void);
+
+enum { BRIM_MOST_CUTS = 16, BRIM_SIMILARITY_KINDS = 4 };
+
+/* Retrieval: files as BEIR has them. corpus: JSON lines {"_id", "title"?, "text"}, a document is its title, a space and its text;
+ * queries: {"_id", "text"}; relevant: tsv with the header query-id, corpus-id, score; above 0 is relevant. */
+typedef struct brim_retrieval_options {
+  const char *corpus, *queries, *relevant;
+  brim_embed_options embed;                   /* without prompt and numbers */
+  const char *query_prompt, *document_prompt; /* texts begin with these; NULL: with what brim_embedder_query_prompt says */
+  const char *similarity;                     /* NULL: the folder's, or cosine */
+  uint64_t at[BRIM_MOST_CUTS];                /* where rankings are cut, ending with 0; none: 1, 3, 5, 10, 100 */
+} brim_retrieval_options;
+
+/* Means over queries, of the first k documents. */
+typedef struct brim_ranking_metrics {
+  uint64_t k;
+  double accuracy;  /* queries with a relevant document among them */
+  double precision; /* relevant ones of them / k */
+  double recall;    /* relevant ones of them / all that are relevant, also those that the corpus lacks */
+  double ndcg;      /* sum of 1 / log2(rank + 1) of relevant ones, over the best possible */
+  double mrr;       /* 1 / rank of the first relevant one */
+  double map;       /* sum of the precision at each relevant one, over min(k, all that are relevant) */
+} brim_ranking_metrics;
+
+typedef struct brim_retrieval_report {
+  uint64_t documents, queries; /* queries: that have a relevant document */
+  uint64_t without;            /* queries without one, which are left out */
+  uint64_t relevant, missing;  /* pairs of a query and a relevant document; of these such that the corpus lacks */
+  const char *similarity;      /* static */
+  brim_ranking_metrics at[BRIM_MOST_CUTS];
+  int at_count;
+  brim_embed_counts counts; /* of queries and documents */
+  double seconds;
+} brim_retrieval_report;
+
+/* Looks through all documents: exact. Documents of one score are ordered by their ids, as strings. Memory holds the queries'
+ * vectors, the best documents of each, and all ids; documents pass through it a window at a time. BRIM_E_FORMAT names file and
+ * line: an id twice, a document or a query without one, an unknown query, no relevant document at all. */
+BRIM_API int brim_evaluate_retrieval(brim_embedder *embedder, const brim_retrieval_options *options, brim_retrieval_report *out,
+                                     brim_error *err) BRIM_CHECK;
+/* What queries, or documents, begin with: the folder's prompt "query"; "document", "passage" or "corpus"; or its default; or "".
+ */
+BRIM_API const char *brim_embedder_query_prompt(brim_embedder *embedder);
+BRIM_API const char *brim_embedder_document_prompt(brim_embedder *embedder);
+
+/* Correlation of similarities with scores, of pairs of texts. */
+typedef struct brim_similarity_report {
+  uint64_t pairs;
+  struct {
+    const char *name;         /* static */
+    double pearson, spearman; /* NaN where all scores, or all similarities, are equal */
+  } of[BRIM_SIMILARITY_KINDS];
+  brim_embed_counts counts; /* of texts */
+  double seconds;
+} brim_similarity_report;
+/* Of the records of a reader, whose text and pair are compared, and whose label is the score (need_label). `options` without
+ * numbers. */
+BRIM_API int brim_evaluate_similarity(brim_embedder *embedder, brim_reader *reader, const brim_embed_options *options,
+                                      brim_similarity_report *out, brim_error *err) BRIM_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

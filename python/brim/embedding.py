@@ -1,7 +1,12 @@
-"""Vectors of texts, a window at a time."""
+"""Vectors of texts, a window at a time, and how good they are."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .errors import UsageError
@@ -41,7 +46,7 @@ def _prompt(core: Any, name: str | None) -> str:
     return text or ""
 
 
-def _note_cut(counts: list[int], texts: int, length: int) -> None:
+def _note_cut(counts: Iterable[int], texts: int, length: int) -> None:
     cut, lost, unread = counts
     if cut:
         log.warning("%s of %s texts were cut at %d tokens, %s tokens lost%s; max_length changes it", f"{cut:,}", f"{texts:,}", length, f"{lost:,}",
@@ -67,3 +72,54 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
     out.resize((rows, width), refcheck=False)
     _note_cut(counts, rows, max_length or facts["max_length"])
     return out
+
+
+# ---- how good they are -----------------------------------------------------------------------------------------------
+
+def _document(name: str, value: str | Mapping[str, str]) -> dict[str, Any]:
+    return {"_id": name, **value} if isinstance(value, Mapping) else {"_id": name, "text": value}
+
+
+def _pairs(relevant: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for query, documents in relevant.items():
+        for document, score in documents.items() if isinstance(documents, Mapping) else ((one, 1) for one in documents):
+            yield {"query-id": query, "corpus-id": document, "score": score}
+
+
+@contextlib.contextmanager
+def _as_file(data: Any, rows: Iterable[Any]) -> Iterator[str]:
+    """The path that was given, or one of a file with these rows."""
+    if isinstance(data, (str, os.PathLike)):
+        yield os.fspath(data)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "rows.jsonl")
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        yield str(path)
+
+
+def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int], query_prompt: str | None, document_prompt: str | None,
+              **options: Any) -> dict[str, Any]:
+    """What Model.evaluate_retrieval does."""
+    prompts = {name: _prompt(core, value) for name, value in (("query_prompt", query_prompt), ("document_prompt", document_prompt)) if value is not None}
+    documents = (_document(name, value) for name, value in corpus.items()) if isinstance(corpus, Mapping) else ()
+    asked = (_document(name, value) for name, value in queries.items()) if isinstance(queries, Mapping) else ()
+    wanted = _pairs(relevant) if isinstance(relevant, Mapping) else ()
+    with _as_file(corpus, documents) as a, _as_file(queries, asked) as b, _as_file(relevant, wanted) as c:
+        report, metrics, (texts, *counts) = core.retrieval(a, b, c, list(at), {**prompts, **options})
+    _note_cut(counts, texts, options["max_length"] or core.facts()["max_length"])
+    for column, name in enumerate(("accuracy", "precision", "recall", "mrr", "ndcg", "map"), 1):
+        report |= {f"{name}@{row[0]}": row[column] for row in metrics}
+    return report
+
+
+def similarity(core: Any, pairs: Any, *, prompt: str | None, **options: Any) -> dict[str, Any]:
+    """What Model.evaluate_similarity does."""
+    rows = ({"sentence1": a, "sentence2": b, "score": score} for a, b, score in (() if isinstance(pairs, (str, os.PathLike)) else pairs))
+    with _as_file(pairs, rows) as path:
+        report, found, (texts, *counts) = core.similarity(path, {"prompt": _prompt(core, prompt), **options})
+    _note_cut(counts, texts, options["max_length"] or core.facts()["max_length"])
+    for name, pearson, spearman in found:
+        report |= {f"pearson_{name}": pearson, f"spearman_{name}": spearman}
+    return report

@@ -288,6 +288,11 @@ class Model:
                     scores[word] = 1 / sum(math.exp(v - top) for v in values)
             yield TokenPrediction(words, labels, scores)
 
+    def _vectors(self) -> Any:
+        if self._embedder is None:
+            self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, self.path)
+        return self._embedder
+
     def embed(self, texts: Iterable[str | bytes], *, prompt: str | None = None, dimensions: int | None = None, normalize: bool = False,
               precision: str = "fp32", max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> np.ndarray:
         """Vectors of texts, as a numpy array of float32 [texts, numbers], in their order: what ``brim embed`` writes.
@@ -305,10 +310,32 @@ class Model:
         vector (Matryoshka); normalize brings them to length 1 then. precision: "int8" multiplies bytes in the layers: faster on processors with
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
-        if self._embedder is None:
-            self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, self.path)
-        return _embedding.embed(self._embedder, texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
+        return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=max_length, batch_size=batch_size, max_tokens=max_tokens)
+
+    def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] = (1, 3, 5, 10, 100), similarity: str | None = None,
+                           query_prompt: str | None = None, document_prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
+                           max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> dict[str, Any]:
+        """How well the vectors of ``embed`` find relevant documents: accuracy@k, precision@k, recall@k, mrr@k, ndcg@k and map@k for each k of
+        ``at``, as sentence-transformers' InformationRetrievalEvaluator defines them, and counts of what was looked at. All documents are looked
+        through; those of one score are ordered by id.
+
+        corpus, queries: files of JSON lines as BEIR has them (_id, title, text), or dicts from id to text (or to {"title", "text"}). relevant: a
+        tab-separated file with the header query-id, corpus-id, score, or a dict from a query's id to the ids of its documents, or to a dict of
+        their scores. similarity: cosine, dot, euclidean or manhattan; None: the folder's. query_prompt, document_prompt: names of prompts, "none"
+        for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
+        return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=at, similarity=similarity, query_prompt=query_prompt,
+                                    document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=max_length,
+                                    batch_size=batch_size, max_tokens=max_tokens)
+
+    def evaluate_similarity(self, pairs: Any, *, prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
+                            max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> dict[str, Any]:
+        """How far the vectors of pairs agree with scores: pearson_cosine, spearman_cosine, and the same of dot, euclidean and manhattan.
+
+        pairs: a file with the columns sentence1, sentence2 and score, or anything to loop over that gives (text, text, score). The others are
+        those of ``embed``."""
+        return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=max_length,
+                                     batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, progress: bool | Callable[[str, dict[str, Any]], Any] | None = None,

@@ -90,7 +90,7 @@ static bool parse_precision(const char *name, int *out) {
   return known;
 }
 
-static bool embed_options(PyObject *options, brim_embed_options *out) {
+static bool fill_options(PyObject *options, brim_embed_options *out) {
   static const core_field fields[] = {
       CORE_FIELD(brim_embed_options, batch_size, CORE_I64),
       CORE_FIELD(brim_embed_options, max_tokens, CORE_I64),
@@ -100,7 +100,7 @@ static bool embed_options(PyObject *options, brim_embed_options *out) {
       CORE_FIELD(brim_embed_options, prompt, CORE_TEXT),
       {"precision", CORE_ENUM, offsetof(brim_embed_options, precision), parse_precision, "fp32, bf16, fp16 or int8"},
       {0}};
-  return core_fields(options, fields, out) && core_no_more(options);
+  return core_fields(options, fields, out);
 }
 
 /* Pointers into the list's strings, which it keeps. */
@@ -149,7 +149,7 @@ static PyObject *run(PyObject *object, PyObject *args) {
   unsigned long long first;
   core_texts texts = {0};
   job j = {.self = (core_embedder *)object};
-  if (!PyArg_ParseTuple(args, "OKO", &list, &first, &options) || !embed_options(options, &j.options))
+  if (!PyArg_ParseTuple(args, "OKO", &list, &first, &options) || !fill_options(options, &j.options) || !core_no_more(options))
     return NULL;
   if (core_texts_lists(&texts, list, Py_None, Py_None) && take_texts(&j, &texts, first))
     result = embed(&j);
@@ -157,6 +157,114 @@ static PyObject *run(PyObject *object, PyObject *args) {
   free(j.texts);
   free(j.numbers);
   return result;
+}
+
+/* ---- how good they are ------------------------------------------------------------------------------------ */
+
+typedef struct trial {
+  core_embedder *self;
+  const char *path;
+  brim_retrieval_options retrieval;
+  brim_retrieval_report found;
+  brim_embed_options options;
+  brim_similarity_report agreement;
+} trial;
+
+static PyObject *counts_of(const brim_embed_counts *c) {
+  return Py_BuildValue("(KKKK)", (unsigned long long)c->texts, (unsigned long long)c->cut, (unsigned long long)c->lost,
+                       (unsigned long long)c->unread);
+}
+
+static bool take_cuts(PyObject *list, uint64_t at[BRIM_MOST_CUTS]) {
+  const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : 0;
+  if (count > BRIM_MOST_CUTS)
+    return PyErr_Format(PyExc_ValueError, "at: no more than %d numbers", BRIM_MOST_CUTS) != NULL;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    at[i] = PyLong_AsUnsignedLongLong(PyList_GetItem(list, i));
+    if (at[i] == 0 && !PyErr_Occurred())
+      PyErr_SetString(PyExc_ValueError, "at: numbers are 1 or more");
+    if (PyErr_Occurred())
+      return false;
+  }
+  return true;
+}
+
+static int retrieval_work(void *context, brim_error *error) {
+  trial *t = context;
+  return brim_evaluate_retrieval(t->self->embedder, &t->retrieval, &t->found, error);
+}
+
+/* Metrics as (name, k, value). */
+static PyObject *metrics_of(const brim_retrieval_report *r) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < r->at_count; i++) {
+    const brim_ranking_metrics *m = &r->at[i];
+    PyObject *one = Py_BuildValue("(Kdddddd)", (unsigned long long)m->k, m->accuracy, m->precision, m->recall, m->mrr, m->ndcg,
+                                  m->map);
+    if (!one || PyList_Append(list, one) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return list;
+}
+
+/* retrieval(corpus, queries, relevant, at, options) -> (facts, [(k, accuracy, precision, recall, mrr, ndcg, map)], counts) */
+static PyObject *retrieval(PyObject *object, PyObject *args) {
+  static const core_field fields[] = {CORE_FIELD(brim_retrieval_options, query_prompt, CORE_TEXT),
+                                      CORE_FIELD(brim_retrieval_options, document_prompt, CORE_TEXT),
+                                      CORE_FIELD(brim_retrieval_options, similarity, CORE_TEXT),
+                                      {0}};
+  PyObject *at, *options;
+  trial t = {.self = (core_embedder *)object};
+  core_embedder *self = t.self;
+  brim_retrieval_options *o = &t.retrieval;
+  if (!PyArg_ParseTuple(args, "sssOO", &o->corpus, &o->queries, &o->relevant, &at, &options) || !take_cuts(at, o->at) ||
+      !core_fields(options, fields, o) || !fill_options(options, &o->embed) || !core_no_more(options) || !core_enter(self->model))
+    return NULL;
+  const int status = core_run(self->state, self->runtime, retrieval_work, &t);
+  core_leave(self->model);
+  if (status != BRIM_OK)
+    return NULL;
+  const brim_retrieval_report *r = &t.found;
+  return Py_BuildValue("({sKsKsKsKsKsssd}NN)", "queries", (unsigned long long)r->queries, "queries_without_relevant",
+                       (unsigned long long)r->without, "documents", (unsigned long long)r->documents, "relevant",
+                       (unsigned long long)r->relevant, "relevant_missing", (unsigned long long)r->missing, "similarity",
+                       r->similarity, "seconds", r->seconds, metrics_of(r), counts_of(&r->counts));
+}
+
+static int similarity_work(void *context, brim_error *error) {
+  trial *t = context;
+  const brim_source_options columns = {
+      .text_column = "sentence1", .pair_column = "sentence2", .label_column = "score", .need_label = true};
+  brim_reader *reader = NULL;
+  int status = brim_reader_open(t->self->runtime->runtime, &t->path, 1, &columns, &reader, error);
+  if (!status)
+    status = brim_evaluate_similarity(t->self->embedder, reader, &t->options, &t->agreement, error);
+  brim_reader_close(reader);
+  return status;
+}
+
+/* similarity(file, options) -> ({pairs, seconds}, [(name, pearson, spearman)], counts) */
+static PyObject *similarity(PyObject *object, PyObject *args) {
+  PyObject *options;
+  trial t = {.self = (core_embedder *)object};
+  core_embedder *self = t.self;
+  if (!PyArg_ParseTuple(args, "sO", &t.path, &options) || !fill_options(options, &t.options) || !core_no_more(options) ||
+      !core_enter(self->model))
+    return NULL;
+  const int status = core_run(self->state, self->runtime, similarity_work, &t);
+  core_leave(self->model);
+  if (status != BRIM_OK)
+    return NULL;
+  const brim_similarity_report *r = &t.agreement;
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < BRIM_SIMILARITY_KINDS; i++) {
+    PyObject *one = Py_BuildValue("(sdd)", r->of[i].name, r->of[i].pearson, r->of[i].spearman);
+    if (!one || PyList_Append(list, one) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return Py_BuildValue("({sKsd}NN)", "pairs", (unsigned long long)r->pairs, "seconds", r->seconds, list, counts_of(&r->counts));
 }
 
 static void destroy(PyObject *object) {
@@ -167,6 +275,8 @@ static void destroy(PyObject *object) {
 static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"prompt", prompt, METH_VARARGS, NULL},
                                 {"run", run, METH_VARARGS, NULL},
+                                {"retrieval", retrieval, METH_VARARGS, NULL},
+                                {"similarity", similarity, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_embedder_spec = {.name = "brim._core.Embedder",

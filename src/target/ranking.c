@@ -108,6 +108,10 @@ brim_reranking brim_reranking_of(const double *scores, const double *gains, uint
 
 static const char *const names[BRIM_SIMILARITIES] = {"cosine", "dot", "euclidean", "manhattan"};
 
+const char *brim_similarity_names(void) {
+  return "cosine|dot|euclidean|manhattan";
+}
+
 const char *brim_similarity_name(brim_similarity similarity) {
   return names[similarity];
 }

@@ -2,7 +2,7 @@
  * (InformationRetrievalEvaluator, CrossEncoderRerankingEvaluator) and what they call of scikit-learn. */
 #ifndef BRIM_TARGET_RANKING_H
 #define BRIM_TARGET_RANKING_H
-#include "brim/base.h"
+#include "brim/embed.h"
 
 /* Of the first k documents of a ranking. */
 typedef struct brim_retrieval {

@@ -115,6 +115,24 @@ int32_t brim_embedder_max_length(const brim_embedder *e) {
   return most;
 }
 
+const char *brim_embedder_query_prompt(brim_embedder *e) {
+  const char *own = brim_embedder_prompt(e, "query"), *text = own ? own : brim_embedder_prompt(e, NULL);
+  return text ? text : "";
+}
+
+const char *brim_embedder_document_prompt(brim_embedder *e) {
+  static const char *const names[] = {"document", "passage", "corpus", NULL};
+  const char *text = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof *names && !text; i++)
+    text = brim_embedder_prompt(e, names[i]);
+  return text ? text : "";
+}
+
+const char *brim_embedder_similarity(brim_embedder *e) {
+  const char *name = brim_modules_setting(&e->modules, "similarity_fn_name");
+  return name ? name : "cosine";
+}
+
 brim_runtime *brim_embedder_runtime(const brim_embedder *e) {
   return e->runtime;
 }

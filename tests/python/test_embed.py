@@ -67,6 +67,39 @@ class Embedding(unittest.TestCase):
         self.assertTrue(same(vectors, by_program(HERE / "model", TEXTS[:3], "--max-length", "8")))
         self.assertEqual(bytes(model.logits(TEXTS[:3])), before)
 
+    def test_retrieval(self):
+        """Dicts and files give what `brim evaluate` prints; a text finds itself."""
+        model = brim.Model(FOLDERS / "st-mean-normalize")
+        words = "red green blue small large round old new".split()
+        corpus = {str(i): " ".join(words[(i * k + k // 3) % 8] for k in range(1, 3 + i % 5)) for i in range(40)}
+        queries, relevant = {"q" + name: text for name, text in corpus.items() if int(name) < 9}, {f"q{i}": [str(i)] for i in range(8)}
+        found = model.evaluate_retrieval(corpus, queries, relevant, at=[1, 40])
+        self.assertEqual((found["queries"], found["queries_without_relevant"], found["documents"], found["recall@40"]), (8, 1, 40, 1.0))
+        rows = {"c.jsonl": [{"_id": k, "text": v} for k, v in corpus.items()], "q.jsonl": [{"_id": k, "text": v} for k, v in queries.items()]}
+        for name, lines in rows.items():
+            (HERE / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        (HERE / "r.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\t{i}\t1\n" for i in range(8)), encoding="utf-8")
+        files = [HERE / name for name in ("c.jsonl", "q.jsonl", "r.tsv")]
+        printed = json.loads(case.program("evaluate", "-m", FOLDERS / "st-mean-normalize", "--corpus", files[0], "--queries", files[1], "--relevant",
+                                          files[2], "--at", "1,40", "--json", "-q"))
+        for other in (printed, model.evaluate_retrieval(*files, at=[1, 40]),
+                      model.evaluate_retrieval({k: {"title": "", "text": v} for k, v in corpus.items()}, files[1], {k: {"39": 0, v[0]: 2} for k, v in relevant.items()}, at=[1, 40])):
+            self.assertEqual(other | {"seconds": 0}, found | {"seconds": 0})
+        with self.assertRaisesRegex(ValueError, "similarity"):
+            model.evaluate_retrieval(corpus, queries, relevant, similarity="taste")
+        with self.assertRaisesRegex(brim.Error, "no query"):
+            model.evaluate_retrieval(corpus, queries, {"q99": ["1"]})
+
+    def test_similarity(self):
+        """Pairs from Python and from a file."""
+        model = brim.Model(FOLDERS / "st-mean-normalize")
+        pairs = [(a, b, i * i % 7 / 6) for i, (a, b) in enumerate(zip(TEXTS, TEXTS[1:] + TEXTS[:1]))] * 3
+        found = model.evaluate_similarity(pairs)
+        a, b = (model.embed(column) for column in list(zip(*pairs))[:2])
+        self.assertAlmostEqual(found["pearson_cosine"], np.corrcoef((a.astype(float) * b).sum(1), [p[2] for p in pairs])[0, 1], places=5)
+        (HERE / "pairs.jsonl").write_text("".join(json.dumps(dict(zip(("sentence1", "sentence2", "score"), p))) + "\n" for p in pairs), encoding="utf-8")
+        self.assertEqual(model.evaluate_similarity(HERE / "pairs.jsonl") | {"seconds": 0}, found | {"seconds": 0})
+
     def test_says_what_is_wrong(self):
         """What is cut is counted; what cannot be is said."""
         model = brim.Model(FOLDERS / "st-prompts")

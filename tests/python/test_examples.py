@@ -16,6 +16,7 @@ import case
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = case.folder()
 GOLDEN = ROOT / "tests" / "golden"
+FOLDERS = GOLDEN / "tasks" / "folders"
 DATA = pathlib.Path(sys.argv[2]) if sys.argv[1:2] == ["--data"] else None
 
 
@@ -101,6 +102,44 @@ class Examples(unittest.TestCase):
     def test_fine_tune(self):
         out = run("fine_tune.py", HERE / "model", HERE / "data" / "train.csv", HERE / "data" / "test.csv")
         self.assertRegex(out, r"6 steps, [\d,]+ tokens, nothing padded; accuracy 0\.\d+")
+
+    def test_search(self):
+        """The document that is the query itself comes first; kept vectors are used until the documents change."""
+        data, kept = HERE / "documents.csv", HERE / "documents.vectors.npy"
+        texts = ["a red house", "a small blue boat", "the loud sea", "an old green door"]
+        for documents in (texts, texts[::-1]):
+            with open(data, "w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([("text",), *((text,) for text in documents)])
+            for _ in range(2):
+                out = run("search.py", FOLDERS / "st-prompts", data, "--query", "the loud sea", "--query", texts[0], "--top", 2).splitlines()
+                before = kept.stat().st_mtime_ns
+                self.assertEqual((out[0], out[3], len(out)), ("the loud sea", texts[0], 6))
+            self.assertEqual(kept.stat().st_mtime_ns, before)
+        out = run("search.py", FOLDERS / "st-mean-normalize", data, "--query", "the loud sea").splitlines()
+        self.assertEqual(out[1], "  1.0000  the loud sea")
+
+    def test_mteb_encoder(self):
+        """What mteb calls, without its data sets: the vectors of Model.embed, by the kind of text that it names."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("mteb brings torch, which is not here")
+        import numpy as np
+        sys.path.insert(0, str(ROOT / "examples" / "python"))
+        import mteb_encoder
+        encoder = mteb_encoder.Encoder(str(FOLDERS / "st-prompts"))
+        batches = [{"text": ["a red house", "the sea"], "id": ["1", "2"]}, {"text": ["a boat"]}]
+        for kind, prompt in (("query", "query"), ("document", "document"), (None, None)):
+            got = encoder.encode(iter(batches), task_metadata=None, hf_split="test", hf_subset="default", prompt_type=kind)
+            self.assertTrue(np.array_equal(got, encoder.model.embed(["a red house", "the sea", "a boat"], prompt=prompt)), kind)
+        all_pairs, own = encoder.similarity(got, got), encoder.similarity_pairwise(got, got)
+        self.assertTrue(torch.allclose(own, torch.ones(3)) and torch.allclose(all_pairs.diagonal(), own))
+        try:
+            from mteb.models import EncoderProtocol
+        except ImportError:
+            return
+        self.assertIsInstance(encoder, EncoderProtocol)
+        self.assertEqual(encoder.mteb_model_meta.embed_dim, got.shape[1])
 
 
 if __name__ == "__main__":

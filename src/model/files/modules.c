@@ -310,12 +310,14 @@ uint64_t brim_modules_hash(const brim_modules *m, uint64_t seed) {
   return seed;
 }
 
+const char *brim_modules_setting(brim_modules *m, const char *name) {
+  const brim_json_value *value = m->settings ? brim_json_get(brim_json_root(m->settings), name) : NULL;
+  return value && value->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, value->as.text, value->length) : NULL;
+}
+
 const char *brim_modules_prompt(brim_modules *m, const char *name) {
-  const brim_json_value *root = m->settings ? brim_json_root(m->settings) : NULL;
-  const brim_json_value *prompts = brim_json_get(root, "prompts"), *own = brim_json_get(root, "default_prompt_name");
-  const char *wanted = name;
-  if (!name && own && own->kind == BRIM_JSON_STRING)
-    wanted = brim_arena_copy_string(&m->arena, own->as.text, own->length);
+  const brim_json_value *prompts = m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL;
+  const char *wanted = name ? name : brim_modules_setting(m, "default_prompt_name");
   const brim_json_value *text = wanted ? brim_json_get(prompts, wanted) : NULL;
   return text && text->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, text->as.text, text->length) : NULL;
 }

@@ -47,6 +47,8 @@ int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_mo
 int brim_modules_load(brim_modules *modules, const char *folder, int32_t hidden, brim_error *err) BRIM_CHECK;
 void brim_modules_free(brim_modules *modules);
 
+/* A string of config_sentence_transformers.json, or NULL. */
+const char *brim_modules_setting(brim_modules *modules, const char *name);
 /* Of all that brim_modules_apply does. */
 uint64_t brim_modules_hash(const brim_modules *modules, uint64_t seed);
 /* The text of a prompt; of NULL the folder's default. NULL: there is none of that name. */

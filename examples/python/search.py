@@ -1,0 +1,86 @@
+"""Search your own documents: vectors once, then answers.
+
+    python search.py all-MiniLM-L6-v2 documents.csv --query "a film about dinosaurs" --top 5
+
+The vectors are kept next to the documents, and used again until these change. With faiss or usearch installed the search is
+theirs; numpy alone looks through all documents too, some millions of them a second.
+"""
+import argparse
+import csv
+import hashlib
+import pathlib
+import sys
+
+import numpy as np
+
+import brim
+
+
+def read(path: pathlib.Path, column: str) -> list[str]:
+    csv.field_size_limit(1 << 30)
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row[column] for row in csv.DictReader(file)]
+
+
+def vectors_of(model: brim.Model, texts: list[str], kept: pathlib.Path) -> np.ndarray:
+    """Of length 1, so that a dot product is a cosine."""
+    digest = hashlib.sha256("\0".join([model.path, *texts]).encode()).hexdigest()
+    note = kept.with_suffix(".sha256")
+    if kept.exists() and note.exists() and note.read_text() == digest:
+        return np.load(kept)
+    vectors = model.embed(texts, prompt=_prompt(model, "document"), normalize=True)
+    np.save(kept, vectors)
+    note.write_text(digest)
+    return vectors
+
+
+def _prompt(model: brim.Model, name: str) -> str | None:
+    """The folder's prompt of this name, where it has one."""
+    try:
+        model.embed("", prompt=name)
+        return name
+    except ValueError:
+        return None
+
+
+def best(vectors: np.ndarray, query: np.ndarray, top: int) -> list[tuple[int, float]]:
+    """Numbers of the nearest documents, and their cosines."""
+    try:
+        import faiss
+        index = faiss.IndexFlatIP(vectors.shape[1])
+        index.add(vectors)
+        scores, found = index.search(query, top)
+        return [(int(i), float(s)) for i, s in zip(found[0], scores[0])]
+    except ImportError:
+        pass
+    try:
+        import usearch.index
+        matches = usearch.index.search(vectors, query[0], top, usearch.index.MetricKind.Cos, exact=True)
+        return [(int(i), 1 - float(d)) for i, d in zip(matches.keys, matches.distances)]
+    except ImportError:
+        scores = vectors @ query[0]
+        return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:top]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("model")
+    parser.add_argument("documents", type=pathlib.Path)
+    parser.add_argument("--query", action="append", required=True)
+    parser.add_argument("--column", default="text")
+    parser.add_argument("--top", type=int, default=5)
+    given = parser.parse_args()
+    model = brim.Model(given.model)
+    texts = read(given.documents, given.column)
+    if not texts:
+        sys.exit(f"{given.documents}: there are no documents")
+    vectors = vectors_of(model, texts, given.documents.with_suffix(".vectors.npy"))
+    queries = model.embed(given.query, prompt=_prompt(model, "query"), normalize=True)
+    for number, query in enumerate(given.query):
+        print(query)
+        for document, score in best(vectors, queries[number:number + 1], min(given.top, len(texts))):
+            print(f"  {score:.4f}  {texts[document][:100]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+/* Vectors of texts, into a file and in evaluations: each allocation may fail. */
+#include "brim/embed.h"
+
+#include "fault.h"
+
+enum { TEXTS = 40 };
+
+typedef struct life {
+  brim_embedder *embedder;
+  int (*run)(brim_runtime *runtime, brim_embedder *embedder, brim_error *err);
+} life;
+
+static char folder[600];
+
+static void write_file(const char *name, const char *header, const char *format) {
+  FILE *file = fopen(fault_file(name), "w");
+  if (!file)
+    exit(99);
+  fputs(header, file);
+  for (int i = 0; i < TEXTS; i++)
+    fprintf(file, format, i, i % 7, i);
+  fclose(file);
+}
+
+static int open_reader(brim_runtime *runtime, const char *name, brim_source_options *options, brim_reader **out,
+                       brim_error *err) {
+  const char *path = fault_file(name);
+  return brim_reader_open(runtime, &path, 1, options, out, err);
+}
+
+static int embed_file(brim_runtime *runtime, brim_embedder *embedder, brim_error *err) {
+  const brim_embed_file_options options = {.form = BRIM_VECTORS_NUMPY, .embed = {.prompt = "query: "}};
+  brim_source_options columns = {0};
+  brim_embed_file_result result;
+  brim_reader *reader = NULL;
+  int status = open_reader(runtime, "corpus.jsonl", &columns, &reader, err);
+  if (!status)
+    status = brim_embed_file(embedder, reader, fault_file("vectors.npy"), &options, &result, err);
+  brim_reader_close(reader);
+  return status;
+}
+
+static int retrieve(brim_runtime *runtime, brim_embedder *embedder, brim_error *err) {
+  char corpus[600], queries[600], relevant[600];
+  brim_retrieval_report report;
+  (void)runtime;
+  snprintf(corpus, sizeof corpus, "%s", fault_file("corpus.jsonl"));
+  snprintf(queries, sizeof queries, "%s", fault_file("queries.jsonl"));
+  snprintf(relevant, sizeof relevant, "%s", fault_file("relevant.tsv"));
+  return brim_evaluate_retrieval(embedder, &(brim_retrieval_options){.corpus = corpus, .queries = queries, .relevant = relevant},
+                                 &report, err);
+}
+
+static int compare(brim_runtime *runtime, brim_embedder *embedder, brim_error *err) {
+  brim_source_options columns = {.pair_column = "other", .label_column = "_id", .need_label = true};
+  brim_similarity_report report;
+  brim_reader *reader = NULL;
+  int status = open_reader(runtime, "pairs.jsonl", &columns, &reader, err);
+  if (!status)
+    status = brim_evaluate_similarity(embedder, reader, NULL, &report, err);
+  brim_reader_close(reader);
+  return status;
+}
+
+static int live(brim_runtime *runtime, void *context, brim_error *err) {
+  life *l = context;
+  int status = brim_embedder_load(runtime, folder, NULL, &l->embedder, err);
+  if (!status)
+    status = l->run(runtime, l->embedder, err);
+  brim_embedder_free(l->embedder);
+  l->embedder = NULL;
+  return status;
+}
+
+static void check(const char *name, int (*run)(brim_runtime *, brim_embedder *, brim_error *)) {
+  life l = {.run = run};
+  fault_check_case(&(fault_case){.name = name, .threads = 1, .cpu = "plain", .work = live, .context = &l});
+}
+
+int main(void) {
+  if (!getenv("BRIM_SOURCE"))
+    return 99;
+  snprintf(folder, sizeof folder, "%s/tests/golden/tasks/folders/st-cls-dense", getenv("BRIM_SOURCE"));
+  write_file("corpus.jsonl", "", "{\"_id\": \"d%d\", \"title\": \"the %d\", \"text\": \"movie %d\"}\n");
+  write_file("queries.jsonl", "", "{\"_id\": \"q%d\", \"text\": \"a %d movie %d\"}\n");
+  write_file("relevant.tsv", "query-id\tcorpus-id\tscore\n", "q%d\td%d\t%d\n");
+  write_file("pairs.jsonl", "", "{\"_id\": %d, \"text\": \"a %d\", \"other\": \"movie %d\"}\n");
+  check("vectors into a file", embed_file);
+  check("retrieval", retrieve);
+  check("scored pairs", compare);
+  return tap_done();
+}
