@@ -127,6 +127,10 @@ bool brim_score_loss_named(const char *name, size_t length, brim_score_loss *out
   return false;
 }
 
+const char *brim_score_loss_name(brim_score_loss_kind which) {
+  return kinds[which].name;
+}
+
 /* How many labels a group of so many scores has: one of two numbers. */
 static bool has_labels(brim_score_loss_kind which, const group *g) {
   if (which == BRIM_SCORE_IN_GROUP)

@@ -38,6 +38,10 @@ static const struct {
 } activations[] = {{"Identity", same}, {"Tanh", tanh}, {"ReLU", relu}, {"GELU", gelu}, {"SiLU", silu}, {"Sigmoid", sigmoid}};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
+const char *brim_module_activation(const brim_module_step *step) {
+  return activations[step->activation].class;
+}
+
 static int32_t activation_of(const char *path, size_t length) {
   size_t from = length;
   while (from > 0 && path[from - 1] != '.')
@@ -201,6 +205,7 @@ static int read_step(brim_modules *m, const char *folder, const brim_json_value 
     BRIM_TRY(read_dense(m, folder, path, step, err));
   if (step->in != width)
     return brim_error_at(err, BRIM_E_MISMATCH, folder, 0, -1, "%s takes %d numbers, but gets %d", path, step->in, width);
+  step->path = path;
   m->step_count++;
   return BRIM_OK;
 }
