@@ -114,9 +114,7 @@ static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
 static int start_masks(brim_trainer *t, brim_error *err) {
   brim_train_options *o = &t->options;
   if (!brim_task_has_masks(brim_model_task(t->model)))
-    return !o->mask_rate ? BRIM_OK
-                         : brim_error_set(err, BRIM_E_USAGE, "mask_rate is for masked words, and the model is of %s",
-                                          brim_task_name(brim_model_task(t->model)));
+    return BRIM_OK;
   BRIM_TRY(refuse_with_masks(o, err));
   if (!t->supply.feed && !brim_dataset_is_numbered(t->supply.dataset) && brim_dataset_token_labels(t->supply.dataset))
     return BRIM_OK; /* they are masked already */
