@@ -75,9 +75,8 @@ static bool same_names(const brim_labels *a, const brim_labels *b) {
 static int masks_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
   if (brim_task_has_masks(brim_dataset_labels(dataset)->task) && !brim_dataset_is_numbered(dataset))
     return BRIM_OK;
-  return brim_error_set(
-      err, BRIM_E_MISMATCH,
-      "%s: the model is of masked words, and the rows are not masked: take what brim_dataset_mask makes of them", name);
+  return brim_error_set(err, BRIM_E_MISMATCH, "%s: the model is of masked words, and the rows are not masked (brim_dataset_mask)",
+                        name);
 }
 
 static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const brim_labels *to, const char *name,

@@ -210,6 +210,12 @@ static double step_weight(brim_supply *s, uint64_t step) {
   return brim_class_counter_divisor(&s->counter);
 }
 
+/* Otherwise the loss divides by the rows. */
+static bool counts_units(const brim_supply *s) {
+  const brim_task task = brim_model_task(s->model);
+  return s->counter.weights || brim_task_has_tokens(task) || brim_task_has_masks(task);
+}
+
 /* Counts come from the plan, which knows every rank's parts. */
 static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim_error *err) {
   const brim_group *group = &s->options->group;
@@ -217,7 +223,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->counter.weights || s->counter.units || brim_task_has_tokens(brim_model_task(s->model))) {
+    if (counts_units(s)) {
       s->divisor = step_weight(s, mine.step);
       s->weight = brim_class_counter_sum(&s->counter);
     }
