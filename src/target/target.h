@@ -30,5 +30,9 @@ typedef struct brim_target {
 
 /* That of a model with this task. */
 const brim_target *brim_target_of(brim_task task);
+/* That of rows whose texts are windows of one (windows.c); NULL: the task has none. */
+const brim_target *brim_target_of_windows(brim_task task);
+/* The mean of the first of a row's outputs [windows, width], added up in their order. */
+double brim_mean_of_windows(const float *values, int32_t windows, int32_t width);
 
 #endif

@@ -413,11 +413,25 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   return t->average ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* Where the loss is computed: of rows of windows on the host. */
+static int start_loss(brim_trainer *t, brim_error *err) {
+  const bool windows = brim_supply_has_windows(&t->supply);
+  const brim_task task = brim_model_task(t->model);
+  const brim_target *target = windows ? brim_target_of_windows(task) : brim_target_of(task);
+  if (!target)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the rows are windows, and the model is of %s, which has none: leave them out",
+                          brim_task_name(task));
+  if (windows && (t->options.class_weights || t->options.label_smoothing > 0.0))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "rows of windows have neither class_weights nor label_smoothing: leave out one of them");
+  brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
+  return BRIM_OK;
+}
+
 /* Everything of this rank alone: nothing is written, and no other rank asked. */
 static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, eval_count, err));
-  brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model,
-                      brim_supply_most_texts(&t->supply));
+  BRIM_TRY(start_loss(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
