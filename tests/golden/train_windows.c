@@ -4,6 +4,7 @@
 
 #include "data/facts.h"
 #include "rank_case.h"
+#include "target/target.h"
 #include "train_case.h"
 
 enum { ROWS = 30, LONGEST = 40, MOST_WINDOWS = 7, LENGTH = 10, OVERLAP = 3 };
@@ -48,6 +49,7 @@ static int give(void *context, uint64_t row, brim_text_row *out, brim_error *err
   return BRIM_OK;
 }
 
+/* max_windows 0: none. */
 static brim_dataset *rows_of(brim_runtime *runtime, brim_encode_options encode, brim_error *err) {
   brim_tokenizer *tokenizer = tokenizer_of(runtime);
   const brim_dataset_options options = {.source.need_label = true, .encode = encode};
@@ -178,12 +180,58 @@ static void check_predictions(const char *folder) {
   case_close(&job);
 }
 
+/* ---- losses ---------------------------------------------------------------------------------------------------- */
+
+/* Against differences of the loss, of rows of 1 to 7 windows; and the loss against its formula for rows of one. */
+static void check_losses(brim_runtime *runtime) {
+  enum { TEXTS = 12, WIDTH = 3 };
+  static const int32_t firsts[] = {0, 1, 4, 5, 12};
+  static const struct {
+    brim_task task;
+    float labels[4 * WIDTH];
+    int32_t label_width;
+  } cases[] = {{BRIM_TASK_CLASSIFICATION, {0, 2, 1, 2}, 1},
+               {BRIM_TASK_REGRESSION, {0.5F, -1, 2, 0, 1, 0.25F, 3, 0, 0, -2, 1, 1}, WIDTH},
+               {BRIM_TASK_MULTI_LABEL, {0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0}, WIDTH}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    float values[TEXTS * WIDTH], gradient[TEXTS * WIDTH], ignored[TEXTS * WIDTH];
+    double loss, up, down, worst = 0;
+    uint64_t seed = 5 + c;
+    brim_error err = {0};
+    for (int i = 0; i < TEXTS * WIDTH; i++)
+      values[i] = (float)(2 * case_unit(&seed) - 1);
+    const brim_outputs o = {.rows = 4,
+                            .texts = TEXTS,
+                            .width = WIDTH,
+                            .firsts = firsts,
+                            .values = values,
+                            .label_width = cases[c].label_width,
+                            .labels = cases[c].labels};
+    const brim_target *target = brim_target_of_windows(cases[c].task);
+    if (target->loss(runtime, &o, 4, gradient, &loss, &err))
+      exit(99);
+    for (int i = 0; i < TEXTS * WIDTH; i++) {
+      const float at = values[i];
+      values[i] = at + 0x1p-8F;
+      (void)!target->loss(runtime, &o, 4, ignored, &up, &err);
+      values[i] = at - 0x1p-8F;
+      (void)!target->loss(runtime, &o, 4, ignored, &down, &err);
+      values[i] = at;
+      worst = fmax(worst, fabs((up - down) / 0x1p-7 - (double)gradient[i]));
+    }
+    ok(worst < 1e-5 && loss > 0, "%s: the gradient of a mean of windows is that of its loss, to %.1e",
+       brim_task_name(cases[c].task), worst);
+  }
+  ok(!brim_target_of_windows(BRIM_TASK_TOKENS), "labels of words have no windows");
+}
+
 /* ---- training -------------------------------------------------------------------------------------------------- */
 
 typedef struct rank_run {
   member member;
   const char *model;
   int threads;
+  brim_encode_options encode;
   brim_train_options options;
   brim_train_result result;
   brim_error err;
@@ -197,7 +245,7 @@ static void *run_rank(void *context) {
   case_job job;
   if (case_open_with(&job, run->model, run->threads, NULL, NULL, &run->err))
     abort();
-  job.train = rows_of(job.runtime, windows, &run->err);
+  job.train = rows_of(job.runtime, run->encode, &run->err);
   run->options.group = meeting_group(&run->member);
   run->status = brim_train(job.runtime, job.model, NULL, job.train, NULL, 0, &run->options, &run->result, &run->err);
   run->weights = case_weights(&job);
@@ -206,13 +254,13 @@ static void *run_rank(void *context) {
   return NULL;
 }
 
-static rank_run train(const char *model, int32_t world, const brim_train_options *options) {
+static rank_run train_encoded(const char *model, int32_t world, const brim_train_options *options, brim_encode_options encode) {
   static rank_run runs[MOST_RANKS];
   meeting all = {.world = world};
   pthread_t thread[MOST_RANKS];
   pthread_barrier_init(&all.barrier, NULL, (unsigned)world);
   for (int32_t r = 0; r < world; r++) {
-    runs[r] = (rank_run){.member = {&all, r}, .model = model, .options = *options, .threads = 1 + r % 2};
+    runs[r] = (rank_run){.member = {&all, r}, .model = model, .encode = encode, .options = *options, .threads = 1 + r % 2};
     if (pthread_create(&thread[r], NULL, run_rank, &runs[r]))
       abort();
   }
@@ -222,6 +270,23 @@ static rank_run train(const char *model, int32_t world, const brim_train_options
   for (int32_t r = 1; r < world; r++)
     free(runs[r].weights);
   return runs[0];
+}
+
+static rank_run train(const char *model, int32_t world, const brim_train_options *options) {
+  return train_encoded(model, world, options, windows);
+}
+
+/* Rows that all fit into one window are trained as without windows. (Places differ by a factor, and with them dropout.) */
+static void check_single(const char *model) {
+  const brim_encode_options one = {.max_length = LONGEST + 2, .max_windows = 2, .window_overlap = OVERLAP},
+                            none = {.max_length = LONGEST + 2};
+  brim_train_options options = case_options(NULL);
+  options.plan.batch_size = 10, options.lr = 1e-3;
+  const rank_run a = train_encoded(model, 1, &options, one), b = train_encoded(model, 1, &options, none);
+  const double apart = case_distance(a.weights, b.weights, a.size);
+  ok(a.status == BRIM_OK && b.status == BRIM_OK && apart < 1e-5 && fabs(a.result.loss - b.result.loss) < 1e-6,
+     "rows of one window are trained as rows without windows, to %.1e %s", apart, a.err.message);
+  free(a.weights), free(b.weights);
 }
 
 static void check_training(const char *model) {
@@ -256,8 +321,10 @@ int main(void) {
   write_texts();
   write_vocabulary();
   check_windows(runtime);
+  check_losses(runtime);
   brim_runtime_free(runtime);
   check_predictions(model);
   check_training(model);
+  check_single(case_path(case_path(tap_source(), "tests/golden/models"), "bert-pair-3"));
   return tap_done();
 }
