@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "data/facts.h"
 #include "data/source.h"
 #include "dist/group.h"
 #include "feed/steps.h"
@@ -89,6 +90,10 @@ int brim_supply_outlook(brim_supply *s, brim_outlook *out, brim_error *err) {
 void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *fingerprint) {
   *rows = s->feed ? 0 : brim_dataset_rows(s->dataset);
   *fingerprint = s->feed ? 0 : brim_dataset_fingerprint(s->dataset);
+}
+
+bool brim_supply_has_windows(const brim_supply *s) {
+  return s->feed ? brim_feed_how(s->feed)->encode.max_windows > 1 : brim_dataset_has_windows(s->dataset);
 }
 
 int32_t brim_supply_most_texts(const brim_supply *s) {
