@@ -90,6 +90,6 @@ int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_out
 /* What predictions are made of, in double: softmax of one row of logits (largest first subtracted), and of one logit
  * 1 / (1 + exp(-logit)). */
 void brim_softmax(const float *logits, int32_t count, double *probabilities);
-double brim_sigmoid(float logit);
+double brim_sigmoid(double logit);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/files/safetensors.h"
+#include "task/task.h"
 
 enum { LIMIT = 1 << 20 };
 
@@ -27,15 +28,12 @@ static double gelu(double x) {
 static double silu(double x) {
   return x / (1 + exp(-x));
 }
-static double sigmoid(double x) {
-  return 1 / (1 + exp(-x));
-}
 
 /* Classes of torch.nn; what a path says before the last point is where they live. */
 static const struct {
   const char *class;
   double (*of)(double x);
-} activations[] = {{"Identity", same}, {"Tanh", tanh}, {"ReLU", relu}, {"GELU", gelu}, {"SiLU", silu}, {"Sigmoid", sigmoid}};
+} activations[] = {{"Identity", same}, {"Tanh", tanh}, {"ReLU", relu}, {"GELU", gelu}, {"SiLU", silu}, {"Sigmoid", brim_sigmoid}};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
 const char *brim_module_activation(const brim_module_step *step) {
