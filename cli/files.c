@@ -282,7 +282,8 @@ static int check_run(const inputs *in, const char *run) {
   char *real = realpath(run, NULL);
   if (!real)
     return check_folder(cli, "output", run, run, true);
-  int status = check_own_model(cli, real);
+  int status = is_folder(real) ? check_own_model(cli, real)
+                               : refuse(cli, "output", run, "there is a file where a folder is needed: name another place");
   for (size_t i = 0; i < in->count && !status; i++) {
     const char *inside = below(in->items[i].path, real);
     if (inside && is_of_run(inside) && strcmp(in->items[i].name, "model") != 0)

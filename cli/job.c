@@ -303,6 +303,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = check_machine(cli);
   if (!status)
     status = check_shares(cli);
+  if (!status && cli->values->stream && cli->values->cache && !cli->values->eval.count)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--cache has no effect on a stream: leave it out, or give --eval");
   if (!status)
     status = brim_model_describe(cli->runtime, cli->values->model, &info, &cli->error);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the tokenizer");

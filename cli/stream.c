@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --weight, once for each path. */
 static int take_weights(cli_call *cli, int path_count, double *out) {
@@ -84,11 +85,17 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
            ledger.rows_damaged == 1 ? "" : "s", listed ? ", the first: " : "", listed ? damage[0].reason : "");
 }
 
+/* Standard input, or a pipe with a name. */
+static bool is_pipe(const char *path) {
+  struct stat about;
+  return strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode));
+}
+
 /* Why the steps of an epoch cannot be counted; NULL: they can. */
 static const char *uncountable(const cli_values *v, const brim_plan_options *plan) {
   for (int i = 0; i < v->train.count; i++)
-    if (strcmp(v->train.items[i], "-") == 0)
-      return "standard input can be read only once";
+    if (is_pipe(v->train.items[i]))
+      return "standard input or a pipe can be read only once";
   if (v->repeat)
     return "an epoch of --repeat has no end";
   return plan->batch_size > 0 ? NULL : "how many rows --max-tokens holds is known only when they are encoded";
@@ -131,8 +138,9 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   if (brim_task_has_values(task))
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   for (int i = 0; i < path_count; i++)
-    if (strcmp(paths[i], "-") == 0)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "standard input can be read only once: name its classes with --labels");
+    if (is_pipe(paths[i]))
+      return brim_error_set(&cli->error, BRIM_E_USAGE,
+                            "standard input or a pipe can be read only once: name its classes with --labels");
   int status = cli_source_options(cli, true, &source);
   if (!status)
     status = brim_labels_scan(cli->runtime, paths, path_count, &source, task, cli_progress, cli, out, NULL, &cli->error);

@@ -128,6 +128,10 @@ class FileOptions(TypedDict, total=False):
     truncation: str
     """Which text of a pair is cut. Default: longest_first."""
     special_tokens: bool
+    text_columns: Sequence[str] | None
+    least_columns: int | None
+    most_texts: int | None
+    paired: bool
     progress: Callable[[str, dict[str, Any]], Any] | None
 
 
@@ -144,8 +148,11 @@ class TextOptions(TypedDict, total=False):
     truncation: str
     """Which text of a pair is cut. Default: longest_first."""
     special_tokens: bool
+    truncation_side: str | None
+    """Which end is cut. Default: the tokenizer's, else right."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
+    most_texts: int | None
 
 
 class PredictOptions(TypedDict, total=False):

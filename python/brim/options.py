@@ -165,6 +165,11 @@ def _unknown(name: str) -> TypeError:
     return TypeError(f'there is no option "{name}"' + (f"; did you mean {near[0]}?" if near else ": help(brim.train) lists them"))
 
 
+def brims(name: str) -> str:
+    """The name that brim has for an option of either side."""
+    return "precision" if name == "bf16" else _SAME.get(name, name)
+
+
 def canonical(options: dict[str, Any]) -> dict[str, Any]:
     """The options by brim's names; TypeError for a name that neither side has, or for two names of one thing."""
     out: dict[str, Any] = {}
@@ -177,7 +182,7 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
             raise TypeError("accumulate and gradient_accumulation_steps say the same: give one of them")
         options |= {rows: options.get(rows, 16) * parts, "accumulate": parts}
     for given, value in options.items():
-        name = "precision" if given == "bf16" else _SAME.get(given, given)
+        name = brims(given)
         if given in _FIXED:
             fine, reason = _FIXED[given]
             if _plain(value) not in fine:

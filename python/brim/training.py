@@ -16,7 +16,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, progress as _progress, ranks as _ranks, rows as _rows,
+from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime)
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
@@ -185,6 +185,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     ways = options.pop("_compare", None)
+    asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)
     if type(train).__name__.endswith("TrainingArguments"):  # as Trainer has them: model, args, train_dataset
         args, train = train, None
@@ -209,6 +210,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     more = {name: options.pop(name, None) for name in _options.HERE}
     share = _share(eval, more["validation_split"])
+    _refuse_idle({_options.brims(name): name for name in asked_for}, options, more,
+                 bool(share or _named(eval, train)), folds is not None or more["fold_column"] is not None)
+    if fold_seed != 42 and folds is None and more["fold_column"] is None and share is None:
+        raise UsageError("fold_seed is for folds, and for a share of the rows as eval: leave it out")
     eval = eval if share is None else None
     told = Listeners(more, on_event, output, options.get("swa_start"))
     folds = _folds_asked(folds, more, share, stratify, fold_seed)
@@ -225,6 +230,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = {"max_length": model.max_length, "made_for": None, "task": model.task if model.task == "tokens" else "auto"} if isinstance(model, Model) else _core.describe(runtime, model)
+    _outputs.check(output, told.trace, model.path if isinstance(model, Model) else model, bool(options.get("resume")),
+                   [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or min(fits, tokenizer.max_length or fits)
     if max_length is not None and not 0 < max_length <= fits:
@@ -306,6 +313,19 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+
+
+def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
+    """Options that were asked for, and would have no effect."""
+    if {"epochs", "max_steps"} <= asked.keys() & options.keys():
+        raise UsageError(f"{asked['epochs']} and {asked['max_steps']} contradict each other: give one of them")
+    given = options.keys() | {name for name, value in more.items() if value is not None}
+    idle = next((asked[name] for name in _OF_EVALUATIONS if name in asked and name in given), None)
+    if idle and not (evaluated or folded):
+        raise UsageError(f"{idle} has no effect without an evaluation set: give eval, or leave it out")
+
+
+_OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
 
 
 def _of_text_files(data) -> bool:

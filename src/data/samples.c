@@ -368,6 +368,7 @@ int brim_dataset_name_classes(brim_dataset *dataset, const char *const *names, i
     return brim_error_set(err, BRIM_E_USAGE, "%d names for %d classes", (int)count,
                           dataset->mapped && dataset->labels.names ? (int)dataset->labels.count : 0);
   BRIM_TRY(brim_labels_make(dataset->labels.runtime, dataset->labels.task, names, count, &named, err));
+  brim_labels_set_strings(&named, true);
   brim_labels_free(&dataset->labels);
   dataset->labels = named;
   return BRIM_OK;

@@ -82,8 +82,9 @@ const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count) {
 uint64_t brim_feed_memory(const brim_feed *feed) {
   const brim_feed_options *o = &feed->options;
   uint64_t other = 256; /* of a row: pointers, lengths, places, the plan and what making it takes */
-  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + sizeof(int32_t);
-  row = row * (uint64_t)brim_source_most_texts(&o->source) + other;
+  const uint64_t texts = (uint64_t)brim_source_most_texts(&o->source);
+  uint64_t row = texts * (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + other;
+  row += texts > 1 ? texts * sizeof(int32_t) : 0; /* their lengths */
   return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
 }
 
