@@ -31,7 +31,8 @@ static int check_feed(const brim_supply *s, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE,
                           "max_steps: how many steps an epoch of a stream has is known only at its end, so "
                           "give the steps of the run");
-  if (!how->labels || !how->source.need_label)
+  const brim_task task = brim_model_task(s->model);
+  if (!how->labels || !(how->source.need_label || brim_task_has_vectors(task) || brim_task_has_scores(task)))
     return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
   if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_labels(s->model)->count)
     return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
