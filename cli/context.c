@@ -108,7 +108,10 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
 }
 
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
-  *out = (brim_encode_options){0};
+  const bool masks = cli->masks || brim_task_has_masks(cli_task(cli));
+  *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
+                                            : cli->values->whole_words ? BRIM_NUMBER_WORDS
+                                                                       : BRIM_NUMBER_TOKENS};
   return cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
 }
 

@@ -79,6 +79,7 @@ static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **ou
 static brim_task choose_task(cli_call *cli, const brim_model_info *info) {
   const brim_task task = cli->values->task ? cli_task(cli) : info->task;
   cli->words = brim_task_has_tokens(task);
+  cli->masks = brim_task_has_masks(task);
   return task;
 }
 
@@ -114,6 +115,11 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
     snprintf(names + used, sizeof names - used, ", ...");
   if (brim_task_has_vectors(labels->task) || brim_task_has_scores(labels->task))
     return BRIM_OK; /* the loss is said, which follows from the rows */
+  if (brim_task_has_masks(labels->task)) {
+    cli_note(cli, "task: masked words (mlm), %s of a text's tokens%s", cli->values->mask_rate ? cli->values->mask_rate : "0.15",
+             cli->values->whole_words ? ", whole words" : "");
+    return BRIM_OK;
+  }
   if (brim_task_has_tokens(labels->task))
     cli_note(cli, "task: tokens, %d labels (%s)%s", (int)labels->count, names,
              given ? "" : ", because the model labels tokens; --task changes it");
@@ -164,7 +170,7 @@ static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_
   const cli_feed_request request = {.paths = v->train.items,
                                     .path_count = v->train.count,
                                     .tokenizer = job->tokenizer,
-                                    .labels = &job->labels,
+                                    .labels = cli->masks ? NULL : &job->labels,
                                     .columns = &job->columns,
                                     .plan = &job->options.plan,
                                     .rank = cli->group.rank,
@@ -181,8 +187,11 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
                                  .path_count = v->train.count,
                                  .tokenizer = job->tokenizer,
                                  .max_length = max_length,
-                                 .need_label = true,
+                                 .need_label = !cli->masks,
                                  .task = task};
+  if (cli->masks && (v->keep_head || cli_folds_wanted(v)))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%s is for rows with labels, which --task mlm does not take",
+                          v->keep_head ? "--keep-head" : "--folds");
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);
@@ -198,7 +207,7 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
     brim_dataset *dataset = NULL;
     double share;
     const char *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
-    request.paths = &path, request.path_count = 1, request.labels = labels_of(job);
+    request.paths = &path, request.path_count = 1, request.labels = cli->masks ? NULL : labels_of(job);
     status = cli_is_share(path, &share) ? hold_out(cli, job, share, &dataset) : cli_load_dataset(cli, &request, &dataset);
     if (!status)
       job->evals[job->eval_count++] = (brim_named_dataset){.name = job->eval_names[i], .dataset = dataset};

@@ -309,11 +309,11 @@ const cli_option cli_words_option[] = {
 };
 
 const cli_option cli_job_task_options[] = {
-    CHOICE("task", task, "classification|regression|multi-label|tokens|embedding|rerank", .shown = "by the labels",
+    CHOICE("task", task, "classification|regression|multi-label|tokens|mlm|embedding|rerank", .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
-                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word. embedding: vectors of texts, "
-                   "trained with "
-                   "pairs and triples. rerank: a score of a query and a document"),
+                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word. mlm: texts have none, some of "
+                   "their tokens are masked and are to be found. embedding: vectors of texts, trained with pairs and triples. "
+                   "rerank: a score of a query and a document"),
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
                  "other labels are refused"),
@@ -400,6 +400,14 @@ const cli_option cli_loss_options[] = {
     REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
          .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),
     ROWS(cli_vector_loss_options),
+    {0},
+};
+
+const cli_option cli_mask_options[] = {
+    HEADING("Masked words"),
+    TEXT("mask-rate", mask_rate, "R", .needs = "task=mlm", .shown = "0.15", .to = {TRAIN(mask_rate)},
+         .help = "share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last"),
+    FLAG("whole-words", whole_words, .needs = "task=mlm", .help = "mask all tokens of a word or none"),
     {0},
 };
 

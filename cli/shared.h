@@ -68,7 +68,7 @@ extern const cli_option cli_batch_options[], cli_stream_options[], cli_fold_opti
 /* A training job: `brim train` and `brim compare` */
 extern const cli_option cli_words_option[], cli_job_input_options[], cli_job_task_options[], cli_job_length_options[];
 extern const cli_option cli_precision_option[], cli_trained_options[], cli_method_options[], cli_vector_loss_options[],
-    cli_loss_options[], cli_optimizer_options[], cli_machine_options[];
+    cli_loss_options[], cli_mask_options[], cli_optimizer_options[], cli_machine_options[];
 /* Where to compute */
 extern const cli_option cli_device_option[];
 bool cli_is_cuda(const char *device); /* false: NULL, another */

@@ -48,7 +48,7 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
   how.encode.max_length = request->max_length;
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
-  if (!status && request->columns)
+  if (!status && request->columns && request->labels)
     status = cli_columns_find(cli, request->paths, request->path_count, request->labels->task, request->columns, &how.source);
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);
@@ -113,10 +113,10 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
   if (reason)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream: give --max-steps in place of --epochs: %s", reason);
   cli_columns columns = {0};
-  int status = cli_source_options(cli, true, &source);
+  int status = cli_source_options(cli, !cli->masks, &source);
   if (!status)
     status = cli_columns_find(cli, v->train.items, v->train.count, task, &columns, &source);
-  if (!status && !source.need_label)
+  if (!status && !source.need_label && !cli->masks)
     status = brim_error_set(&cli->error, BRIM_E_USAGE,
                             "--stream: give --max-steps in place of --epochs: rows without a label are not counted beforehand");
   if (!status)
@@ -142,6 +142,8 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
+  if (brim_task_has_masks(task))
+    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
   if (brim_task_has_values(task))

@@ -46,6 +46,7 @@ static const cli_option options[] = {
     FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
          .help = "each process reads only a slice of the rows; --batch-size must be a multiple of the number of processes"),
     ROWS(cli_loss_options),
+    ROWS(cli_mask_options),
     ROWS(cli_optimizer_options),
     HEADING("How often, in optimizer steps"),
     INTEGER("log-every", log_every, "N", 1, CLI_MANY, .to = {TRAIN(log_every)}, .fallback = "1",
@@ -467,8 +468,9 @@ const cli_command cli_train = {
     .summary = "fine-tune an encoder on labelled texts",
     .operands = "",
     .description = "Fine-tunes a pretrained encoder for classification, regression, labels of words, vectors of texts or "
-                   "reranking, and writes a folder that Hugging Face transformers opens, of vectors or rerankers "
-                   "sentence-transformers. By default batches are random and nothing is padded. Ctrl-C "
+                   "reranking, or adapts it to texts without labels (--task mlm), and writes a folder that Hugging Face "
+                   "transformers opens, of vectors or rerankers sentence-transformers. By default batches are random and nothing "
+                   "is padded. Ctrl-C "
                    "writes a checkpoint first; --resume continues from it.\n"
                    "With --folds every row is held out once. RUN/fold-N is the run of a fold, and RUN/folds.csv says which "
                    "rows it held out. RUN/predictions.jsonl has the predictions for the held-out rows, RUN/folds.json their "

@@ -188,8 +188,9 @@ typedef struct brim_encoder brim_encoder;
 typedef struct brim_encoded { /* borrowed until the next call; `file` until close */
   const int32_t *ids;
   const uint8_t *type_ids;
-  const int32_t *words; /* [length] with brim_source_options.words: the number of the token's word, -1 of special tokens */
-  const char *text;     /* with words: those of the record, a NUL after each */
+  const int32_t *words;   /* [length] with brim_source_options.words: the number of the token's word, -1 of special tokens */
+  const int32_t *numbers; /* [length] with brim_encode_options.numbering; BRIM_NO_LABEL of special tokens */
+  const char *text;       /* with words: those of the record, a NUL after each */
   size_t text_length;
   size_t length; /* tokens of all its texts, one after another */
   size_t lost;
@@ -351,7 +352,8 @@ typedef struct brim_sample {
   float label; /* class id or value; NaN if there is none, or several */
   const float *labels;
   int32_t label_width;         /* [label_width] all of them; NULL and 0: `label` alone */
-  const int32_t *token_labels; /* [length] classes of tokens, BRIM_NO_LABEL for none; not NULL: there is no other label */
+  const int32_t *token_labels; /* [length] classes of tokens, or their numbers (brim_encode_options.numbering); BRIM_NO_LABEL for
+                                  none; not NULL: there is no other label */
   const int32_t *words;        /* [length] the number of the token's word, -1 of special tokens; NULL: it was not read as words */
   const char *word_text;       /* the row's words, also those that were cut off, a NUL after each */
   size_t word_text_length;

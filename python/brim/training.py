@@ -139,7 +139,7 @@ def _rows_to_train(train):
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
-          keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
+          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None,
@@ -154,6 +154,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
+    task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: "0.15", or "0.3:0.15" for the first and the
+    last step; whole_words=True masks all tokens of a word); training then continues from the folder with any other task.
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -249,15 +251,23 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
+    masked = task == "mlm"
+    if whole_words and not masked:
+        raise UsageError('whole_words is for masked words: give task="mlm" too')
+    if masked and (folds is not None or ways is not None or keep_head or labels is not None or streamed):
+        raise UsageError('task="mlm" takes texts without labels, in memory: leave out labels, keep_head, folds and stream')
+
     def rows(data, known, labelled=True, name="") -> Dataset:
+        numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
+        labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):
             how = {}
         elif not _of_text_files(data):
             how = _options.of_rows(how, strict=name == "")
         with _in_set(name):
-            found = Dataset.of(data, tokenizer, labelled=labelled, labels=known, task=task if task == "tokens" or not isinstance(known, Labels) else "auto",
-                               max_length=limit, runtime=runtime, **how)
+            found = Dataset.of(data, tokenizer, labelled=labelled, labels=known, task=task if task == "tokens" or not (masked or isinstance(known, Labels)) else "auto",
+                               max_length=limit, runtime=runtime, **numbered, **how)
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
@@ -277,11 +287,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         if streamed:
             raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
-        dataset, opened = rows(_rows_to_train(train), known), None
-        if dataset.labels is None:
+        dataset, opened = rows(_rows_to_train(train), None if masked else known), None
+        if dataset.labels is None and not masked:
             raise UsageError("training needs labels: give a column, or labels=[...]")
         known_by = dataset
-    _notes.of_task(known_by if opened else dataset.labels, asked)
+    if not masked:
+        _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
         model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
@@ -291,7 +302,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if asked == "auto" and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
-    evals = [(name, rows(data, model.labels, name=name)) for name, data in named]
+    evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         train_rows = _rows_to_train(train)
         dataset, held = dataset._hold_out(share, fold_seed)

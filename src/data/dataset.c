@@ -43,6 +43,11 @@ static void free_lent(brim_dataset *dataset) {
   brim_release(runtime, dataset->values);
   brim_release(runtime, dataset->token_labels);
   brim_release(runtime, dataset->own_token_labels);
+  if (dataset->own_ids) {
+    brim_release(runtime, dataset->ids);
+    brim_release(runtime, dataset->labelled_tokens);
+    brim_release(runtime, dataset->own_ids);
+  }
   brim_labels_free(&dataset->labels);
   brim_release(runtime, dataset);
 }

@@ -47,6 +47,7 @@ struct brim_dataset {
   bool from_texts;              /* so that `pairs` is known */
   bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
   int32_t *own_token_labels;    /* lent: the block of all */
+  int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
   void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */
@@ -75,6 +76,8 @@ int brim_dataset_drop(brim_dataset *dataset, const uint64_t *rows, size_t count,
 void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);
 /* Finds where each row's labelled tokens begin, if they have labels. */
 int brim_dataset_count_labels(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
+/* Labels of tokens are their numbers (brim_encode_options.numbering): the data set is one of masked words. */
+int brim_dataset_set_numbered(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Gives back unused room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Whether the row has a text without tokens. `lengths` NULL: it is one, of `length`. */

@@ -39,7 +39,7 @@ typedef struct block {
   int32_t *text_lengths;
   size_t further_count, start_capacity, further_capacity, text_capacity;
   brim_encoding tokens;    /* of all rows, one after the other */
-  brim_word_numbers words; /* likewise, where texts are lists of words */
+  brim_word_numbers words; /* likewise, where texts are lists of words, or tokens are numbered */
   bool alone;              /* no row has a pair, further texts, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
@@ -260,7 +260,9 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
-  if (encoder->words)
+  if (encoder->options.numbering)
+    BRIM_TRY(brim_number_tokens(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, &b->words, err));
+  else if (encoder->words)
     BRIM_TRY(brim_encode_words(encoder->tokenizer, scratch, text, &encoder->options, &b->tokens, &b->words, err));
   else if (row->further_count > 0)
     BRIM_TRY(encode_texts(encoder, scratch, b, row, text, pair, err));
@@ -412,6 +414,7 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
   *out = (brim_encoded){.ids = b->tokens.ids + row->ids,
                         .type_ids = b->tokens.type_ids + row->ids,
                         .words = encoder->words ? b->words.at + row->ids : NULL,
+                        .numbers = encoder->options.numbering ? b->words.at + row->ids : NULL,
                         .text = encoder->words ? b->bytes + row->text : NULL,
                         .text_length = encoder->words ? row->text_length : 0,
                         .text_lengths = several ? b->text_lengths + row->further + at : NULL,
@@ -446,7 +449,7 @@ void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longes
     const brim_coded_row *row = &out->rows[out->count];
     const int32_t length = out->lengths[out->count];
     const bool bare = b->alone || (row->pair == NONE && row->further_count == 0 && row->label == NONE && row->damage == NONE);
-    if (length == 0 || length > longest || !bare)
+    if (length == 0 || length > longest || encoder->options.numbering || !bare)
       break;
     out->tokens += (size_t)length;
   }

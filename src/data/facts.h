@@ -10,4 +10,7 @@ int brim_dataset_pairs_known(const brim_dataset *dataset);
 /* Numbers of a row's label (brim_labels_width). */
 int32_t brim_dataset_label_width(const brim_dataset *dataset);
 
+/* Its tokens are numbered, and not masked yet. */
+bool brim_dataset_is_numbered(const brim_dataset *dataset);
+
 #endif

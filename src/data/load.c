@@ -79,6 +79,7 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
                         .row = row->row};
   if (row->words)
     return add_words(l, row, &sample, err);
+  sample.token_labels = row->numbers;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   if (l->options->source.need_label)
     BRIM_TRY(brim_none_rows_note(&l->none, l->dataset, &l->taker, &label, row->row, row->lost, err));
@@ -116,6 +117,8 @@ static int finish(loader *l, brim_error *err) {
     dataset->unlabelled_words = l->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&l->none, dataset, &l->taker, err));
   }
+  if (l->options->encode.numbering)
+    BRIM_TRY(brim_dataset_set_numbered(dataset, err));
   return brim_dataset_seal(dataset, err);
 }
 

@@ -8,6 +8,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/encoder.h"
 #include "data/none_rows.h"
 #include "data/source.h"
 #include "text/encode.h"
@@ -134,6 +135,18 @@ static int check_words(const texts *t, const brim_text_row *row, brim_error *err
                                         words == 1 ? "" : "s", tags, tags == 1 ? "" : "s");
 }
 
+/* Numbers of tokens are kept where those of words are. */
+static int encode_numbered(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
+  brim_encoding *e = &w->encoding;
+  e->runtime = t->runtime, e->length = e->lost = 0;
+  BRIM_TRY(brim_number_tokens(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
+                              (brim_string){row->pair, row->pair_length}, &t->options->encode, e, &w->words, err));
+  BRIM_TRY(brim_grow(t->runtime, (void **)&b->words, &b->word_capacity, b->used + e->length, sizeof *b->words, err));
+  if (e->length)
+    memcpy(b->words + b->used, w->words.at, e->length * sizeof *b->words);
+  return BRIM_OK;
+}
+
 static int encode_words(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
   brim_encoding *e = &w->encoding;
   e->runtime = t->runtime, e->length = e->lost = 0;
@@ -198,7 +211,9 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
     range->length = TOO_SHORT;
     return BRIM_OK;
   }
-  if (t->words)
+  if (t->options->encode.numbering)
+    BRIM_TRY(encode_numbered(t, w, b, &row, err));
+  else if (t->words)
     BRIM_TRY(encode_words(t, w, b, &row, err));
   else
     BRIM_TRY(encode_texts(t, w, b, &row, range, err));
@@ -269,6 +284,7 @@ static int add_block(texts *t, const block *b, brim_error *err) {
         .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
     brim_text_row row;
     BRIM_TRY(get_row(t, number, &row, err));
+    sample.token_labels = t->options->encode.numbering ? b->words + range->from : NULL;
     if (t->words) {
       sample.words = b->words + range->from;
       BRIM_TRY(add_words(t, &row, &sample, range->lost, err));
@@ -335,6 +351,8 @@ static int make(texts *t, brim_error *err) {
     t->dataset->unlabelled_words = t->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&t->none, t->dataset, &t->taker, err));
   }
+  if (t->options->encode.numbering)
+    BRIM_TRY(brim_dataset_set_numbered(t->dataset, err));
   return brim_dataset_seal(t->dataset, err);
 }
 

@@ -62,7 +62,8 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
                        .text_lengths = row->text_lengths,
                        .text_count = row->text_count,
                        .row = name,
-                       .label = NAN};
+                       .label = NAN,
+                       .token_labels = row->numbers};
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};

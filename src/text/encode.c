@@ -181,6 +181,82 @@ int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, br
   return assemble_numbers(tokenizer, scratch, options, out, first, numbers, err);
 }
 
+/* ---- numbers of tokens, or of their words ------------------------------------------------------------------------ */
+
+/* Where the exact tokens of a text and of its pair begin. */
+typedef struct numbered {
+  const brim_tokenizer *tokenizer;
+  const brim_scratch *scratch;
+  const brim_encode_options *options;
+  size_t firsts[2];
+} numbered;
+
+static int tokenize_exact(const brim_tokenizer *t, brim_scratch *s, int which, brim_string text, size_t *first, brim_error *err) {
+  brim_ids *ids = &s->ids[which];
+  *first = s->exact.count;
+  BRIM_TRY(brim_exact_run(t, s, text.bytes, text.length, err));
+  ids->count = 0;
+  BRIM_TRY(brim_ids_reserve(ids, s->exact.count - *first, err));
+  for (size_t i = *first; i < s->exact.count; i++)
+    ids->at[ids->count++] = s->exact.at[i].id;
+  return BRIM_OK;
+}
+
+/* Writes those of a text of which `kept` tokens are left, the first of them `from`; returns the number after the last. */
+static int32_t put_numbers(const numbered *n, int which, size_t skip, size_t kept, int32_t from, int32_t *to) {
+  const bool words = n->options->numbering == BRIM_NUMBER_WORDS;
+  const brim_exact_token *tokens = words ? n->scratch->exact.at + n->firsts[which] + skip : NULL;
+  for (size_t i = 0; i < kept; i++)
+    to[i] = from + (int32_t)(words ? tokens[i].word - tokens[0].word : i);
+  return kept ? to[kept - 1] + 1 : from;
+}
+
+/* Of the row at `to`, which assemble has put together of kept[0] and kept[1] tokens. */
+static void number_row(const numbered *n, bool pair, const size_t kept[2], int32_t *to) {
+  const brim_processor *processor = &n->tokenizer->processor;
+  const brim_template *template = pair ? &processor->pair : &processor->single;
+  const bool left = brim_cuts_left(n->tokenizer, n->options);
+  int32_t next = 0;
+  for (size_t i = 0; i < template->count; i++) {
+    const brim_piece_kind kind = template->pieces[i].kind;
+    const int which = kind == BRIM_PIECE_B;
+    if (kind == BRIM_PIECE_SPECIAL) {
+      if (!n->options->no_special_tokens)
+        *to++ = -1;
+      continue;
+    }
+    next = put_numbers(n, which, left ? n->scratch->ids[which].count - kept[which] : 0, kept[which], next, to);
+    to += kept[which];
+  }
+}
+
+int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                         const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
+  const size_t first = out->length, room = (size_t)options->max_length;
+  brim_string texts[2] = {text, pair};
+  numbered n = {tokenizer, scratch, options, {0}};
+  size_t counts[2] = {0};
+  BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
+  out->unread = 0;
+  scratch->exact.count = 0;
+  for (int which = 0; which < 1 + (pair.bytes != NULL); which++) {
+    BRIM_TRY(brim_clean_utf8(scratch, which, &texts[which].bytes, &texts[which].length, err));
+    BRIM_TRY(options->numbering == BRIM_NUMBER_WORDS
+                 ? tokenize_exact(tokenizer, scratch, which, texts[which], &n.firsts[which], err)
+                 : tokenize(tokenizer, scratch, which, texts[which], err));
+    counts[which] = scratch->ids[which].count;
+  }
+  BRIM_TRY(assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err));
+  BRIM_TRY(brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err));
+  const brim_template *template = pair.bytes ? &tokenizer->processor.pair : &tokenizer->processor.single;
+  brim_kept kept = {counts[0], counts[1]};
+  if (options->max_length)
+    BRIM_TRY(brim_truncate(options->truncation, pair.bytes != NULL, counts[0], counts[1],
+                           room - (options->no_special_tokens ? 0 : (size_t)template->added), &kept, err));
+  number_row(&n, pair.bytes != NULL, (size_t[]){kept.a, kept.b}, numbers->at + first);
+  return BRIM_OK;
+}
+
 /* Of a long text as much as gives more tokens than are kept. A part that turned out too short is read again with more. */
 static int encode_beginning(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text,
                             const brim_encode_options *options, brim_encoding *out, brim_error *err) {

@@ -31,6 +31,10 @@ typedef struct brim_word_numbers {
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
                       brim_error *err) BRIM_CHECK;
+/* As brim_encode_valid, for any bytes, with the numbers that options->numbering says; -1 of special tokens. */
+int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                         const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
+                         brim_error *err) BRIM_CHECK;
 /* Room for `length` tokens in all. */
 int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
 

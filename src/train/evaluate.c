@@ -39,7 +39,8 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 /* ---- what fits -------------------------------------------------------------------------------------------- */
 
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name, brim_error *err) {
-  if (!brim_task_has_tokens(brim_model_task(model)) || cut <= 0 || brim_dataset_longest(dataset) <= cut)
+  const brim_task task = brim_model_task(model);
+  if (!(brim_task_has_tokens(task) || brim_task_has_masks(task)) || cut <= 0 || brim_dataset_longest(dataset) <= cut)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_USAGE,
                         "%s: a row of %d tokens would be cut at max_length %d, and each token is to have its label: encode the "
@@ -47,9 +48,11 @@ int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_
                         name, (int)brim_dataset_longest(dataset), (int)cut);
 }
 
-size_t brim_logit_rows(const brim_model *model, const brim_model_limits *limits) {
-  const bool tokens = brim_task_has_tokens(brim_model_task(model));
-  return tokens ? (size_t)limits->max_slots : (size_t)limits->max_sequences;
+float *brim_logits_alloc(brim_runtime *runtime, const brim_model *model, const brim_model_limits *limits) {
+  const brim_task task = brim_model_task(model);
+  const size_t rows = brim_task_has_tokens(task) ? (size_t)limits->max_slots : (size_t)limits->max_sequences;
+  const bool none = brim_task_has_masks(task);
+  return brim_alloc_array(runtime, none ? 1 : rows, (none ? 1 : (size_t)brim_model_outputs(model)) * sizeof(float));
 }
 
 uint64_t brim_outcome_count(const brim_dataset *dataset) {
@@ -135,10 +138,28 @@ static void take_there(const brim_prediction *p, const brim_planned *part) {
   }
 }
 
+/* Of masked words: the model has found what became of each, in the order of the batch. */
+static int predict_masked(const brim_prediction *p, const brim_planned *part, brim_error *err) {
+  const uint64_t *firsts = brim_dataset_token_labels(p->dataset);
+  const brim_pass pass = {0};
+  int32_t from = 0;
+  BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
+  BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, NULL, err));
+  for (uint32_t r = 0; r < part->count; r++) {
+    const uint64_t row = part->rows[r];
+    const int32_t masked = (int32_t)(firsts[row + 1] - firsts[row]);
+    BRIM_TRY(brim_model_read_outcomes(p->model, from, masked, p->outcomes + firsts[row], err));
+    from += masked;
+  }
+  return BRIM_OK;
+}
+
 static int prediction_part(const brim_prediction *p, const brim_planned *part, float *logits, brim_error *err) {
   const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
   const size_t outputs = (size_t)brim_model_outputs(p->model);
   const brim_pass pass = {0};
+  if (brim_task_has_masks(brim_model_task(p->model)))
+    return predict_masked(p, part, err);
   BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
   BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->there ? NULL : p->part_logits, err));
   if (p->there) {
@@ -255,8 +276,7 @@ static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, con
 static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits, float *logits, brim_error *err) {
   brim_batch batch = {0};
   p->batch = &batch;
-  p->part_logits = brim_alloc_array(p->runtime, brim_logit_rows(p->model, limits),
-                                    (size_t)brim_model_outputs(p->model) * sizeof *p->part_logits);
+  p->part_logits = brim_logits_alloc(p->runtime, p->model, limits);
   int status = p->part_logits ? brim_model_prepare(p->model, limits, err) : BRIM_NOMEM(err);
   if (!status)
     status = brim_prediction_run(p, logits, err);
@@ -315,6 +335,10 @@ static int check_data(brim_runtime *runtime, const brim_model *model, const brim
                       const brim_eval_options *options, brim_error *err) {
   const int32_t cut = options ? options->max_length : 0;
   brim_dataset *mapped; /* no labels are looked at */
+  if (brim_task_has_masks(brim_model_task(model)))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the model is of masked words, which have no predictions of a text: train it further for a task, or "
+                          "evaluate it");
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, cut, false, "data", &mapped, err));
   return brim_refuse_cut(model, dataset, cut, "data", err);
 }
@@ -416,6 +440,8 @@ int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *
   if (classes && options && options->logits)
     return brim_error_set(err, BRIM_E_USAGE,
                           "a classification with one class per row or token has outcomes: take its logits from brim_predict");
+  if (brim_task_has_masks(brim_model_task(model)) && options && options->confusion)
+    return brim_error_set(err, BRIM_E_USAGE, "a vocabulary is too large for a table of what is taken for what");
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, options ? options->max_length : 0, true, "data", &mapped, err));
   const int status = evaluate_fitted(runtime, model, mapped ? mapped : dataset, options, out, err);
   brim_dataset_free(mapped);

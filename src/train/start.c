@@ -98,6 +98,44 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   return BRIM_OK;
 }
 
+/* ---- masked words ------------------------------------------------------------------------------------------ */
+
+/* What a vocabulary of outputs has no use for. */
+static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
+  if (o->label_smoothing > 0.0)
+    return brim_error_set(err, BRIM_E_USAGE, "label_smoothing is for classes: masked words have none");
+  if (o->class_weights)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights are for classes: masked words have none");
+  if (o->own_metrics)
+    return brim_error_set(err, BRIM_E_USAGE, "metrics of one's own are made from logits: of masked words there are none");
+  return BRIM_OK;
+}
+
+static int start_masks(brim_trainer *t, brim_error *err) {
+  brim_train_options *o = &t->options;
+  if (!brim_task_has_masks(brim_model_task(t->model)))
+    return !o->mask_rate ? BRIM_OK
+                         : brim_error_set(err, BRIM_E_USAGE, "mask_rate is for masked words, and the model is of %s",
+                                          brim_task_name(brim_model_task(t->model)));
+  BRIM_TRY(refuse_with_masks(o, err));
+  BRIM_TRY(brim_masks_init(&t->supply.masks, t->runtime, t->tokenizer, brim_model_outputs(t->model), o->mask_rate, err));
+  t->supply.masks.seed = o->seed;
+  return BRIM_OK;
+}
+
+/* Evaluation sees rows that are masked once and for all: they are in the place of those that were given, which are borrowed. */
+static int start_masked_evals(brim_trainer *t, brim_named_dataset *evals, int count, brim_error *err) {
+  t->masked = brim_alloc_array_zero(t->runtime, (size_t)count + 1, sizeof *t->masked);
+  if (!t->masked)
+    return BRIM_NOMEM(err);
+  for (; t->masked_count < count; t->masked_count++) {
+    brim_named_dataset *set = &evals[t->masked_count];
+    BRIM_TRY(brim_masks_dataset(&t->supply.masks, set->dataset, set->name, &t->masked[t->masked_count], err));
+    set->dataset = t->masked[t->masked_count];
+  }
+  return BRIM_OK;
+}
+
 /* ---- evaluation sets -------------------------------------------------------------------------------------- */
 
 /* Of BRIM_PAD_MAX_LENGTH; 0: the data set's longest row. */
@@ -156,7 +194,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   if (!t->evals)
     return BRIM_NOMEM(err);
   t->eval_room = count;
-  brim_model_limits limits = {0};
+  brim_model_limits limits = {.chosen_share = t->outlook.limits.chosen_share};
   uint64_t most = 0;
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
@@ -181,7 +219,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     t->outcomes = brim_alloc_array(t->runtime, (size_t)most + 1, sizeof *t->outcomes);
   if (logits)
     t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
-  t->part_logits = brim_alloc_array(t->runtime, brim_logit_rows(t->model, &limits), row);
+  t->part_logits = brim_logits_alloc(t->runtime, t->model, &limits);
   return (!outcomes || t->outcomes) && (!logits || t->logits) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
@@ -261,6 +299,8 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
     const uint64_t outcomes = eval_outputs(evals[i].dataset);
     most = outcomes > most ? outcomes : most;
     bytes += brim_dataset_rows(evals[i].dataset) * 32;
+    if (t->supply.masks.runtime) /* ids, labels and where they begin, which are masked copies */
+      bytes += brim_dataset_tokens(evals[i].dataset) * 2 * sizeof(int32_t) + brim_dataset_rows(evals[i].dataset) * 24;
   }
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
@@ -331,6 +371,7 @@ static int outlook(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_supply_outlook(&t->supply, &t->outlook, err));
   t->outlook.limits.checkpoint_activations = t->options.checkpoint_activations;
   t->outlook.limits.precision = t->options.precision;
+  t->outlook.limits.chosen_share = t->supply.masks.runtime ? brim_masks_highest(&t->supply.masks) : 0;
   t->outlook.limits.slices = brim_model_joins_slices(t->model) ? t->options.plan.slices : 0;
   return BRIM_OK;
 }
@@ -423,8 +464,9 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 }
 
 /* Everything of this rank alone: nothing is written, and no other rank asked. */
-static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
+static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, eval_count, err));
+  BRIM_TRY(start_masks(t, err));
   BRIM_TRY(brim_trainer_choose_loss(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
@@ -432,6 +474,10 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
   BRIM_TRY(start_metric(t, evals, eval_count, err));
   BRIM_TRY(brim_model_take_tokenizer(t->model, t->tokenizer, err));
   BRIM_TRY(brim_supply_check(&t->supply, err));
+  if (t->supply.masks.runtime) {
+    BRIM_TRY(brim_supply_mask(&t->supply, err));
+    BRIM_TRY(start_masked_evals(t, evals, eval_count, err));
+  }
   BRIM_TRY(outlook(t, err));
   BRIM_TRY(start_class_weights(t, err));
   BRIM_TRY(start_fit(t, evals, eval_count, err));
@@ -449,7 +495,7 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
   return start_memory(t, err);
 }
 
-int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
+static int open_sets(brim_trainer *t, brim_named_dataset *evals, int eval_count, brim_error *err) {
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
   t->memory.held = t->turns ? t->turns->held : brim_process_resident();
@@ -461,6 +507,17 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   t->safe = t->state;
   t->start = brim_seconds_now();
   return BRIM_OK;
+}
+
+int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
+  brim_named_dataset *own = brim_alloc_array_zero(t->runtime, (size_t)eval_count + 1, sizeof *own);
+  if (!own)
+    return BRIM_NOMEM(err);
+  if (eval_count > 0)
+    memcpy(own, evals, (size_t)eval_count * sizeof *own);
+  const int status = open_sets(t, own, eval_count, err);
+  brim_release(t->runtime, own);
+  return status;
 }
 
 int brim_trainer_open_reduce(brim_trainer *t, brim_error *err) {
@@ -498,6 +555,9 @@ void brim_trainer_close(brim_trainer *t) {
     brim_dataset_free(t->evals[i].mapped);
   }
   brim_release(t->runtime, t->evals);
+  for (int i = 0; i < t->masked_count; i++)
+    brim_dataset_free(t->masked[i]);
+  brim_release(t->runtime, t->masked);
   if (t->supply.feed && t->class_weights)
     (void)!brim_feed_weigh(t->supply.feed, NULL, NULL);
   brim_release(t->runtime, t->class_weights);

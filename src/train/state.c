@@ -136,6 +136,7 @@ static const member option_members[] = {
     OPTION(warmup_steps, MEMBER_I64),
     OPTION(warmup_ratio, OPEN_REAL),
     OPTION(class_weights, MEMBER_TEXT),
+    OPTION(mask_rate, MEMBER_TEXT | MEMBER_LATER),
     OPTION(label_smoothing, MEMBER_REAL),
     {"loss", MEMBER_TEXT | MEMBER_LATER, offsetof(brim_train_options, loss.name)},
     LOSS(scale, OPEN_REAL | MEMBER_LATER),

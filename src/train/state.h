@@ -67,7 +67,7 @@ typedef struct brim_train_hashes {
 
 /* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What
  * was not given is null. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 68 };
+enum { BRIM_TRAIN_OPTION_FIELDS = 69 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */

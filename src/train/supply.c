@@ -18,19 +18,13 @@
 
 /* ---- what is known beforehand ----------------------------------------------------------------------------- */
 
-static int check_feed(const brim_supply *s, brim_error *err) {
+/* Labels of the feed's rows are the model's. */
+static int check_feed_labels(const brim_supply *s, brim_error *err) {
   const brim_feed_options *how = brim_feed_how(s->feed);
-  const brim_group *group = &s->options->group;
-  int32_t world = how->plan.world_size > 1 ? how->plan.world_size : 1;
-  int64_t slots, rows;
-  int32_t width;
-  if (how->rank != group->rank || world != group->world_size)
-    return brim_error_set(err, BRIM_E_USAGE, "the feed is of rank %d of %d, the run of rank %d of %d", (int)how->rank, (int)world,
-                          (int)group->rank, (int)group->world_size);
-  if (s->options->max_steps == 0)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "max_steps: how many steps an epoch of a stream has is known only at its end, so "
-                          "give the steps of the run");
+  if (s->masks.runtime)
+    return how->encode.numbering && !how->source.need_label
+               ? BRIM_OK
+               : brim_error_set(err, BRIM_E_USAGE, "masked words need a feed of texts whose tokens are numbered, without labels");
   const brim_task task = brim_model_task(s->model);
   if (!how->labels || !(how->source.need_label || brim_task_has_vectors(task) || brim_task_has_scores(task)))
     return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
@@ -44,6 +38,23 @@ static int check_feed(const brim_supply *s, brim_error *err) {
           err, BRIM_E_MISMATCH,
           "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels", (int)i,
           how->labels->names[i], own->names[i]);
+  return BRIM_OK;
+}
+
+static int check_feed(const brim_supply *s, brim_error *err) {
+  const brim_feed_options *how = brim_feed_how(s->feed);
+  const brim_group *group = &s->options->group;
+  int32_t world = how->plan.world_size > 1 ? how->plan.world_size : 1;
+  int64_t slots, rows;
+  int32_t width;
+  if (how->rank != group->rank || world != group->world_size)
+    return brim_error_set(err, BRIM_E_USAGE, "the feed is of rank %d of %d, the run of rank %d of %d", (int)how->rank, (int)world,
+                          (int)group->rank, (int)group->world_size);
+  if (s->options->max_steps == 0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "max_steps: how many steps an epoch of a stream has is known only at its end, so "
+                          "give the steps of the run");
+  BRIM_TRY(check_feed_labels(s, err));
   BRIM_TRY(brim_tokenizers_fit(s->model, brim_feed_tokenizer(s->feed), "the feed", err));
   brim_feed_limits(s->feed, &slots, &rows, &width);
   if (width == 0)
@@ -54,8 +65,10 @@ static int check_feed(const brim_supply *s, brim_error *err) {
 int brim_supply_check(brim_supply *s, brim_error *err) {
   if (s->feed)
     return check_feed(s, err);
-  BRIM_TRY(
-      brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, true, "training data", &s->mapped, err));
+  if (s->masks.runtime)
+    BRIM_TRY(brim_masks_fit(s->dataset, "training data", err));
+  BRIM_TRY(brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, !s->masks.runtime, "training data",
+                            &s->mapped, err));
   s->dataset = s->mapped ? s->mapped : s->dataset;
   return BRIM_OK;
 }
@@ -129,6 +142,9 @@ double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_s
 }
 
 void brim_supply_close(brim_supply *s) {
+  if (s->feed && s->masks.runtime)
+    brim_feed_make(s->feed, NULL);
+  brim_masks_free(&s->masks);
   brim_class_counter_free(&s->counter);
   brim_dataset_free(s->mapped);
   brim_plan_free(s->first);
@@ -136,6 +152,39 @@ void brim_supply_close(brim_supply *s) {
   brim_release(s->runtime, s->positions);
   if (s->position.runtime)
     brim_text_free(&s->position);
+}
+
+/* ---- masked words ------------------------------------------------------------------------------------------ */
+
+/* Rows that come again within an epoch are masked again. */
+static void masks_of_step(brim_supply *s) {
+  const bool again = s->feed && brim_feed_how(s->feed)->repeat;
+  s->masks.epoch = again ? s->number : s->feed ? brim_feed_epoch(s->feed) : s->plan_epoch;
+  brim_masks_at_step(&s->masks, s->number, s->total);
+}
+
+static uint64_t masked_units(void *context, const brim_sample *row, int32_t length, uint64_t name) {
+  brim_supply *s = context;
+  masks_of_step(s);
+  return (uint64_t)brim_masks_count(&s->masks, name, row->token_labels, length, row->length);
+}
+
+static void mask_batch(void *context, brim_batch *batch) {
+  brim_supply *s = context;
+  masks_of_step(s);
+  brim_masks_make(&s->masks, batch);
+}
+
+int brim_supply_mask(brim_supply *s, brim_error *err) {
+  s->counter.units = masked_units;
+  s->counter.context = s;
+  int64_t slots, rows;
+  int32_t longest = s->feed ? 0 : brim_dataset_longest(s->dataset);
+  if (s->feed) {
+    brim_feed_make(s->feed, &(brim_feed_maker){masked_units, mask_batch, s});
+    brim_feed_limits(s->feed, &slots, &rows, &longest);
+  }
+  return brim_masks_reserve(&s->masks, longest, err);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------ */
@@ -169,7 +218,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->counter.weights || brim_task_has_tokens(brim_model_task(s->model))) {
+    if (s->counter.weights || s->counter.units || brim_task_has_tokens(brim_model_task(s->model))) {
       s->divisor = step_weight(s, mine.step);
       s->weight = brim_class_counter_sum(&s->counter);
     }
@@ -184,6 +233,8 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   s->batch->count = s->batch->row_count = 0;
   if (mine.count > 0)
     BRIM_TRY(brim_batch_fill(s->batch, s->runtime, s->dataset, &mine, err));
+  if (mine.count > 0 && s->counter.units)
+    mask_batch(s, s->batch);
   s->batch->divisor = s->divisor;
   *out = s->batch;
   return BRIM_OK;

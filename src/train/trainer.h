@@ -40,6 +40,8 @@ typedef struct brim_trainer {
   bool small;           /* of it less is better */
   brim_eval_set *evals; /* [eval_room] */
   int eval_count, eval_room;
+  brim_dataset **masked; /* [masked_count] evaluation sets of masked words */
+  int masked_count;
   brim_run_folder folder;
   brim_train_identity identity;
 

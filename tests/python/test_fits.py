@@ -111,7 +111,7 @@ class Asked(unittest.TestCase):
                                ({"fold_seed": 1}, "fold_seed is for folds")):
             with self.assertRaisesRegex(brim.errors.UsageError, words):
                 brim.train(MODEL, TRAIN, **options)
-        self.assertEqual(brim.train(MODEL, TRAIN, epochs=9, max_steps=-1, num_train_epochs=None, batch_size=60).steps, 9)
+        self.assertEqual(brim.train(MODEL, TRAIN, epochs=9, max_steps=-1, batch_size=60).steps, 9)
         brim.train(MODEL, TRAIN, eval="10%", fold_seed=1, max_steps=1, best_metric="f1")
 
     def test_inputs_are_not_replaced(self):
@@ -122,7 +122,7 @@ class Asked(unittest.TestCase):
         (run / "predictions.csv").write_text(file.read_text())
         (HERE / "trace.csv").symlink_to(file)
         for model, data, options, words in ((run, file, {"output": run, "overwrite": True}, "the model .* would be replaced"),
-                                            (brim.Model(run), file, {"output": HERE / "x" / ".." / "own", "overwrite": True}, "would be replaced"),
+                                            (brim.Model(run), file, {"output": HERE / "data" / ".." / "own", "overwrite": True}, "would be replaced"),
                                             (run / "checkpoints" / "step-1", file, {"output": run, "overwrite": True}, "would be replaced"),
                                             (run, file, {"output": run, "resume": True}, "is the run's own"),
                                             (MODEL, run / "predictions.csv", {"output": run, "overwrite": True}, r"predictions.csv in it is also an input \(train\)"),
@@ -131,6 +131,8 @@ class Asked(unittest.TestCase):
                                             (run, TWO, {"profile": run / "config.json"}, r"is also an input \(the model\)")):
             with self.assertRaisesRegex(brim.errors.UsageError, words):
                 brim.train(model, data, max_steps=2, **options)
+        with self.assertRaisesRegex(brim.errors.FileError, "cannot make the folder: No such file"):
+            brim.train(run, file, output=HERE / "not-there" / ".." / "own", overwrite=True, max_steps=2)
         self.assertEqual((file.read_text().splitlines()[0], (run / "model.safetensors").read_bytes()), ("text,label", weights))
 
     def test_pipe(self):

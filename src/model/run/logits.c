@@ -74,14 +74,16 @@ void brim_model_copy_out(brim_model *model, float *logits) {
   copy_floats(model, version_of(model, model->tape.schedule->logits), has_tokens(model), brim_model_outputs(model), logits);
 }
 
-int brim_model_read_outcomes(brim_model *model, brim_outcome *outcomes, int32_t *count, brim_error *err) {
+int brim_model_read_outcomes(brim_model *model, int32_t first, int32_t count, brim_outcome *outcomes, brim_error *err) {
   const brim_tape *tape = &model->tape;
-  *count = tape->chosen;
   if (!tape->stage || tape->backward_done || (tape->layout.n > 0 && tape->schedule->outcomes == BRIM_NONE))
     return brim_error_set(err, BRIM_E_USAGE, "outcomes are there only after a forward pass of masked words without logits");
-  if (tape->chosen > 0)
-    model->ops->read(&model->context, outcomes, version_of(model, tape->schedule->outcomes),
-                     (size_t)tape->chosen * sizeof *outcomes);
+  if (first < 0 || count < 0 || count > tape->chosen - first)
+    return brim_error_set(err, BRIM_E_USAGE, "masked words %d to %d: the batch has %d", (int)first, (int)(first + count),
+                          (int)tape->chosen);
+  if (count > 0)
+    model->ops->read(&model->context, outcomes, (const brim_outcome *)version_of(model, tape->schedule->outcomes) + first,
+                     (size_t)count * sizeof *outcomes);
   return brim_model_settle(model, err);
 }
 

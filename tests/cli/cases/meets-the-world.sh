@@ -10,6 +10,9 @@ $BRIM train --model $MODEL --train $DATA/train.csv --stream --cache kept --outpu
 $BRIM train --model $MODEL --train $DATA/train.csv --patience 2 --output run
 $BRIM train --model $MODEL --train $DATA/train.csv --class-weights balanced,0=2 --max-steps 1 --quiet --output run
 cp $DATA/train.csv own.csv
+cp -r $MODEL base
+$BRIM train --model base --train own.csv --output missing/../base --overwrite
+$BRIM train --model base --train own.csv --cache missing/../base/x --max-steps 1 --output run..d 2>&1 >/dev/null | grep cannot
 quiet train --model $MODEL --train own.csv --max-steps 1 --seed 18446744073709551615 --output run > /dev/null
 grep -o '"seed":[-0-9]*' run/log.jsonl
 sed -i 's/,1$/,2/' own.csv
