@@ -21,6 +21,7 @@ static const cli_option options[] = {
          .help = "also write a page with pictures, one file that needs no network"),
     INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .needs = "html", .fallback = "3",
             .help = "texts that --html shows, drawn at random by --seed"),
+    ROWS(cli_windows_options),
     ROWS(cli_truncation_options),
     ROWS(cli_fold_options),
     ROWS(cli_label_option),

@@ -108,11 +108,15 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
 }
 
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
+  enum { WINDOWS = 16 };
   const bool masks = cli->masks || brim_task_has_masks(cli_task(cli));
   *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
                                             : cli->values->whole_words ? BRIM_NUMBER_WORDS
                                                                        : BRIM_NUMBER_TOKENS};
-  return cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
+  const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
+  if (cli_given(&cli->arguments, "windows") && out->max_windows == 0)
+    out->max_windows = WINDOWS;
+  return status;
 }
 
 int cli_plan_options(cli_call *cli, brim_plan_options *out) {
@@ -224,8 +228,12 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)cut, cut_text, sizeof cut_text);
   brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
-  cli_note(cli, "%s: %s of %s rows (%.1f %%) were cut at %d tokens, %s tokens lost; --max-length changes it", path, cut_text,
-           rows_text, 100.0 * (double)cut / (double)rows, (int)max_length, lost_text);
+  if (cli_given(&cli->arguments, "windows"))
+    cli_note(cli, "%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; --max-windows changes it", path,
+             cut_text, rows_text, 100.0 * (double)cut / (double)rows, lost_text);
+  else
+    cli_note(cli, "%s: %s of %s rows (%.1f %%) were cut at %d tokens, %s tokens lost; --max-length changes it", path, cut_text,
+             rows_text, 100.0 * (double)cut / (double)rows, (int)max_length, lost_text);
 }
 
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows) {

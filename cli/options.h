@@ -116,7 +116,7 @@ typedef struct cli_values {
   /* text */
   const char *tokenizer, *truncation, *truncation_side;
   bool no_special_tokens;
-  int64_t max_length;
+  int64_t max_length, windows, max_windows;
   /* batches */
   const char *batching, *padding, *oversize, *tail, *lengths, *simulate;
   int64_t batch_size, max_tokens, max_rows, accumulate, slices, read_ahead, pad_to_multiple_of, required_multiple;

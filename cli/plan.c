@@ -37,6 +37,7 @@ static const cli_option options[] = {
     FLAG("jsonl", jsonl, .help = "print every batch as a JSON line, then a summary, instead of a short table"),
     TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
          .help = "file to write; it is complete or absent"),
+    ROWS(cli_windows_options),
     ROWS(cli_truncation_options),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),

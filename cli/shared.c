@@ -195,6 +195,16 @@ const cli_option cli_truncation_options[] = {
     {0},
 };
 
+const cli_option cli_windows_options[] = {
+    INTEGER(
+        "windows", windows, "STRIDE", 0, 1 << 30, .shown = "none", .to = {ENCODE(window_overlap)},
+        .help = "a text of more than --max-length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the "
+                "mean of their logits"),
+    INTEGER("max-windows", max_windows, "N", 2, 1024, .needs = "windows", .shown = "16", .to = {ENCODE(max_windows)},
+            .help = "windows of a row at most; what is beyond them is cut, and counted"),
+    {0},
+};
+
 /* ---- batches ---------------------------------------------------------------------------------------------- */
 
 const cli_option cli_batch_size_option[] = {
@@ -319,6 +329,7 @@ const cli_option cli_job_task_options[] = {
                  "other labels are refused"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the tokenizer's, or the model's",
             .to = {PLAN(max_length), ENCODE(max_length)}, .help = "rows are cut to N tokens, special tokens included"),
+    ROWS(cli_windows_options),
     ROWS(cli_tokenizer_option),
     {0},
 };
@@ -496,6 +507,7 @@ const cli_option cli_inference_options[] = {
     ROWS(cli_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the run's, or the model's",
             .help = "rows are cut to N tokens, special tokens included"),
+    ROWS(cli_windows_options),
     INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .to = {EVAL(batch_size)},
             .help = "rows computed at once"),
     ROWS(cli_max_tokens_option),

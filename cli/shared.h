@@ -60,7 +60,7 @@ extern const cli_option cli_general_options[];
 extern const cli_option cli_selection_options[], cli_column_options[], cli_label_option[], cli_missing_label_option[],
     cli_cache_option[];
 /* Text */
-extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_truncation_options[];
+extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_windows_options[], cli_truncation_options[];
 /* Batches */
 extern const cli_option cli_batch_size_option[], cli_max_tokens_option[], cli_accumulate_option[], cli_padding_option[],
     cli_seed_option[];

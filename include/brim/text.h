@@ -76,8 +76,13 @@ typedef struct brim_encode_options {
   brim_truncation_side truncation_side; /* 0: brim_tokenizer_truncates_left */
   brim_numbering
       numbering; /* of brim_dataset_load, brim_dataset_from_texts and feeds: for masked words. Words are found slower */
-  bool stops;    /* of a single text of more than BRIM_COUNTED bytes that is cut at its end, what comes after the cut is not
-                    tokenized where the tokenizer's words end at spaces: ids are the same, brim_encoding.unread says what was left */
+  /* Rows of a data set, of single texts: one of more than max_length tokens becomes so many windows at most, each with its
+   * special tokens, as the texts of one row. A window begins `window_overlap` tokens before the end of the one before it (as
+   * tokenizers' stride and run_qa's doc_stride have it); what the last has no room for is cut, at the truncation side. 0 and 1:
+   * none. */
+  int32_t max_windows, window_overlap;
+  bool stops; /* of a single text of more than BRIM_COUNTED bytes that is cut at its end, what comes after the cut is not
+                 tokenized where the tokenizer's words end at spaces: ids are the same, brim_encoding.unread says what was left */
 } brim_encode_options;
 #define BRIM_COUNTED (1 << 16)
 

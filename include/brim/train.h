@@ -120,7 +120,8 @@ typedef struct brim_train_options {
    * one; two shares, "0.3:0.15", are of the first and the last step, between which it falls or rises evenly; NULL: 0.15. Which
    * tokens they are follows from `seed`, the epoch and the row; 80 % of them become the mask token, 10 % another of the
    * vocabulary and 10 % stay. Training and evaluation then take rows whose tokens are numbered (brim_encode_options.numbering),
-   * without labels. Evaluation masks by the last share, the same tokens at every time and in every run. */
+   * without labels; rows whose tokens have ids as labels are masked already. Evaluation masks by the last share, the same tokens
+   * at every time and in every run. */
   const char *mask_rate;
   double label_smoothing; /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 
 from . import _core, device as _device, embedding as _embedding, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
 from .dataset import Dataset, Files, refuse_encoded
-from .errors import MismatchError
+from .errors import MismatchError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural

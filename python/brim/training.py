@@ -252,8 +252,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
     masked = task == "mlm"
-    if whole_words and not masked:
-        raise UsageError('whole_words is for masked words: give task="mlm" too')
+    if (whole_words or options.get("mask_rate") is not None) and not masked:
+        raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked and (folds is not None or ways is not None or keep_head or labels is not None or streamed):
         raise UsageError('task="mlm" takes texts without labels, in memory: leave out labels, keep_head, folds and stream')
 

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/facts.h"
+#include "data/source.h"
 #include "task/task.h"
 
 #define FIRST_CHUNK ((size_t)64 << 10)
@@ -27,6 +28,13 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
   dataset->highest_id = -1;
   dataset->label_width = dataset->most_texts = 1;
   return dataset;
+}
+
+void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, const brim_encode_options *encode) {
+  const int32_t most = brim_source_most_texts(source);
+  d->most_texts = most > d->most_texts ? most : d->most_texts;
+  d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
+  d->windows = encode->max_windows > 1;
 }
 
 static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
@@ -517,6 +525,10 @@ bool brim_dataset_has_pairs(const brim_dataset *dataset) {
 
 int brim_dataset_pairs_known(const brim_dataset *dataset) {
   return dataset->pairs ? 1 : dataset->from_texts ? 0 : -1;
+}
+
+bool brim_dataset_has_windows(const brim_dataset *dataset) {
+  return dataset->windows;
 }
 
 uint64_t brim_dataset_tokenizer(const brim_dataset *dataset) {

@@ -42,6 +42,7 @@ struct brim_dataset {
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id, label_width;
   int32_t most_texts; /* of a row, or that it could have had */
+  bool windows;       /* a row's texts are windows of one: its answer is the mean of theirs */
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */
@@ -56,6 +57,8 @@ struct brim_dataset {
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
+/* What rows of such a source, encoded so, may have. */
+void brim_dataset_expect(brim_dataset *dataset, const brim_source_options *source, const brim_encode_options *encode);
 /* Back to no rows, with the memory of those that were. Only for datasets that were neither sealed nor finished. */
 void brim_dataset_clear(brim_dataset *dataset);
 /* Is the file of a cache, if there is one, as long as it was? Who cuts it takes memory away from under the rows: to be asked

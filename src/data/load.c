@@ -134,7 +134,7 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   if (!l->dataset)
     return BRIM_E_MEMORY;
   l->dataset->from_texts = true;
-  l->dataset->most_texts = brim_source_most_texts(&source);
+  brim_dataset_expect(l->dataset, &source, &l->options->encode);
   BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
   brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);
@@ -162,5 +162,7 @@ int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int pat
 
 int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                       const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
-  return (options->cache ? brim_cache_load : brim_dataset_encode)(runtime, paths, path_count, tokenizer, options, out, err);
+  BRIM_TRY((options->cache ? brim_cache_load : brim_dataset_encode)(runtime, paths, path_count, tokenizer, options, out, err));
+  brim_dataset_expect(*out, &options->source, &options->encode);
+  return BRIM_OK;
 }

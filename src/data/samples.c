@@ -117,6 +117,7 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
   out->pairs = from->pairs;
   out->from_texts = from->from_texts;
   out->most_texts = from->most_texts;
+  out->windows = from->windows;
   out->tokenizer = from->tokenizer;
   return brim_dataset_seal(out, err);
 }

@@ -172,6 +172,8 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
     feed->options.window = DEFAULT_WINDOW;
   feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
   feed->options.source.most_texts = brim_source_most_texts(&options->source); /* a feed's K is known beforehand */
+  if (options->encode.max_windows > feed->options.source.most_texts)
+    feed->options.source.most_texts = options->encode.max_windows;
   feed->options.source.none_labels |= options->labels ? brim_labels_none(options->labels) : 0;
   int status = brim_tokenizer_content(tokenizer, feed->options.source.words, &feed->tokenizer, err);
   if (status == BRIM_OK)

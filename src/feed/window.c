@@ -210,7 +210,7 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_tap *tap;
   uint64_t fresh, added;
-  w->dataset->most_texts = brim_source_most_texts(&p->options->source);
+  brim_dataset_expect(w->dataset, &p->options->source, &p->options->encode);
   BRIM_TRY(add_held(p, w, err));
   for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh += added) {
     if (atomic_load(&p->stop.set))

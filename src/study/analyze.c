@@ -83,9 +83,12 @@ brim_plan_options brim_study_strategy_options(const brim_study *study, const bri
     o.max_length = longest;
   if (o.read_ahead == 0)
     o.read_ahead = READ_AHEAD;
+  const int64_t texts = study->rows ? (int64_t)((study->texts + study->rows - 1) / study->rows) : 1; /* of a row, rounded up */
+  if (texts > 1)
+    o.oversize = BRIM_OVERSIZE_ALONE; /* which rows of many texts are */
   if (o.batching == BRIM_PACKED) {
     if (o.max_tokens == 0)
-      o.max_tokens = o.batch_size * longest;
+      o.max_tokens = o.batch_size * longest * texts;
     o.batch_size = 0;
     o.read_ahead = options->read_ahead;
   }

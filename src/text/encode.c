@@ -173,6 +173,8 @@ static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, cons
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
   const size_t first = out->length;
+  if (brim_makes_windows(options))
+    return brim_error_set(err, BRIM_E_USAGE, "windows are of whole texts, and these rows are lists of words: leave them out");
   BRIM_TRY(brim_tokenizer_of_words(tokenizer, &tokenizer, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
   BRIM_TRY(brim_clean_utf8(scratch, 0, &words.bytes, &words.length, err));
@@ -287,22 +289,96 @@ int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
   return brim_encode_valid(tokenizer, scratch, text, pair, options, out, err);
 }
 
-int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
-                      const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
-                      brim_encoding *out, int32_t *lengths, brim_error *err) {
-  const size_t first = out->length;
+static int add_length(brim_encoding *out, brim_text_lengths *lengths, size_t length, brim_error *err) {
+  BRIM_TRY(brim_grow(out->runtime, (void **)&lengths->at, &lengths->capacity, lengths->count + 1, sizeof *lengths->at, err));
+  lengths->at[lengths->count++] = (int32_t)length;
+  return BRIM_OK;
+}
+
+/* ---- windows ---------------------------------------------------------------------------------------------- */
+
+static int check_windows(const brim_tokenizer *t, const brim_encode_options *o, brim_string pair, size_t further,
+                         brim_error *err) {
+  const int32_t added = o->no_special_tokens ? 0 : brim_tokenizer_added(t, false);
+  if (pair.bytes || further > 0)
+    return brim_error_set(err, BRIM_E_USAGE, "windows are of rows of one text each: leave them out, or the other texts");
+  if (o->max_length == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "windows need a max_length, which each of them has at most");
+  if (o->window_overlap < 0 || o->window_overlap >= o->max_length - added)
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "windows that overlap by %d tokens: of a max_length of %d there are %d without the special ones, and each "
+        "window needs a new one",
+        (int)o->window_overlap, (int)o->max_length, (int)(o->max_length - added));
+  return BRIM_OK;
+}
+
+/* One window: the tokens first .. first + count - 1 of the text. */
+static int put_window(const brim_tokenizer *t, const brim_scratch *s, size_t first, size_t count, bool special,
+                      brim_encoding *out, brim_error *err) {
+  const brim_template *template = &t->processor.single;
+  BRIM_TRY(brim_encoding_reserve(out, out->length + count + (special ? (size_t)template->added : 0), err));
+  for (size_t i = 0; i < template->count; i++) {
+    const brim_template_piece *piece = &template->pieces[i];
+    if (piece->kind == BRIM_PIECE_A)
+      put(out, s->ids[0].at + first, count, piece->type_id);
+    else if (piece->kind != BRIM_PIECE_B && special)
+      put(out, &piece->id, 1, piece->type_id);
+  }
+  return BRIM_OK;
+}
+
+static int encode_windows(const brim_tokenizer *t, brim_scratch *s, brim_string text, const brim_encode_options *o,
+                          brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
+  const bool special = !o->no_special_tokens;
+  const size_t room = (size_t)(o->max_length - (special ? brim_tokenizer_added(t, false) : 0)),
+               overlap = (size_t)o->window_overlap;
+  BRIM_TRY(tokenize(t, s, 0, text, err));
+  const size_t all = s->ids[0].count, most = room + (size_t)(o->max_windows - 1) * (room - overlap);
+  const size_t kept = all < most ? all : most, skipped = brim_cuts_left(t, o) ? all - kept : 0;
+  out->lost = all - kept;
+  for (size_t first = 0;; first += room - overlap) {
+    const size_t count = kept - first < room ? kept - first : room, before = out->length;
+    BRIM_TRY(put_window(t, s, skipped + first, count, special, out, err));
+    BRIM_TRY(add_length(out, lengths, out->length - before, err));
+    if (first + count == kept)
+      return BRIM_OK;
+  }
+}
+
+/* ---- rows of several texts -------------------------------------------------------------------------------- */
+
+static int encode_each(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                       const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                       brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
   size_t lost = 0;
-  int status = BRIM_OK;
-  for (size_t i = 0; i <= further_count && status == BRIM_OK; i++) {
+  for (size_t i = 0; i <= further_count; i++) {
     const size_t before = out->length;
     const brim_string own = i == 0 || pair.bytes ? text : further[i - 1], second = i == 0 || !pair.bytes ? pair : further[i - 1];
-    status = (valid ? brim_encode_valid : brim_encode_append)(tokenizer, scratch, own, second, options, out, err);
-    lengths[i] = (int32_t)(out->length - before);
+    BRIM_TRY((valid ? brim_encode_valid : brim_encode_append)(tokenizer, scratch, own, second, options, out, err));
+    BRIM_TRY(add_length(out, lengths, out->length - before, err));
     lost += out->lost;
   }
-  if (status != BRIM_OK)
-    out->length = first;
   out->lost = lost;
+  return BRIM_OK;
+}
+
+int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                      const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                      brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
+  const size_t first = out->length, texts = lengths->count;
+  int status;
+  if (brim_makes_windows(options)) {
+    status = check_windows(tokenizer, options, pair, further_count, err);
+    if (status == BRIM_OK && !valid)
+      status = brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err);
+    if (status == BRIM_OK)
+      status = encode_windows(tokenizer, scratch, text, options, out, lengths, err);
+  } else {
+    status = encode_each(tokenizer, scratch, text, pair, further, further_count, valid, options, out, lengths, err);
+  }
+  if (status != BRIM_OK)
+    out->length = first, lengths->count = texts;
   return status;
 }
 

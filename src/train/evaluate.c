@@ -9,9 +9,11 @@
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/status.h"
+#include "data/facts.h"
 #include "dist/group.h"
 #include "model/run/fits.h"
 #include "model/run/logits.h"
+#include "target/target.h"
 
 void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
@@ -64,6 +66,8 @@ uint64_t brim_row_logits(const brim_model *model, const brim_dataset *dataset, u
   const uint64_t *firsts = brim_dataset_firsts(dataset);
   if (brim_task_has_tokens(brim_model_task(model)))
     return (uint64_t)brim_dataset_lengths(dataset)[row];
+  if (brim_dataset_has_windows(dataset))
+    return 1;
   return firsts ? firsts[row + 1] - firsts[row] : 1;
 }
 
@@ -71,7 +75,8 @@ int brim_logit_firsts(brim_runtime *runtime, const brim_model *model, const brim
                       brim_error *err) {
   const uint64_t rows = brim_dataset_rows(dataset);
   *out = NULL;
-  if (!brim_task_has_tokens(brim_model_task(model)) && !brim_dataset_firsts(dataset))
+  const bool several = brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset);
+  if (!brim_task_has_tokens(brim_model_task(model)) && !several)
     return BRIM_OK;
   uint64_t *firsts = *out = brim_alloc_array_zero(runtime, (size_t)rows + 1, sizeof *firsts);
   if (!firsts)
@@ -154,6 +159,14 @@ static int predict_masked(const brim_prediction *p, const brim_planned *part, br
   return BRIM_OK;
 }
 
+/* A row's windows give one answer, in the place of the first. */
+static void pool_windows(const brim_prediction *p, int32_t first, int32_t count) {
+  const int32_t outputs = brim_model_outputs(p->model);
+  float *logits = p->part_logits + (int64_t)first * outputs;
+  for (int32_t k = 0; k < outputs; k++)
+    logits[k] = (float)brim_mean_of_windows(logits + k, count, outputs);
+}
+
 static int prediction_part(const brim_prediction *p, const brim_planned *part, float *logits, brim_error *err) {
   const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
   const size_t outputs = (size_t)brim_model_outputs(p->model);
@@ -168,7 +181,9 @@ static int prediction_part(const brim_prediction *p, const brim_planned *part, f
   }
   for (uint32_t r = 0; r < part->count; r++) {
     int32_t first;
-    (void)brim_batch_texts(p->batch, (int32_t)r, &first);
+    const int32_t texts = brim_batch_texts(p->batch, (int32_t)r, &first);
+    if (brim_dataset_has_windows(p->dataset))
+      pool_windows(p, first, texts);
     const size_t at = (size_t)(tokens ? p->batch->offsets[first] : first);
     (tokens ? take_tokens : take_row)(p, part->rows[r], p->part_logits + at * outputs, logits);
   }
@@ -369,6 +384,8 @@ int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_datase
   *out = NULL;
   if (!brim_model_has_card(model, &card))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model is not on a GPU: its logits are in the host's memory");
+  if (brim_dataset_has_windows(dataset))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of windows are put together on the host");
   if (options && options->group.world_size > 1)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of several processes are put together on the host");
   BRIM_TRY(check_data(runtime, model, dataset, options, err));

@@ -75,9 +75,8 @@ static bool same_names(const brim_labels *a, const brim_labels *b) {
 static int masks_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
   if (brim_task_has_masks(brim_dataset_labels(dataset)->task) && !brim_dataset_is_numbered(dataset))
     return BRIM_OK;
-  return brim_error_set(
-      err, BRIM_E_MISMATCH,
-      "%s: the model is of masked words, and the rows are not masked: take what brim_dataset_mask makes of them", name);
+  return brim_error_set(err, BRIM_E_MISMATCH, "%s: the model is of masked words, and the rows are not masked (brim_dataset_mask)",
+                        name);
 }
 
 static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const brim_labels *to, const char *name,
@@ -98,7 +97,11 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
 static int texts_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
   const brim_task task = brim_model_task(model);
   const brim_target *target = brim_target_of(task);
-  if (!brim_dataset_firsts(dataset) || !target || target->scope != BRIM_LOSS_ON_DEVICE)
+  if (brim_dataset_has_windows(dataset) && !brim_target_of_windows(task))
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "%s: the rows are windows, and the model is of %s, which has none: leave them out", name,
+                          brim_task_name(task));
+  if (brim_dataset_has_windows(dataset) || !brim_dataset_firsts(dataset) || !target || target->scope != BRIM_LOSS_ON_DEVICE)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_MISMATCH,
                         "%s: the rows have several texts, and the model is of %s, which has one: give it one "

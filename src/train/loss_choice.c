@@ -93,11 +93,26 @@ static int choose(const brim_model *model, const brim_row_facts *of_rows, const 
                                  given, brim_task_name(brim_model_task(model)));
 }
 
+/* Of rows of windows the loss is computed on the host. */
+static int find_target(const brim_trainer *t, const brim_target **target, brim_error *err) {
+  const brim_task task = brim_model_task(t->model);
+  const bool windows = brim_supply_has_windows(&t->supply);
+  *target = windows ? brim_target_of_windows(task) : brim_target_of(task);
+  if (!*target)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the rows are windows, and the model is of %s, which has none: leave them out",
+                          brim_task_name(task));
+  if (windows && (t->options.class_weights || t->options.label_smoothing > 0.0))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "rows of windows have neither class_weights nor label_smoothing: leave out one of them");
+  return BRIM_OK;
+}
+
 int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
-  const brim_target *target = brim_target_of(task);
+  const brim_target *target;
   brim_loss_how how;
   brim_row_facts facts = {0};
+  BRIM_TRY(find_target(t, &target, err));
   if (target->choose && t->supply.feed)
     BRIM_TRY(facts_of_feed(t, &facts, err));
   else if (target->choose)

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "batch/collate.h"
+#include "data/facts.h"
 #include "dist/group.h"
 #include "feed/steps.h"
 #include "model/run/ask.h"
@@ -114,10 +115,10 @@ static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
 static int start_masks(brim_trainer *t, brim_error *err) {
   brim_train_options *o = &t->options;
   if (!brim_task_has_masks(brim_model_task(t->model)))
-    return !o->mask_rate ? BRIM_OK
-                         : brim_error_set(err, BRIM_E_USAGE, "mask_rate is for masked words, and the model is of %s",
-                                          brim_task_name(brim_model_task(t->model)));
+    return BRIM_OK;
   BRIM_TRY(refuse_with_masks(o, err));
+  if (!t->supply.feed && !brim_dataset_is_numbered(t->supply.dataset) && brim_dataset_token_labels(t->supply.dataset))
+    return BRIM_OK; /* they are masked already */
   BRIM_TRY(brim_masks_init(&t->supply.masks, t->runtime, t->tokenizer, brim_model_outputs(t->model), o->mask_rate, err));
   t->supply.masks.seed = o->seed;
   return BRIM_OK;

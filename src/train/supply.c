@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "data/facts.h"
 #include "data/source.h"
 #include "dist/group.h"
 #include "feed/steps.h"
@@ -90,6 +91,10 @@ int brim_supply_outlook(brim_supply *s, brim_outlook *out, brim_error *err) {
 void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *fingerprint) {
   *rows = s->feed ? 0 : brim_dataset_rows(s->dataset);
   *fingerprint = s->feed ? 0 : brim_dataset_fingerprint(s->dataset);
+}
+
+bool brim_supply_has_windows(const brim_supply *s) {
+  return s->feed ? brim_feed_how(s->feed)->encode.max_windows > 1 : brim_dataset_has_windows(s->dataset);
 }
 
 int32_t brim_supply_most_texts(const brim_supply *s) {
@@ -211,6 +216,12 @@ static double step_weight(brim_supply *s, uint64_t step) {
   return brim_class_counter_divisor(&s->counter);
 }
 
+/* Otherwise the loss divides by the rows. */
+static bool counts_units(const brim_supply *s) {
+  const brim_task task = brim_model_task(s->model);
+  return s->counter.weights || brim_task_has_tokens(task) || brim_task_has_masks(task);
+}
+
 /* Counts come from the plan, which knows every rank's parts. */
 static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim_error *err) {
   const brim_group *group = &s->options->group;
@@ -218,7 +229,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->counter.weights || s->counter.units || brim_task_has_tokens(brim_model_task(s->model))) {
+    if (counts_units(s)) {
       s->divisor = step_weight(s, mine.step);
       s->weight = brim_class_counter_sum(&s->counter);
     }

@@ -82,6 +82,7 @@ VALUE(cosine, schedule, BRIM_SCHEDULE_COSINE)
 VALUE(warm_steps, warmup_steps, 3)
 VALUE(warm_share, warmup_ratio, 0.5)
 VALUE(balanced, class_weights, "balanced")
+VALUE(masks, mask_rate, "0.3")
 VALUE(smooth, label_smoothing, 0.5)
 VALUE(frozen, freeze, "embeddings")
 VALUE(by_name, train_only, "classifier.*")
@@ -137,6 +138,7 @@ static const option options[] = {
     {"warmup_steps", "2", "3", NULL, warm_steps},
     {"warmup_ratio", "null", "0.5", NULL, warm_share},
     {"class_weights", "null", "\"balanced\"", NULL, balanced},
+    {"mask_rate", "null", "\"0.3\"", NULL, masks},
     {"label_smoothing", "0", "0.5", NULL, smooth},
     {"freeze", "null", "\"embeddings\"", NULL, frozen},
     {"train_only", "null", "\"classifier.*\"", NULL, by_name},

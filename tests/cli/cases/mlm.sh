@@ -19,5 +19,6 @@ refused --task mlm --mask-rate 1.5
 refused --task mlm --label-smoothing 0.1
 refused --task mlm --class-weights balanced
 refused --mask-rate 0.3
+$BRIM compare --model $MODEL --train masks.txt --task mlm --modes brim --quiet 2>&1
 $BRIM predict --model run masks.txt --unbuffered --quiet 2>&1
 $BRIM predict --model $MODEL masks.txt --quiet >/dev/null 2>&1 || echo "a bare encoder is not trained"
