@@ -1,4 +1,4 @@
-"""Runs of embeddings and rerankers beside sentence-transformers, which opens their folders and computes the same vectors and scores. Skipped
+"""Runs of embeddings and rerankers next to those of sentence-transformers, which opens their folders and computes the same vectors and scores. Skipped
 without sentence-transformers."""
 import csv
 import json
