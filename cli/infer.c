@@ -45,6 +45,13 @@ void cli_hint_at_model(cli_call *cli) {
 static int check_trained(cli_call *cli, const brim_model *model) {
   if (brim_model_initialized_count(model) == 0)
     return BRIM_OK;
+  char path[4200];
+  snprintf(path, sizeof path, "%s/modules.json", cli->values->model);
+  if (access(path, F_OK) == 0)
+    return brim_error_set(&cli->error, BRIM_E_MISMATCH,
+                          "%s is a model of vectors of texts: `brim embed` computes them, and `brim evaluate --scored-pairs` or "
+                          "--corpus says how good they are",
+                          cli->values->model);
   return brim_error_set(&cli->error, BRIM_E_MISMATCH, "%s has no %s: it is not fine-tuned yet; see `brim train --help`",
                         cli->values->model, brim_model_initialized_name(model, 0));
 }

@@ -171,6 +171,7 @@ static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_
                                     .path_count = v->train.count,
                                     .tokenizer = job->tokenizer,
                                     .labels = cli->masks ? NULL : &job->labels,
+                                    .columns = &job->columns,
                                     .plan = &job->options.plan,
                                     .rank = cli->group.rank,
                                     .max_length = max_length};
@@ -356,6 +357,7 @@ void cli_job_close(cli_job *job) {
     brim_dataset_free((brim_dataset *)job->evals[i].dataset);
   brim_dataset_free(job->train);
   brim_feed_close(job->feed);
+  cli_columns_free(&job->columns);
   brim_labels_free(&job->labels);
   brim_tokenizer_free(job->tokenizer);
   brim_text_free(&job->options_json);

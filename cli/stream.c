@@ -48,6 +48,8 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
   how.encode.max_length = request->max_length;
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
+  if (!status && request->columns && request->labels)
+    status = cli_columns_find(cli, request->paths, request->path_count, request->labels->task, request->columns, &how.source);
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);
   if (!status)
@@ -110,10 +112,17 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
   uint64_t rows = 0;
   if (reason)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream: give --max-steps in place of --epochs: %s", reason);
+  cli_columns columns = {0};
   int status = cli_source_options(cli, !cli->masks, &source);
+  if (!status)
+    status = cli_columns_find(cli, v->train.items, v->train.count, task, &columns, &source);
+  if (!status && !source.need_label && !cli->masks)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE,
+                            "--stream: give --max-steps in place of --epochs: rows without a label are not counted beforehand");
   if (!status)
     status = brim_labels_scan(cli->runtime, v->train.items, v->train.count, &source, task, cli_progress, cli, &ignored, &rows,
                               &cli->error);
+  cli_columns_free(&columns);
   brim_labels_free(&ignored);
   if (status)
     return status;

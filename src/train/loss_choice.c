@@ -45,7 +45,7 @@ uint64_t brim_equal_pairs(const brim_dataset *dataset) {
 static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_error *err) {
   const brim_feed_options *how = brim_feed_how(t->supply.feed);
   if (!t->options.loss.name)
-    return brim_error_set(err, BRIM_E_USAGE, "a stream's rows are not looked at before training: name the loss");
+    return brim_error_set(err, BRIM_E_USAGE, "loss: a stream's rows are not looked at before training, so name it");
   const brim_source_options *source = &how->source;
   const int32_t most = brim_supply_most_texts(&t->supply), least = source->text_column_count == 0 ? 1
                                                                    : source->least_columns        ? source->least_columns

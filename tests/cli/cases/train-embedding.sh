@@ -36,7 +36,12 @@ train --train named.csv --columns left,worse --matryoshka 8,4 --directions query
 train --train lists.jsonl
 train --train same.csv --max-steps 1
 train --train alone.csv --max-steps 1
+echo "--- a stream"
+train --train pairs.csv --stream --loss in-batch
+train --train scores.csv --stream --loss cosent
+train --train pairs.csv --stream
 echo "--- refused"
+$BRIM predict --model run pairs.csv 2>&1
 train --train one.csv
 train --train words.csv
 train --train pairs.csv --loss cosent
