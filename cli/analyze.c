@@ -21,6 +21,7 @@ static const cli_option options[] = {
          .help = "also write a page with pictures, one file that needs no network"),
     INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .needs = "html", .fallback = "3",
             .help = "texts that --html shows, drawn at random by --seed"),
+    ROWS(cli_windows_options),
     ROWS(cli_truncation_options),
     ROWS(cli_fold_options),
     ROWS(cli_label_option),
@@ -41,9 +42,13 @@ static void put_count(brim_text *out, uint64_t value) {
 static void put_lengths(brim_text *out, const brim_study *study, int32_t max_length) {
   put_count(out, study->rows);
   brim_text_string(out, " rows, ");
+  const bool several = study->texts != study->rows;
+  if (several)
+    put_count(out, study->texts);
+  brim_text_string(out, several ? " texts, " : "");
   put_count(out, study->tokens);
-  brim_text_printf(out, " tokens; %d to %d a row, mean %.1f, median %.0f, 90 %% up to %d\n", (int)study->shortest,
-                   (int)study->longest, study->mean, study->median, (int)study->percentiles[90]);
+  brim_text_printf(out, " tokens; %d to %d a %s, mean %.1f, median %.0f, 90 %% up to %d\n", (int)study->shortest,
+                   (int)study->longest, several ? "text" : "row", study->mean, study->median, (int)study->percentiles[90]);
   if (study->truncated) {
     put_count(out, study->truncated);
     brim_text_printf(out, " rows (%.1f %%) were cut at %d tokens, ", 100.0 * (double)study->truncated / (double)study->rows,
@@ -124,6 +129,8 @@ static void put_json(brim_text *out, const brim_study *study, uint64_t excluded,
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_count(&json, "rows", study->rows);
+  if (study->texts != study->rows)
+    brim_json_put_count(&json, "texts", study->texts);
   brim_json_put_count(&json, "tokens", study->tokens);
   brim_json_put_integer(&json, "max_length", v->max_length);
   brim_json_put_integer(&json, "batch_size", v->batch_size);

@@ -23,6 +23,7 @@ typedef struct cli_call {
   int where_count;
   bool runs;       /* its options are read, and it is at work */
   bool words;      /* rows are words with a label each */
+  bool masks;      /* rows are texts some of whose tokens will be masked */
   bool share_rows; /* of several ranks: cli_ranks_share */
 } cli_call;
 

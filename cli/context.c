@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "columns.h"
 #include "shared.h"
 
 void cli_note(const cli_call *cli, const char *format, ...) {
@@ -107,8 +108,15 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
 }
 
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
-  *out = (brim_encode_options){0};
-  return cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
+  enum { WINDOWS = 16 };
+  const bool masks = cli->masks || brim_task_has_masks(cli_task(cli));
+  *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
+                                            : cli->values->whole_words ? BRIM_NUMBER_WORDS
+                                                                       : BRIM_NUMBER_TOKENS};
+  const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
+  if (cli_given(&cli->arguments, "windows") && out->max_windows == 0)
+    out->max_windows = WINDOWS;
+  return status;
 }
 
 int cli_plan_options(cli_call *cli, brim_plan_options *out) {
@@ -220,8 +228,12 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)cut, cut_text, sizeof cut_text);
   brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
-  cli_note(cli, "%s: %s of %s rows (%.1f %%) were cut at %d tokens, %s tokens lost; --max-length changes it", path, cut_text,
-           rows_text, 100.0 * (double)cut / (double)rows, (int)max_length, lost_text);
+  if (cli_given(&cli->arguments, "windows"))
+    cli_note(cli, "%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; --max-windows changes it", path,
+             cut_text, rows_text, 100.0 * (double)cut / (double)rows, lost_text);
+  else
+    cli_note(cli, "%s: %s of %s rows (%.1f %%) were cut at %d tokens, %s tokens lost; --max-length changes it", path, cut_text,
+             rows_text, 100.0 * (double)cut / (double)rows, (int)max_length, lost_text);
 }
 
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows) {
@@ -289,7 +301,19 @@ void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
     cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
 }
 
+/* "reads the columns anchor, positive and score" */
+static void note_columns(const cli_call *cli, const char *path, const cli_columns *columns) {
+  char names[300] = "";
+  size_t used = 0;
+  for (int i = 0; i < columns->found.count && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", columns->found.names[i]);
+  if (columns->found.count)
+    cli_note(cli, "%s: texts are in the columns %s%s%s; --columns changes it", path, names,
+             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "");
+}
+
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
+  cli_columns columns = {0};
   const brim_group group = cli->share_rows ? cli->group : brim_group_single();
   brim_dataset_options options = {.task = request->task,
                                   .labels = request->labels,
@@ -303,8 +327,14 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);
   if (!status)
+    status = cli_columns_find(cli, request->paths, request->path_count, request->labels ? request->labels->task : request->task,
+                              &columns, &options.source);
+  if (!status)
     status = brim_dataset_load_together(&group, cli->runtime, request->paths, request->path_count, request->tokenizer, &options,
                                         out, &cli->error);
+  if (!status && !cli->values->columns)
+    note_columns(cli, request->paths[0], &columns);
+  cli_columns_free(&columns);
   if (status == BRIM_E_IO && !request->need_label && strchr(cli->error.file, ' ') && cli->error.line == 0)
     snprintf(cli->hint, sizeof cli->hint, "; a text comes through standard input: echo \"..\" | brim %s .. -",
              cli->command->name);

@@ -139,6 +139,8 @@ static void put_json(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_json_put_count(&json, "rows", m->rows);
   if (brim_task_has_tokens(v->labels->task))
     brim_json_put_count(&json, "labelled", v->count);
+  else if (brim_task_has_masks(v->labels->task))
+    brim_json_put_count(&json, "masked", v->count);
   for (int i = 0; i < count; i++)
     brim_json_put_number(&json, fields[i].name, fields[i].real);
   if (v->scores)
@@ -220,6 +222,8 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_count_text((int64_t)v->count, rows, sizeof rows);
   if (brim_task_has_tokens(labels->task))
     brim_text_printf(out, "%-*s %s\n", width, "labelled", rows);
+  else if (brim_task_has_masks(labels->task))
+    brim_text_printf(out, "%-*s %s\n", width, "masked", rows);
   for (int i = 0; i < count; i++)
     if (isfinite(fields[i].real))
       brim_text_printf(out, "%-*s %.4f\n", width, fields[i].name, fields[i].real);
@@ -237,7 +241,7 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
 static int verdict_new(cli_call *cli, verdict *v) {
   const size_t classes = (size_t)v->labels->count;
   const bool one = brim_task_has_outcomes(v->labels->task), matrix = !one || classes <= MOST_OF_MATRIX;
-  if (brim_task_has_values(v->labels->task))
+  if (brim_task_has_values(v->labels->task) || brim_task_has_masks(v->labels->task))
     return BRIM_OK;
   v->scores = calloc(classes, sizeof *v->scores);
   v->outcomes = one ? calloc(v->count + 1, sizeof *v->outcomes) : NULL;

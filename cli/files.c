@@ -277,12 +277,23 @@ static int check_folder(cli_call *cli, const char *option, const char *path, con
   return BRIM_OK;
 }
 
+/* "missing/../there" would be `there` once `missing` is made, and nothing has looked at it. */
+static int check_climb(cli_call *cli, const char *run) {
+  for (const char *part = run; (part = strstr(part, "..")); part += 2)
+    if ((part == run || part[-1] == '/') && (part[2] == '/' || !part[2]))
+      return refuse(cli, "output", run, "a folder before .. is not there: name it without ..");
+  return check_folder(cli, "output", run, run, true);
+}
+
 static int check_run(const inputs *in, const char *run) {
   cli_call *cli = in->cli;
   char *real = realpath(run, NULL);
+  if (!real && strstr(run, ".."))
+    return check_climb(cli, run);
   if (!real)
     return check_folder(cli, "output", run, run, true);
-  int status = check_own_model(cli, real);
+  int status = is_folder(real) ? check_own_model(cli, real)
+                               : refuse(cli, "output", run, "there is a file where a folder is needed: name another place");
   for (size_t i = 0; i < in->count && !status; i++) {
     const char *inside = below(in->items[i].path, real);
     if (inside && is_of_run(inside) && strcmp(in->items[i].name, "model") != 0)

@@ -45,6 +45,13 @@ void cli_hint_at_model(cli_call *cli) {
 static int check_trained(cli_call *cli, const brim_model *model) {
   if (brim_model_initialized_count(model) == 0)
     return BRIM_OK;
+  char path[4200];
+  snprintf(path, sizeof path, "%s/modules.json", cli->values->model);
+  if (access(path, F_OK) == 0)
+    return brim_error_set(&cli->error, BRIM_E_MISMATCH,
+                          "%s is a model of vectors of texts: `brim embed` computes them, and `brim evaluate --scored-pairs` or "
+                          "--corpus says how good they are",
+                          cli->values->model);
   return brim_error_set(&cli->error, BRIM_E_MISMATCH, "%s has no %s: it is not fine-tuned yet; see `brim train --help`",
                         cli->values->model, brim_model_initialized_name(model, 0));
 }
@@ -63,7 +70,7 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &options, &in->model, &cli->error);
   if (!status)
-    cli->words = brim_task_has_tokens(brim_model_task(in->model));
+    cli->words = brim_task_has_tokens(brim_model_task(in->model)), cli->masks = brim_task_has_masks(brim_model_task(in->model));
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)
@@ -75,6 +82,16 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
   return status;
 }
 
+/* The rows as evaluation sees them. */
+static int mask(cli_call *cli, cli_inference *in) {
+  in->numbered = in->dataset;
+  in->dataset = NULL;
+  brim_mask_options options;
+  brim_mask_options_init(&options);
+  return brim_dataset_mask(cli->runtime, in->numbered, in->tokenizer, brim_model_outputs(in->model), &options, &in->dataset,
+                           &cli->error);
+}
+
 int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   int32_t max_length = 0;
   int status = cli_inference_open_model(cli, in, &max_length);
@@ -84,15 +101,18 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
                                  .path_count = in->paths ? in->path_count : cli->arguments.operand_count,
                                  .tokenizer = in->tokenizer,
                                  .max_length = max_length,
-                                 .need_label = need_label,
+                                 .need_label = need_label && !cli->masks,
                                  .task = brim_model_task(in->model),
-                                 .labels = need_label ? brim_model_labels(in->model) : NULL};
+                                 .labels = need_label && !cli->masks ? brim_model_labels(in->model) : NULL};
   status = cli_ranks_share(cli, 1);
-  return status ? status : cli_load_dataset(cli, &request, &in->dataset);
+  if (!status)
+    status = cli_load_dataset(cli, &request, &in->dataset);
+  return status || !cli->masks || !need_label ? status : mask(cli, in);
 }
 
 void cli_inference_close(cli_inference *in) {
   brim_dataset_free(in->dataset);
+  brim_dataset_free(in->numbered);
   brim_model_free(in->model);
   brim_tokenizer_free(in->tokenizer);
 }

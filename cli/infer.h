@@ -8,7 +8,7 @@
 typedef struct cli_inference {
   brim_tokenizer *tokenizer;
   brim_model *model;
-  brim_dataset *dataset;
+  brim_dataset *dataset, *numbered; /* numbered: whose rows those of `dataset` are, masked; or NULL */
   brim_eval_options options;
   const char *const *paths; /* of the rows; NULL: the operands */
   int path_count;

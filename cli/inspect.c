@@ -17,7 +17,35 @@ static const cli_option batch_options[] = {
     {0},
 };
 
-static const cli_option gradient_options[] = {ROWS(batch_options), ROWS(cli_general_options), {0}};
+static const cli_option gradient_options[] = {
+    ROWS(batch_options),
+    HEADING("Loss of embeddings and rerankers"),
+    TEXT("loss", loss, "NAME", .shown = "the model's", .to = {TRAIN(loss.name)},
+         .help = "a loss of `brim train`: rows are {\"columns\":[[ids],..],\"label\":..}, or {\"ids\",\"label\",\"query\"} whose "
+                 "queries follow each other. matryoshka: of --inner"),
+    CHOICE("task", task, "embedding|rerank", .needs = "loss", .shown = "by the loss", .help = "what the model is trained for"),
+    TEXT("inner", inner, "NAME", .needs = "loss", .shown = "in-batch", .help = "the loss in matryoshka"),
+    REAL("scale", scale, "X", 0, 1e6, .needs = "loss", .to = {TRAIN(loss.scale)}, .help = "as in `brim train`"),
+    REAL("margin", margin, "X", 0, 1e6, .needs = "loss", .to = {TRAIN(loss.margin)}, .help = "likewise"),
+    REAL("temperature", temperature, "X", 0, 1e6, .needs = "loss", .to = {TRAIN(loss.temperature)}, .help = "likewise"),
+    REAL("positive-weight", positive_weight, "X", 0, 1e6, .aliases = "pos-weight", .needs = "loss",
+         .to = {TRAIN(loss.positive_weight)}, .help = "likewise"),
+    TEXT("distance", distance, "NAME", .needs = "loss", .to = {TRAIN(loss.distance)}, .help = "likewise"),
+    TEXT("directions", directions, "LIST", .needs = "loss", .to = {TRAIN(loss.directions)}, .help = "likewise"),
+    TEXT("partition", partition, "NAME", .needs = "loss", .to = {TRAIN(loss.partition)}, .help = "likewise"),
+    TEXT("similarity", similarity, "NAME", .needs = "loss", .to = {TRAIN(loss.similarity)}, .help = "likewise"),
+    TEXT("hardness", hardness, "NAME", .aliases = "hardness-mode", .needs = "loss", .to = {TRAIN(loss.hardness)},
+         .help = "likewise"),
+    REAL("hardness-strength", hardness_strength, "X", 0, 1e6, .needs = "loss", .to = {TRAIN(loss.hardness_strength)},
+         .help = "likewise"),
+    TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "loss", .to = {TRAIN(loss.matryoshka)},
+         .help = "likewise"),
+    TEXT("matryoshka-weights", matryoshka_weights, "X,X,..", .aliases = "weights", .needs = "loss",
+         .to = {TRAIN(loss.matryoshka_weights)}, .help = "likewise"),
+    INTEGER("max-rows", max_rows, "N", 1, 1 << 30, .needs = "loss", .shown = "all", .help = "rows computed at once"),
+    ROWS(cli_general_options),
+    {0},
+};
 
 static const cli_option trajectory_options[] = {
     ROWS(batch_options),
@@ -70,8 +98,54 @@ static int gradients(cli_call *cli, brim_model *model, const brim_dataset *rows,
   return brim_inspect_gradients(cli->runtime, model, rows, padding, cli->values->output, &cli->error);
 }
 
+/* ---- losses of several rows */
+
+static bool is_of_scores(const char *loss) {
+  static const char *const names[] = {"bce", "mse", "in-group", "list-net", NULL};
+  for (int i = 0; loss && names[i]; i++)
+    if (strcmp(names[i], loss) == 0)
+      return true;
+  return false;
+}
+
+static int step(cli_call *cli, const brim_dataset *rows, const brim_loss_options *loss) {
+  const cli_values *v = cli->values;
+  brim_task task;
+  brim_padding padding;
+  brim_labels labels;
+  brim_model *model = NULL;
+  if (!brim_padding_parse(v->padding, &padding))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", v->padding);
+  if (!brim_task_parse(v->task ? v->task : is_of_scores(loss->name) ? "rerank" : "embedding", &task))
+    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --task allows a word that the library does not know");
+  brim_sample first;
+  brim_dataset_sample(rows, 0, &first);
+  int status = brim_labels_make(cli->runtime, task, NULL, first.label_width > 0 ? first.label_width : 1, &labels, &cli->error);
+  if (!status)
+    status = brim_model_load(cli->runtime, v->model, &(brim_model_options){.labels = &labels}, &model, &cli->error);
+  if (!status)
+    status = brim_inspect_step(cli->runtime, model, rows, loss, (uint64_t)v->max_rows, padding, v->output, &cli->error);
+  brim_model_free(model);
+  brim_labels_free(&labels);
+  return status;
+}
+
+static int run_step(cli_call *cli) {
+  brim_train_options options = {0};
+  brim_dataset *rows = NULL;
+  int status = cli_fill(&cli->arguments, CLI_TRAIN, &options, &cli->error);
+  if (!status && strcmp(options.loss.name, "matryoshka") == 0)
+    options.loss.name = cli->values->inner ? cli->values->inner : "in-batch";
+  if (!status)
+    status = brim_dataset_read_json(cli->runtime, cli->values->batch, &rows, &cli->error);
+  if (!status)
+    status = step(cli, rows, &options.loss);
+  brim_dataset_free(rows);
+  return status;
+}
+
 static int run_gradients(cli_call *cli) {
-  return with_batch(cli, gradients);
+  return cli->values->loss ? run_step(cli) : with_batch(cli, gradients);
 }
 
 /* {"step":1,"lr":..,"loss":..,"grad_norm":..} for each step, as it is done. */

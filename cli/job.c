@@ -79,11 +79,14 @@ static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **ou
 static brim_task choose_task(cli_call *cli, const brim_model_info *info) {
   const brim_task task = cli->values->task ? cli_task(cli) : info->task;
   cli->words = brim_task_has_tokens(task);
+  cli->masks = brim_task_has_masks(task);
   return task;
 }
 
+/* Rows of embeddings and rerankers may have none: the model is of the task nevertheless. */
 static const brim_labels *labels_of(const cli_job *job) {
-  return job->feed ? &job->labels : brim_dataset_labels(job->train);
+  const brim_labels *own = job->feed ? NULL : brim_dataset_labels(job->train);
+  return own ? own : &job->labels;
 }
 
 enum { MOST_NAMED = 4 }; /* classes in a note */
@@ -110,6 +113,13 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", labels->names[i]);
   if (labels->count > MOST_NAMED)
     snprintf(names + used, sizeof names - used, ", ...");
+  if (brim_task_has_vectors(labels->task) || brim_task_has_scores(labels->task))
+    return BRIM_OK; /* the loss is said, which follows from the rows */
+  if (brim_task_has_masks(labels->task)) {
+    cli_note(cli, "task: masked words (mlm), %s of a text's tokens%s", cli->values->mask_rate ? cli->values->mask_rate : "0.15",
+             cli->values->whole_words ? ", whole words" : "");
+    return BRIM_OK;
+  }
   if (brim_task_has_tokens(labels->task))
     cli_note(cli, "task: tokens, %d labels (%s)%s", (int)labels->count, names,
              given ? "" : ", because the model labels tokens; --task changes it");
@@ -160,7 +170,8 @@ static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_
   const cli_feed_request request = {.paths = v->train.items,
                                     .path_count = v->train.count,
                                     .tokenizer = job->tokenizer,
-                                    .labels = &job->labels,
+                                    .labels = cli->masks ? NULL : &job->labels,
+                                    .columns = &job->columns,
                                     .plan = &job->options.plan,
                                     .rank = cli->group.rank,
                                     .max_length = max_length};
@@ -176,11 +187,16 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
                                  .path_count = v->train.count,
                                  .tokenizer = job->tokenizer,
                                  .max_length = max_length,
-                                 .need_label = true,
+                                 .need_label = !cli->masks,
                                  .task = task};
+  if (cli->masks && (v->keep_head || cli_folds_wanted(v)))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%s is for rows with labels, which --task mlm does not take",
+                          v->keep_head ? "--keep-head" : "--folds");
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);
+  else if (!status && !v->stream && (brim_task_has_vectors(task) || brim_task_has_scores(task)))
+    status = brim_labels_make(cli->runtime, task, NULL, 1, &job->labels, &cli->error);
   if (v->keep_head)
     request.labels = &job->labels;
   if (!status)
@@ -191,7 +207,7 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
     brim_dataset *dataset = NULL;
     double share;
     const char *path = cli_cut_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
-    request.paths = &path, request.path_count = 1, request.labels = labels_of(job);
+    request.paths = &path, request.path_count = 1, request.labels = cli->masks ? NULL : labels_of(job);
     status = cli_is_share(path, &share) ? hold_out(cli, job, share, &dataset) : cli_load_dataset(cli, &request, &dataset);
     if (!status)
       job->evals[job->eval_count++] = (brim_named_dataset){.name = job->eval_names[i], .dataset = dataset};
@@ -251,8 +267,22 @@ static int load_model(cli_call *cli, cli_job *job) {
 /* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
   const char *name = brim_pooling_name(made_for);
-  if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
+  if (brim_task_has_vectors(brim_model_task(model)))
+    cli_note(cli, "vectors are %s of a text's tokens%s",
+             brim_model_pooling(model) == BRIM_POOLING_CLS   ? "the first"
+             : brim_model_pooling(model) == BRIM_POOLING_MAX ? "the largest values"
+                                                             : "the mean",
+             cli_given(&cli->arguments, "pooling") ? "" : "; --pooling changes it");
+  else if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
+}
+
+/* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
+static void cut_as_made(cli_call *cli, const brim_model_info *info, int32_t *max_length) {
+  if (!brim_task_has_vectors(cli_task(cli)) || cli->values->max_length || !info->made_length || info->made_length >= *max_length)
+    return;
+  *max_length = info->made_length;
+  cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*max_length);
 }
 
 int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length, brim_train_options *o) {
@@ -283,6 +313,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = check_machine(cli);
   if (!status)
     status = check_shares(cli);
+  if (!status && cli->values->stream && cli->values->cache && !cli->values->eval.count)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--cache has no effect on a stream: leave it out, or give --eval");
   if (!status)
     status = brim_model_describe(cli->runtime, cli->values->model, &info, &cli->error);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the tokenizer");
@@ -293,6 +325,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   brim_profile_end(job->profile, 0);
   if (!status)
     status = cli_pick_max_length(cli, info.max_length, job->tokenizer, &max_length);
+  if (!status)
+    cut_as_made(cli, &info, &max_length);
   if (!status)
     status = cli_job_train_options(cli, job, max_length, &job->options); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
@@ -323,6 +357,7 @@ void cli_job_close(cli_job *job) {
     brim_dataset_free((brim_dataset *)job->evals[i].dataset);
   brim_dataset_free(job->train);
   brim_feed_close(job->feed);
+  cli_columns_free(&job->columns);
   brim_labels_free(&job->labels);
   brim_tokenizer_free(job->tokenizer);
   brim_text_free(&job->options_json);

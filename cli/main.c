@@ -9,27 +9,17 @@
 #include "help.h"
 #include "ranks.h"
 
-const cli_command *const cli_commands[] = {&cli_train,
-                                           &cli_embed,
-                                           &cli_evaluate,
-                                           &cli_predict,
-                                           &cli_compare,
-                                           &cli_report,
-                                           &cli_analyze,
-                                           &cli_plan,
-                                           &cli_tokenize,
-                                           &cli_shard,
-                                           &cli_doctor,
-                                           &cli_inspect_gradients,
-                                           &cli_inspect_losses,
-                                           &cli_inspect_metrics,
-                                           &cli_inspect_model,
-                                           &cli_inspect_program,
-                                           &cli_inspect_trajectory,
-                                           &cli_completion,
-                                           &cli_help,
-                                           &cli_version,
-                                           NULL};
+const cli_command *const cli_commands[] = {&cli_train,           &cli_embed,
+                                           &cli_evaluate,        &cli_predict,
+                                           &cli_compare,         &cli_report,
+                                           &cli_analyze,         &cli_plan,
+                                           &cli_tokenize,        &cli_shard,
+                                           &cli_doctor,          &cli_inspect_gradients,
+                                           &cli_inspect_losses,  &cli_inspect_masks,
+                                           &cli_inspect_metrics, &cli_inspect_model,
+                                           &cli_inspect_program, &cli_inspect_trajectory,
+                                           &cli_completion,      &cli_help,
+                                           &cli_version,         NULL};
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SIGNALLED = 128 };
 
@@ -107,9 +97,10 @@ static const cli_command *find_command(int count, char **words, int *used) {
 
 static int unknown_command(int count, char **words, brim_error *err) {
   if (strcmp(words[0], "inspect") == 0)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "inspect what? `brim inspect model`, `program`, `gradients`, `trajectory`, `losses` or `metrics`%s%s",
-                          count > 1 ? ", not " : "", count > 1 ? words[1] : "");
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "inspect what? `brim inspect model`, `program`, `gradients`, `trajectory`, `losses`, `masks` or `metrics`%s%s",
+        count > 1 ? ", not " : "", count > 1 ? words[1] : "");
   const char *names[32];
   int known = 0;
   for (int i = 0; cli_commands[i]; i++)

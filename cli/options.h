@@ -116,7 +116,7 @@ typedef struct cli_values {
   /* text */
   const char *tokenizer, *truncation, *truncation_side;
   bool no_special_tokens;
-  int64_t max_length;
+  int64_t max_length, windows, max_windows;
   /* batches */
   const char *batching, *padding, *oversize, *tail, *lengths, *simulate;
   int64_t batch_size, max_tokens, max_rows, accumulate, slices, read_ahead, pad_to_multiple_of, required_multiple;
@@ -126,7 +126,7 @@ typedef struct cli_values {
   /* training */
   const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *train_only, *pooling, *optimizer,
       *decay_towards;
-  const char *class_weights, *eval_batching, *eval_padding;
+  const char *class_weights, *mask_rate, *eval_batching, *eval_padding;
   double loss_scale, epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta,
       swa_start, momentum, mixout;
   const char *keep;
@@ -135,7 +135,7 @@ typedef struct cli_values {
   const char *loss, *inner, *distance, *directions, *partition, *similarity, *hardness, *matryoshka, *matryoshka_weights;
   double scale, margin, temperature, positive_weight, hardness_strength;
   const char *memory_limit;
-  bool resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
+  bool whole_words, resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
   const char *profile;
   /* folds */
   int64_t folds;
@@ -147,7 +147,8 @@ typedef struct cli_values {
   int64_t dimensions;
   bool normalize;
   /* inspect */
-  const char *batch, *hyperparameters, *pass, *kind;
+  const char *batch, *hyperparameters, *pass, *kind, *words;
+  double mask_share, random_share;
   bool all_tokens, tensors;
   /* report */
   cli_list data;

@@ -37,6 +37,7 @@ static const cli_option options[] = {
     FLAG("jsonl", jsonl, .help = "print every batch as a JSON line, then a summary, instead of a short table"),
     TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
          .help = "file to write; it is complete or absent"),
+    ROWS(cli_windows_options),
     ROWS(cli_truncation_options),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
@@ -176,15 +177,17 @@ static int write_plan(cli_call *cli, const brim_plan *plan, const brim_dataset *
 }
 
 /* `dataset` is NULL when there are lengths alone. */
-static int plan_lengths(cli_call *cli, const int32_t *lengths, uint64_t count, const brim_dataset *dataset) {
+static int plan_lengths(cli_call *cli, brim_lengths lengths, const brim_dataset *dataset) {
   brim_plan_options how;
   brim_plan *plan = NULL;
   brim_file *file = NULL;
+  if (cli->values->simulate && lengths.firsts)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--simulate is of rows of one text each, and these have several");
   if (cli->values->simulate)
-    return cli_simulate(cli, lengths, count);
+    return cli_simulate(cli, lengths.lengths, lengths.rows);
   int status = cli_plan_options(cli, &how);
   if (!status)
-    status = brim_plan_new(cli->runtime, lengths, count, &how, (uint64_t)cli->values->epoch, &plan, &cli->error);
+    status = brim_plan_new_of(cli->runtime, &lengths, &how, (uint64_t)cli->values->epoch, &plan, &cli->error);
   if (!status)
     status = brim_file_create(cli->runtime, cli->values->output ? cli->values->output : "-", &file, &cli->error);
   if (!status)
@@ -210,7 +213,7 @@ static int plan_data(cli_call *cli) {
     status = cli_load_dataset(cli, &request, &dataset);
   }
   if (!status)
-    status = plan_lengths(cli, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), dataset);
+    status = plan_lengths(cli, brim_lengths_of(dataset), dataset);
   brim_dataset_free(dataset);
   brim_tokenizer_free(tokenizer);
   return status;
@@ -238,7 +241,7 @@ static int run(cli_call *cli) {
   length_list lengths = {0};
   int status = read_lengths(cli, &lengths);
   if (!status)
-    status = plan_lengths(cli, lengths.values, lengths.count, NULL);
+    status = plan_lengths(cli, (brim_lengths){.rows = lengths.count, .lengths = lengths.values}, NULL);
   free(lengths.values);
   return status;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "fill.h"
 #include "infer.h"
 #include "ranks.h"
 
@@ -57,6 +58,8 @@ static int predict_all(cli_call *cli, cli_inference *in) {
   int status = cli_inference_open(cli, in, false);
   if (status)
     return status;
+  if (cli->masks)
+    return cli_fill_masks(cli, in);
   l.scores = calloc((size_t)brim_model_outputs(in->model), sizeof *l.scores);
   if (!l.scores)
     return cli_no_memory(cli, "the predictions");
@@ -137,6 +140,8 @@ static int open_answers(answers *a, brim_reader **reader) {
   brim_source_options source;
   int32_t max_length = 0;
   int status = cli_inference_open_model(cli, a->in, &max_length);
+  if (!status && cli->masks)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--unbuffered is not for a model of masked words: leave it out");
   if (!status)
     a->how.task = brim_model_task(a->in->model);
   if (!status)
@@ -183,12 +188,15 @@ const cli_command cli_predict = {
     .least_operands = 1,
     .most_operands = 1000,
     .operands_are = CLI_READS_DATA,
-    .description = "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record. Scores are the probability of each "
-                   "class; with many labels, the probability of each label by itself (label lists those above one half); "
-                   "with a regression, the values. A model that labels tokens gives "
-                   "{\"index\":0,\"tokens\":[..],\"labels\":[..],\"scores\":[..]}: a label and its probability for each "
-                   "word. No label column is needed. The index counts all records, also those that --min-chars and --where "
-                   "leave out.",
+    .description =
+        "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record. Scores are the probability of each "
+        "class; with many labels, the probability of each label by itself (label lists those above one half); "
+        "with a regression, the values. A model that labels tokens gives "
+        "{\"index\":0,\"tokens\":[..],\"labels\":[..],\"scores\":[..]}: a label and its probability for each "
+        "word. A model of masked words gives {\"index\":0,\"masks\":[..],\"best\":[[..]]}: the places of a text's mask tokens, "
+        "and the five best tokens for each. No label column is needed. The index counts all records, also those that --min-chars "
+        "and --where "
+        "leave out.",
     .options = options,
     .example = "brim predict --model run new.csv -o predictions.jsonl",
     .run = run,

@@ -136,6 +136,9 @@ const cli_option cli_column_options[] = {
          .help = "column of the text"),
     TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .to = {SOURCE(pair_column)},
          .help = "column of the second text"),
+    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
+         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
+         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
     FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: columns have numbers, from 0"),
     CHOICE("format", format, "csv|tsv|jsonl|txt|conll", .shown = "by the file's name; standard input is txt",
            .to = {SOURCE(format)}, .parse = cli_parse_format, .help = "format of the data"),
@@ -189,6 +192,16 @@ const cli_option cli_truncation_options[] = {
            .to = {ENCODE(truncation)}, .parse = parse_truncation, .help = "which text of a pair is cut"),
     CHOICE("truncation-side", truncation_side, "right|left", .shown = "the tokenizer's, else right",
            .to = {PARSED(CLI_ENCODE, brim_encode_options, truncation_side)}, .parse = parse_side, .help = "which end is cut"),
+    {0},
+};
+
+const cli_option cli_windows_options[] = {
+    INTEGER(
+        "windows", windows, "STRIDE", 0, 1 << 30, .shown = "none", .to = {ENCODE(window_overlap)},
+        .help = "a text of more than --max-length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the "
+                "mean of their logits"),
+    INTEGER("max-windows", max_windows, "N", 2, 1024, .needs = "windows", .shown = "16", .to = {ENCODE(max_windows)},
+            .help = "windows of a row at most; what is beyond them is cut, and counted"),
     {0},
 };
 
@@ -306,14 +319,17 @@ const cli_option cli_words_option[] = {
 };
 
 const cli_option cli_job_task_options[] = {
-    CHOICE("task", task, "classification|regression|multi-label|tokens", .shown = "by the labels",
+    CHOICE("task", task, "classification|regression|multi-label|tokens|mlm|embedding|rerank", .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
-                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word"),
+                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word. mlm: texts have none, some of "
+                   "their tokens are masked and are to be found. embedding: vectors of texts, trained with pairs and triples. "
+                   "rerank: a score of a query and a document"),
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
                  "other labels are refused"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the tokenizer's, or the model's",
             .to = {PLAN(max_length), ENCODE(max_length)}, .help = "rows are cut to N tokens, special tokens included"),
+    ROWS(cli_windows_options),
     ROWS(cli_tokenizer_option),
     {0},
 };
@@ -351,6 +367,42 @@ const cli_option cli_method_options[] = {
     {0},
 };
 
+/* Losses of embeddings and rerankers. */
+const cli_option cli_vector_loss_options[] = {
+    CHOICE(
+        "loss", loss, "in-batch|cosent|cosine|contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
+        .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
+        .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or "
+                "contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, "
+                "margin-mse"),
+    REAL("scale", scale, "X", 0, 1e6, .needs = "task=embedding|rerank", .shown = "20; in-group 10", .to = {TRAIN(loss.scale)},
+         .help = "factor of cosines in in-batch and cosent, and of scores in in-group"),
+    CHOICE("distance", distance, "cosine|euclidean|manhattan", .needs = "task=embedding",
+           .shown = "euclidean; contrastive cosine", .to = {TRAIN(loss.distance)}, .help = "of triplet and contrastive"),
+    REAL("margin", margin, "X", 0, 1e6, .needs = "task=embedding", .shown = "5; contrastive 0.5", .to = {TRAIN(loss.margin)},
+         .help = "of triplet and contrastive"),
+    REAL("temperature", temperature, "X", 0, 1e6, .needs = "task=embedding", .shown = "1", .to = {TRAIN(loss.temperature)},
+         .help = "of distill-kl"),
+    TEXT("directions", directions, "LIST", .needs = "task=embedding", .shown = "query-to-doc", .to = {TRAIN(loss.directions)},
+         .help = "in-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-doc"),
+    CHOICE("partition", partition, "joint|per-direction", .also = "per_direction", .needs = "directions", .shown = "joint",
+           .to = {TRAIN(loss.partition)}, .help = "in-batch: one softmax of all directions, or the mean of one for each"),
+    CHOICE("similarity", similarity, "cosine|dot", .needs = "task=embedding", .shown = "cosine", .to = {TRAIN(loss.similarity)},
+           .help = "in-batch: what is compared; dot has --scale 1"),
+    CHOICE("hardness", hardness, "none|in-batch|own|all", .needs = "task=embedding", .shown = "none",
+           .to = {TRAIN(loss.hardness)}, .help = "in-batch: negatives that weigh more the more alike they are"),
+    REAL("hardness-strength", hardness_strength, "X", 0, 1e6, .needs = "hardness", .shown = "9 of in-batch, else 5",
+         .to = {TRAIN(loss.hardness_strength)}, .help = "how much more"),
+    TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",
+         .to = {TRAIN(loss.matryoshka)},
+         .help = "the sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128"),
+    TEXT("matryoshka-weights", matryoshka_weights, "X,X,..", .aliases = "weights", .needs = "matryoshka", .shown = "1 each",
+         .to = {TRAIN(loss.matryoshka_weights)}, .help = "the weight of each of these losses"),
+    REAL("positive-weight", positive_weight, "X", 0, 1e6, .needs = "task=rerank", .shown = "1",
+         .to = {TRAIN(loss.positive_weight)}, .help = "bce: weight of relevant documents"),
+    {0},
+};
+
 const cli_option cli_loss_options[] = {
     HEADING("Loss"),
     TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each", .to = {TRAIN(class_weights)},
@@ -358,6 +410,15 @@ const cli_option cli_loss_options[] = {
                  "weights of the positive terms"),
     REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
          .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),
+    ROWS(cli_vector_loss_options),
+    {0},
+};
+
+const cli_option cli_mask_options[] = {
+    HEADING("Masked words"),
+    TEXT("mask-rate", mask_rate, "R", .needs = "task=mlm", .shown = "0.15", .to = {TRAIN(mask_rate)},
+         .help = "share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last"),
+    FLAG("whole-words", whole_words, .needs = "task=mlm", .help = "mask all tokens of a word or none"),
     {0},
 };
 
@@ -446,6 +507,7 @@ const cli_option cli_inference_options[] = {
     ROWS(cli_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the run's, or the model's",
             .help = "rows are cut to N tokens, special tokens included"),
+    ROWS(cli_windows_options),
     INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .to = {EVAL(batch_size)},
             .help = "rows computed at once"),
     ROWS(cli_max_tokens_option),

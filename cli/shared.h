@@ -60,15 +60,15 @@ extern const cli_option cli_general_options[];
 extern const cli_option cli_selection_options[], cli_column_options[], cli_label_option[], cli_missing_label_option[],
     cli_cache_option[];
 /* Text */
-extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_truncation_options[];
+extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_windows_options[], cli_truncation_options[];
 /* Batches */
 extern const cli_option cli_batch_size_option[], cli_max_tokens_option[], cli_accumulate_option[], cli_padding_option[],
     cli_seed_option[];
 extern const cli_option cli_batch_options[], cli_stream_options[], cli_fold_options[];
 /* A training job: `brim train` and `brim compare` */
 extern const cli_option cli_words_option[], cli_job_input_options[], cli_job_task_options[], cli_job_length_options[];
-extern const cli_option cli_precision_option[], cli_trained_options[], cli_method_options[], cli_loss_options[],
-    cli_optimizer_options[], cli_machine_options[];
+extern const cli_option cli_precision_option[], cli_trained_options[], cli_method_options[], cli_vector_loss_options[],
+    cli_loss_options[], cli_mask_options[], cli_optimizer_options[], cli_machine_options[];
 /* Where to compute */
 extern const cli_option cli_device_option[];
 bool cli_is_cuda(const char *device); /* false: NULL, another */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --weight, once for each path. */
 static int take_weights(cli_call *cli, int path_count, double *out) {
@@ -47,6 +48,8 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
   how.encode.max_length = request->max_length;
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
+  if (!status && request->columns && request->labels)
+    status = cli_columns_find(cli, request->paths, request->path_count, request->labels->task, request->columns, &how.source);
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);
   if (!status)
@@ -84,11 +87,17 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
            ledger.rows_damaged == 1 ? "" : "s", listed ? ", the first: " : "", listed ? damage[0].reason : "");
 }
 
+/* Standard input, or a pipe with a name. */
+static bool is_pipe(const char *path) {
+  struct stat about;
+  return strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode));
+}
+
 /* Why the steps of an epoch cannot be counted; NULL: they can. */
 static const char *uncountable(const cli_values *v, const brim_plan_options *plan) {
   for (int i = 0; i < v->train.count; i++)
-    if (strcmp(v->train.items[i], "-") == 0)
-      return "standard input can be read only once";
+    if (is_pipe(v->train.items[i]))
+      return "standard input or a pipe can be read only once";
   if (v->repeat)
     return "an epoch of --repeat has no end";
   return plan->batch_size > 0 ? NULL : "how many rows --max-tokens holds is known only when they are encoded";
@@ -103,10 +112,17 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
   uint64_t rows = 0;
   if (reason)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream: give --max-steps in place of --epochs: %s", reason);
-  int status = cli_source_options(cli, true, &source);
+  cli_columns columns = {0};
+  int status = cli_source_options(cli, !cli->masks, &source);
+  if (!status)
+    status = cli_columns_find(cli, v->train.items, v->train.count, task, &columns, &source);
+  if (!status && !source.need_label && !cli->masks)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE,
+                            "--stream: give --max-steps in place of --epochs: rows without a label are not counted beforehand");
   if (!status)
     status = brim_labels_scan(cli->runtime, v->train.items, v->train.count, &source, task, cli_progress, cli, &ignored, &rows,
                               &cli->error);
+  cli_columns_free(&columns);
   brim_labels_free(&ignored);
   if (status)
     return status;
@@ -126,13 +142,16 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
+  if (brim_task_has_masks(task))
+    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
   if (brim_task_has_values(task))
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   for (int i = 0; i < path_count; i++)
-    if (strcmp(paths[i], "-") == 0)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "standard input can be read only once: name its classes with --labels");
+    if (is_pipe(paths[i]))
+      return brim_error_set(&cli->error, BRIM_E_USAGE,
+                            "standard input or a pipe can be read only once: name its classes with --labels");
   int status = cli_source_options(cli, true, &source);
   if (!status)
     status = brim_labels_scan(cli->runtime, paths, path_count, &source, task, cli_progress, cli, out, NULL, &cli->error);

@@ -3,6 +3,7 @@
 #define BRIM_CLI_STREAM_H
 
 #include "cli.h"
+#include "columns.h"
 #include "shared.h"
 
 typedef struct cli_feed_request {
@@ -10,6 +11,7 @@ typedef struct cli_feed_request {
   int path_count;
   const brim_tokenizer *tokenizer;
   const brim_labels *labels; /* NULL: labels are not looked at; borrowed by the feed */
+  cli_columns *columns;      /* of rows of several texts: filled, and borrowed by the feed; NULL: rows have one */
   const brim_plan_options *plan;
   int32_t max_length, rank;
   uint64_t first_epoch, epochs;

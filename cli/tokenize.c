@@ -11,6 +11,8 @@ static const cli_option options[] = {
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {ENCODE(max_length)},
             .help = "cut each row to N tokens, special tokens included"),
     ROWS(cli_words_option),
+    CHOICE("words", words, "tokenizer|wordpiece", .excludes = "task", .shown = "type ids",
+           .help = "in place of type ids the number of each token's word, -1 of special tokens: as the tokenizer cuts words"),
     FLAG("no-special-tokens", no_special_tokens, .to = {ENCODE(no_special_tokens)},
          .help = "leave out [CLS], [SEP] and their like"),
     ROWS(cli_truncation_options),
@@ -58,8 +60,8 @@ static int reserve(line_writer *out, size_t length, brim_error *err) {
   return out->used + length > sizeof out->bytes ? flush(out, err) : BRIM_OK;
 }
 
-/* {"ids":[1,2],"type_ids":[0,0]} */
-static int write_row(line_writer *out, const brim_encoded *row, brim_error *err) {
+/* {"ids":[1,2 */
+static int put_ids(line_writer *out, const brim_encoded *row, brim_error *err) {
   int status = reserve(out, 32, err);
   put(out, "{\"ids\":[", 8);
   for (size_t i = 0; !status && i < row->length; i++) {
@@ -68,6 +70,31 @@ static int write_row(line_writer *out, const brim_encoded *row, brim_error *err)
     put_number(out, (uint32_t)row->ids[i]);
     status = reserve(out, 32, err);
   }
+  return status;
+}
+
+/* {"ids":[1,2],"words":[0,-1]} */
+static int write_words(line_writer *out, const brim_encoded *row, brim_error *err) {
+  int status = put_ids(out, row, err);
+  put(out, "],\"words\":[", 11);
+  for (size_t i = 0; !status && i < row->length; i++) {
+    if (i)
+      out->bytes[out->used++] = ',';
+    if (row->numbers[i] == BRIM_NO_LABEL)
+      put(out, "-1", 2);
+    else
+      put_number(out, (uint32_t)row->numbers[i]);
+    status = reserve(out, 32, err);
+  }
+  put(out, "]}\n", 3);
+  return status;
+}
+
+/* {"ids":[1,2],"type_ids":[0,0]} */
+static int write_row(line_writer *out, const brim_encoded *row, brim_error *err) {
+  if (row->numbers)
+    return write_words(out, row, err);
+  int status = put_ids(out, row, err);
   put(out, "],\"type_ids\":[", 14);
   for (size_t i = 0; !status && i < row->length; i++) {
     if (i)
@@ -117,6 +144,8 @@ static int tokenize(cli_call *cli, const brim_tokenizer *tokenizer, line_writer 
   brim_reader *reader = NULL;
   brim_encoder *encoder = NULL;
   int status = cli_encode_options(cli, &encode);
+  if (cli->values->words)
+    encode.numbering = BRIM_NUMBER_WORDS;
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)

@@ -46,6 +46,7 @@ static const cli_option options[] = {
     FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
          .help = "each process reads only a slice of the rows; --batch-size must be a multiple of the number of processes"),
     ROWS(cli_loss_options),
+    ROWS(cli_mask_options),
     ROWS(cli_optimizer_options),
     HEADING("How often, in optimizer steps"),
     INTEGER("log-every", log_every, "N", 1, CLI_MANY, .to = {TRAIN(log_every)}, .fallback = "1",
@@ -68,8 +69,9 @@ static const cli_option options[] = {
     CHOICE("keep", keep, "best|last", .needs = "eval folds fold-column", .to = {TRAIN(final)}, .parse = parse_keep,
            .shown = "best, with --patience or --best-metric, else last",
            .help = "the model at the end: that of the best evaluation, or that of the last step"),
-    INTEGER("patience", patience, "N", 0, CLI_MANY, .to = {TRAIN(patience)}, .aliases = "early-stopping-patience",
-            .fallback = "0", .help = "stop after N evaluations in a row without an improvement; 0: never"),
+    INTEGER("patience", patience, "N", 0, CLI_MANY, .needs = "eval folds fold-column", .to = {TRAIN(patience)},
+            .aliases = "early-stopping-patience", .fallback = "0",
+            .help = "stop after N evaluations in a row without an improvement; 0: never"),
     REAL("min-delta", min_delta, "X", 0, 1e9, .needs = "patience", .to = {TRAIN(min_delta)},
          .aliases = "early-stopping-threshold", .fallback = "0",
          .help = "an evaluation counts as an improvement only if it is better by more than X"),
@@ -189,6 +191,13 @@ static void note_start(const cli_call *cli, const brim_event *event) {
   char count[32], at_once[32], more[64] = "";
   if (!steps || !planned || !training || !slots || !slices)
     return;
+  const brim_field *loss = brim_event_field(event, "loss");
+  if (loss && loss->kind == BRIM_VALUE_TEXT)
+    cli_note(cli, "loss: %s%s", loss->text, cli_given(&cli->arguments, "loss") ? "" : ", by the rows; --loss changes it");
+  const brim_field *equal = brim_event_field(event, "equal_pairs");
+  if (equal && equal->integer > 0)
+    cli_note(cli, "in %lld row%s the second text is the first: there is little to learn from them", (long long)equal->integer,
+             equal->integer == 1 ? "" : "s");
   if (slices->integer > 0)
     snprintf(more, sizeof more, ", %.1f MB for slices", (double)slices->integer / 1e6);
   brim_count_text(steps->integer, count, sizeof count);
@@ -217,6 +226,23 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
              before->text, kernels->text, (long long)step->integer + 1);
 }
 
+/* In-batch: what the rows of the first step were compared with. */
+static void note_negatives(const cli_call *cli, const brim_event *event) {
+  const brim_field *step = brim_event_field(event, "step"), *rows = brim_event_field(event, "rows"),
+                   *negatives = brim_event_field(event, "negatives"), *equal = brim_event_field(event, "equal_texts");
+  if (!step || !rows || !negatives || !equal || step->integer != 1 || rows->integer < 1)
+    return;
+  if (negatives->integer == 0)
+    cli_note(
+        cli,
+        "the first step's rows have no negatives, from which in-batch learns (%lld equal texts were left out): take a larger "
+        "--batch-size",
+        (long long)equal->integer);
+  else
+    cli_note(cli, "negatives: each row of the first step has %.4g (%lld equal texts were left out)",
+             (double)negatives->integer / (double)rows->integer, (long long)equal->integer);
+}
+
 static void note_fold(const cli_call *cli, const brim_event *event) {
   const brim_field *fold = brim_event_field(event, "fold"), *count = brim_event_field(event, "count");
   if (fold && count)
@@ -239,6 +265,8 @@ static int on_event(void *context, const brim_event *event) {
     note_trained(cli, event), note_start(cli, event);
   if (strcmp(event->kind, "resume") == 0)
     note_resume(cli, event);
+  if (strcmp(event->kind, "step") == 0)
+    note_negatives(cli, event);
   if (strcmp(event->kind, "eval") == 0)
     note_eval(cli, event);
   if (strcmp(event->kind, "epoch") == 0)
@@ -439,8 +467,10 @@ const cli_command cli_train = {
     .name = "train",
     .summary = "fine-tune an encoder on labelled texts",
     .operands = "",
-    .description = "Fine-tunes a pretrained encoder for classification, regression or labels of words, and writes a folder "
-                   "that Hugging Face transformers opens. By default batches are random and nothing is padded. Ctrl-C "
+    .description = "Fine-tunes a pretrained encoder for classification, regression, labels of words, vectors of texts or "
+                   "reranking, or adapts it to texts without labels (--task mlm), and writes a folder that Hugging Face "
+                   "transformers opens, of vectors or rerankers sentence-transformers. By default batches are random and nothing "
+                   "is padded. Ctrl-C "
                    "writes a checkpoint first; --resume continues from it.\n"
                    "With --folds every row is held out once. RUN/fold-N is the run of a fold, and RUN/folds.csv says which "
                    "rows it held out. RUN/predictions.jsonl has the predictions for the held-out rows, RUN/folds.json their "

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "columns.h"
 #include "folds.h"
 #include "job.h"
 
@@ -46,8 +47,14 @@ static int read_texts(cli_call *cli, brim_judged *set, brim_error *err) {
   brim_source_options source;
   if (!count)
     return BRIM_OK;
+  cli_columns columns = {0};
   int status = cli_source_options(cli, false, &source);
-  return status ? status : brim_judged_read_texts(set, paths, count, &source, err);
+  if (!status)
+    status = cli_columns_find(cli, paths, count, cli_task(cli), &columns, &source);
+  if (!status)
+    status = brim_judged_read_texts(set, paths, count, &source, err);
+  cli_columns_free(&columns);
+  return status;
 }
 
 void cli_views_close(cli_call *cli, bool ran) {

@@ -95,7 +95,7 @@ __attribute__((unused)) static in_file filed(const char *name) {
 }
 
 /* Files of GTE's masked words call a norm otherwise than RoBERTa's: whether that makes another name of it. */
-static bool filed_otherwise(in_file *t) {
+__attribute__((unused)) static bool filed_otherwise(in_file *t) {
   const bool is_norm = strstr(t->name, "lm_head.layer_norm") != NULL;
   rename_part(t, &(renaming){"", "lm_head.layer_norm", "lm_head.norm", 0, 1});
   return is_norm;

@@ -63,11 +63,11 @@ def unit(vectors: Any) -> np.ndarray:
 
 def main() -> None:
     import mteb
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--task", action="append", required=True)
     given = parser.parse_args()
-    for result in mteb.evaluate(Encoder(given.model), mteb.get_tasks(tasks=given.task)):
+    for result in mteb.evaluate(Encoder(given.model), mteb.get_tasks(tasks=given.task)).task_results:
         print(result.task_name, result.get_score())
 
 

@@ -1,6 +1,6 @@
 """Search your own documents: vectors once, then answers.
 
-    python search.py all-MiniLM-L6-v2 documents.csv --query "a film about dinosaurs" --top 5
+    python search.py all-MiniLM-L6-v2 documents.csv "a film about dinosaurs" --top 5
 
 The vectors are kept next to the documents, and used again until these change. With faiss or usearch installed the search is
 theirs; numpy alone looks through all documents too, some millions of them a second.
@@ -8,8 +8,12 @@ theirs; numpy alone looks through all documents too, some millions of them a sec
 import argparse
 import csv
 import hashlib
+import importlib
+import json
 import pathlib
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +21,11 @@ import brim
 
 
 def read(path: pathlib.Path, column: str) -> list[str]:
+    """A column of a csv file, or a member of JSON lines."""
     csv.field_size_limit(1 << 30)
     with path.open(encoding="utf-8", newline="") as file:
-        return [row[column] for row in csv.DictReader(file)]
+        rows: Iterable[dict[str, Any]] = map(json.loads, file) if path.suffix == ".jsonl" else csv.DictReader(file)
+        return [str(row[column]) for row in rows]
 
 
 def vectors_of(model: brim.Model, texts: list[str], kept: pathlib.Path) -> np.ndarray:
@@ -45,28 +51,36 @@ def _prompt(model: brim.Model, name: str) -> str | None:
 
 def best(vectors: np.ndarray, query: np.ndarray, top: int) -> list[tuple[int, float]]:
     """Numbers of the nearest documents, and their cosines."""
-    try:
-        import faiss
-        index = faiss.IndexFlatIP(vectors.shape[1])
-        index.add(vectors)
-        scores, found = index.search(query, top)
-        return [(int(i), float(s)) for i, s in zip(found[0], scores[0])]
-    except ImportError:
-        pass
-    try:
-        import usearch.index
-        matches = usearch.index.search(vectors, query[0], top, usearch.index.MetricKind.Cos, exact=True)
-        return [(int(i), 1 - float(d)) for i, d in zip(matches.keys, matches.distances)]
-    except ImportError:
-        scores = vectors @ query[0]
-        return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:top]]
+    for search in (by_faiss, by_usearch):
+        try:
+            return search(vectors, query, top)
+        except ImportError:
+            pass
+    scores = vectors @ query
+    return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:top]]
+
+
+def by_faiss(vectors: np.ndarray, query: np.ndarray, top: int) -> list[tuple[int, float]]:
+    faiss: Any = importlib.import_module("faiss")
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    scores, found = index.search(query[None], top)
+    return [(int(i), float(s)) for i, s in zip(found[0], scores[0])]
+
+
+def by_usearch(vectors: np.ndarray, query: np.ndarray, top: int) -> list[tuple[int, float]]:
+    usearch: Any = importlib.import_module("usearch.index")
+    index = usearch.Index(ndim=vectors.shape[1], metric="ip", dtype="f32")
+    index.add(np.arange(len(vectors)), vectors)
+    found = index.search(query, top, exact=True)
+    return [(int(i), 1 - float(distance)) for i, distance in zip(found.keys, found.distances)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("documents", type=pathlib.Path)
-    parser.add_argument("--query", action="append", required=True)
+    parser.add_argument("query", nargs="+")
     parser.add_argument("--column", default="text")
     parser.add_argument("--top", type=int, default=5)
     given = parser.parse_args()
@@ -78,7 +92,7 @@ def main() -> None:
     queries = model.embed(given.query, prompt=_prompt(model, "query"), normalize=True)
     for number, query in enumerate(given.query):
         print(query)
-        for document, score in best(vectors, queries[number:number + 1], min(given.top, len(texts))):
+        for document, score in best(vectors, queries[number], min(given.top, len(texts))):
             print(f"  {score:.4f}  {texts[document][:100]}")
 
 

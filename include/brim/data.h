@@ -136,6 +136,26 @@ BRIM_API int brim_source_passed_over(brim_runtime *runtime, const char *path, br
 /* The rows left out so far, damaged ones too, in order; borrowed until the next call on the reader. */
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 
+/* Which columns of a source are the texts of a row, and which is its label: as `given` names them, else as data sets of
+ * sentence-transformers do, by the first file's header or first object: anchor, positive and negatives; query, document or
+ * passage; question, answer; sentence1, sentence2; else all columns in order but a label (score, label, ..) and ids. */
+enum { BRIM_MOST_TEXT_COLUMNS = 64 };
+typedef struct brim_text_columns {
+  const char *names[BRIM_MOST_TEXT_COLUMNS]; /* [count] texts, in order: first what is asked or compared with, then the rest */
+  int count, least;                          /* least: the first of them, which all rows have */
+  const char *label;                         /* NULL: there is none */
+  bool paired;                               /* rerankers: the first is one half of a pair with each of the others */
+  /* private */
+  void *memory;
+  brim_runtime *runtime;
+} brim_text_columns;
+/* For embeddings and rerankers. BRIM_E_USAGE: there are not two texts, and the columns that there are. Names may be borrowed from
+ * `given`. */
+BRIM_API int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int path_count,
+                                    const brim_source_options *given, brim_task task, brim_text_columns *out,
+                                    brim_error *err) BRIM_CHECK;
+BRIM_API void brim_text_columns_free(brim_text_columns *columns);
+
 /* ---- shards ----------------------------------------------------------------------------------------------- */
 
 typedef enum brim_shard_format { BRIM_SHARD_GZIP = 0, BRIM_SHARD_ZSTD } brim_shard_format;
@@ -168,8 +188,9 @@ typedef struct brim_encoder brim_encoder;
 typedef struct brim_encoded { /* borrowed until the next call; `file` until close */
   const int32_t *ids;
   const uint8_t *type_ids;
-  const int32_t *words; /* [length] with brim_source_options.words: the number of the token's word, -1 of special tokens */
-  const char *text;     /* with words: those of the record, a NUL after each */
+  const int32_t *words;   /* [length] with brim_source_options.words: the number of the token's word, -1 of special tokens */
+  const int32_t *numbers; /* [length] with brim_encode_options.numbering; BRIM_NO_LABEL of special tokens */
+  const char *text;       /* with words: those of the record, a NUL after each */
   size_t text_length;
   size_t length; /* tokens of all its texts, one after another */
   size_t lost;
@@ -331,7 +352,8 @@ typedef struct brim_sample {
   float label; /* class id or value; NaN if there is none, or several */
   const float *labels;
   int32_t label_width;         /* [label_width] all of them; NULL and 0: `label` alone */
-  const int32_t *token_labels; /* [length] classes of tokens, BRIM_NO_LABEL for none; not NULL: there is no other label */
+  const int32_t *token_labels; /* [length] classes of tokens, or their numbers (brim_encode_options.numbering); BRIM_NO_LABEL for
+                                  none; not NULL: there is no other label */
   const int32_t *words;        /* [length] the number of the token's word, -1 of special tokens; NULL: it was not read as words */
   const char *word_text;       /* the row's words, also those that were cut off, a NUL after each */
   size_t word_text_length;

@@ -60,7 +60,8 @@ typedef struct brim_model_info {
    * MAX. CONFIG: there is none, or it says something else. It changes nothing by itself: a classifier of this family looks at the
    * first token, as transformers computes it. */
   brim_pooling made_for;
-  brim_task task; /* where the class of the model says it, as ..ForTokenClassification does; else AUTO */
+  int32_t made_length; /* tokens at which its sentence_bert_config.json cuts texts; 0: it says none */
+  brim_task task;      /* where the class of the model says it, as ..ForTokenClassification does; else AUTO */
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
 

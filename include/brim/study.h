@@ -21,10 +21,11 @@ typedef struct brim_strategy_study {
 
 typedef struct brim_study {
   uint64_t rows, tokens, truncated, lost;
+  uint64_t texts; /* of these rows: what lengths are of. As many, unless rows have several */
   int32_t shortest, longest;
   double mean, median;
-  int32_t percentiles[101]; /* of length: at least p % of the rows are no longer than percentiles[p] */
-  uint64_t *histogram;      /* [longest + 1] rows of each length */
+  int32_t percentiles[101]; /* of length: at least p % of the texts are no longer than percentiles[p] */
+  uint64_t *histogram;      /* [longest + 1] texts of each length */
   brim_strategy_study *strategies;
   int strategy_count;
   brim_runtime *runtime;

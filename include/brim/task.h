@@ -12,10 +12,13 @@ typedef enum brim_task {
   BRIM_TASK_REGRESSION,     /* a value a row, or several */
   BRIM_TASK_MULTI_LABEL,    /* any number of labels a row, none too */
   BRIM_TASK_TOKENS,         /* one class a token, or none */
-  BRIM_TASK_MASKED          /* masked words: which token of the vocabulary was there. Labels are made of the texts */
+  BRIM_TASK_MASKED,         /* masked words: which token of the vocabulary was there. Labels are made of the texts */
+  BRIM_TASK_EMBEDDING,      /* a vector of each text; a row is several texts, with a score or without */
+  BRIM_TASK_RERANK          /* a score of a query and a document */
 } brim_task;
 enum { BRIM_NO_LABEL = -100 };                       /* of a token */
-BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label", "tokens", "mlm"; "auto" */
+BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label", "tokens", "mlm",
+                                                            "embedding", "rerank"; "auto" */
 /* False for any other name. */
 BRIM_API bool brim_task_parse(const char *name, brim_task *out);
 /* What the label of a row is: one class; any number of classes; values. None of AUTO, nor of labels of tokens. */
@@ -25,6 +28,9 @@ BRIM_API bool brim_task_has_values(brim_task task);
 BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
 BRIM_API bool
 brim_task_has_masks(brim_task task); /* texts have no labels: some of their tokens are masked, and are to be found */
+BRIM_API bool
+brim_task_has_vectors(brim_task task); /* outputs are a vector of each text; rows may lack a label, which is a value */
+BRIM_API bool brim_task_has_scores(brim_task task); /* an output is a score of a query and a document; likewise */
 /* Whether a label is one class, of a row or of a token: what such a model makes of it is a brim_outcome, and not its logits. */
 BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */
@@ -50,14 +56,41 @@ typedef struct brim_metrics {
   double entity_precision, entity_recall, entity_f1; /* tokens whose classes are named O, B-X, I-X (and E-X, S-X): of whole
                                                         entities, right where kind, begin and end are, as seqeval counts them;
                                                         NaN where classes are named otherwise, or where undefined */
+  /* Of embeddings. Pairs with scores: pearson and spearman, above, of their cosines, and Spearman of other similarities. Pairs of
+   * 0 and 1: f1, at the threshold of the cosine that is best for it, accuracy at its own, average_precision. Rows of a positive
+   * and negatives: accuracy is the share where the positive's cosine is above that of each. Pairs without a label: accuracy and
+   * mrr of the positive among the positives of all rows, equal texts being one. */
+  double spearman_dot, spearman_euclidean, spearman_manhattan;
+  double average_precision;
+  double mrr, ndcg, map; /* of rerankers: means over queries with a relevant document (one whose label is above 0): of the first
+                            10 the reciprocal rank of the first that is relevant and NDCG; average precision */
   double seconds;
 } brim_metrics;
+
+/* Which loss embeddings and rerankers are trained with: docs/users/embeddings.md. NULL and 0: that loss's own, which are those of
+ * sentence-transformers. */
+typedef struct brim_loss_options {
+  const char *name;       /* embedding: in-batch, cosent, cosine, contrastive, triplet, margin-mse, distill-kl; rerank: bce, mse,
+                             in-group, list-net, margin-mse. NULL: by the rows */
+  double scale;           /* of in-batch (20), cosent (20), in-group (10) */
+  double margin;          /* of triplet (5), contrastive (0.5) */
+  double temperature;     /* of distill-kl (1) */
+  double positive_weight; /* of bce (1) */
+  const char *distance;   /* of triplet (euclidean) and contrastive (cosine): cosine, euclidean, manhattan */
+  const char *directions; /* of in-batch: query-to-doc and, with commas between, query-to-query, doc-to-query, doc-to-doc */
+  const char *partition;  /* of in-batch: joint; per-direction: a softmax for each direction, not one of all */
+  const char *similarity; /* of in-batch: cosine; dot: products of vectors as they are */
+  const char *hardness;   /* of in-batch: which negatives weigh more the more alike they are: in-batch, own, all; NULL: none */
+  double hardness_strength; /* 0: 9 of in-batch, 5 else */
+  const char *matryoshka;   /* "384,256,128": the sum of the loss of the first so many numbers of each vector; NULL: of all */
+  const char *matryoshka_weights; /* of each of them, with commas between; NULL: 1 */
+} brim_loss_options;
 
 /* Whether labels of words seem to say where entities are, by an O or by prefixes such as U-, but not in the way that the metrics
  * of entities are counted. `names` may be NULL. */
 BRIM_API bool brim_entities_meant(const char *const *names, int32_t count);
 /* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
-enum { BRIM_METRIC_FIELDS = 7 }; /* at most */
+enum { BRIM_METRIC_FIELDS = 10 }; /* at most */
 BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);
 
 #ifdef __cplusplus

@@ -25,6 +25,8 @@ BRIM_API int32_t brim_tokenizer_vocab_size(const brim_tokenizer *tokenizer);
 BRIM_API const char *brim_tokenizer_family(const brim_tokenizer *tokenizer);
 /* Id of the padding token, or -1. */
 BRIM_API int32_t brim_tokenizer_pad_id(const brim_tokenizer *tokenizer);
+/* Id of the token that masks another, or -1. */
+BRIM_API int32_t brim_tokenizer_mask_id(const brim_tokenizer *tokenizer);
 /* Id of a token's text, or -1. */
 BRIM_API int32_t brim_tokenizer_token_id(const brim_tokenizer *tokenizer, const char *token, size_t length);
 /* The token of an id (NULL if there is none); borrowed, *length bytes. */
@@ -64,11 +66,21 @@ BRIM_API void brim_scratch_free(brim_scratch *scratch);
 typedef enum brim_truncation { BRIM_LONGEST_FIRST = 0, BRIM_ONLY_FIRST = 1, BRIM_ONLY_SECOND = 2 } brim_truncation;
 /* Which end of a text is cut. */
 typedef enum brim_truncation_side { BRIM_SIDE_OF_TOKENIZER = 0, BRIM_SIDE_RIGHT = 1, BRIM_SIDE_LEFT = 2 } brim_truncation_side;
+/* What rows of data say of their tokens besides, in the place of labels, special tokens of the template having none: the number
+ * of the token in its row, or of the word that it is of, as the pre-tokenizer cuts words (those of a second text count on). */
+typedef enum brim_numbering { BRIM_NUMBER_NOTHING = 0, BRIM_NUMBER_TOKENS, BRIM_NUMBER_WORDS } brim_numbering;
 typedef struct brim_encode_options {
   int32_t max_length; /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
   bool no_special_tokens;
   brim_truncation truncation;
   brim_truncation_side truncation_side; /* 0: brim_tokenizer_truncates_left */
+  brim_numbering
+      numbering; /* of brim_dataset_load, brim_dataset_from_texts and feeds: for masked words. Words are found slower */
+  /* Rows of a data set, of single texts: one of more than max_length tokens becomes so many windows at most, each with its
+   * special tokens, as the texts of one row. A window begins `window_overlap` tokens before the end of the one before it (as
+   * tokenizers' stride and run_qa's doc_stride have it); what the last has no room for is cut, at the truncation side. 0 and 1:
+   * none. */
+  int32_t max_windows, window_overlap;
   bool stops; /* of a single text of more than BRIM_COUNTED bytes that is cut at its end, what comes after the cut is not
                  tokenized where the tokenizer's words end at spaces: ids are the same, brim_encoding.unread says what was left */
 } brim_encode_options;

@@ -109,13 +109,21 @@ typedef struct brim_train_options {
   uint64_t warmup_steps;
   double warmup_ratio; /* share of all steps, used when warmup_steps is 0 */
   /* loss of training; evaluation reports the plain mean over rows */
+  brim_loss_options loss;    /* of embeddings and rerankers */
   const char *class_weights; /* NULL: all 1. "NAME=X,NAME=Y": of classes by name, 1 for the rest. "balanced": rows / (classes *
                                 rows of the class), as scikit-learn. The mean divides by the sum of the weights of the whole
                                 optimizer step's rows. Multi-label: weights of the positive terms, BCEWithLogitsLoss's
                                 pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.
                                 Of a feed "balanced" goes by brim_labels.rows of its labels, without weights of sources. Not for
                                 regression */
-  double label_smoothing;    /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
+  /* Of a model of masked words (ForMaskedLM): the share of a text's tokens, without special ones, that are to be found, at least
+   * one; two shares, "0.3:0.15", are of the first and the last step, between which it falls or rises evenly; NULL: 0.15. Which
+   * tokens they are follows from `seed`, the epoch and the row; 80 % of them become the mask token, 10 % another of the
+   * vocabulary and 10 % stay. Training and evaluation then take rows whose tokens are numbered (brim_encode_options.numbering),
+   * without labels; rows whose tokens have ids as labels are masked already. Evaluation masks by the last share, the same tokens
+   * at every time and in every run. */
+  const char *mask_rate;
+  double label_smoothing; /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
   uint64_t log_every, eval_every, save_every;
   brim_rhythm eval_when, save_when; /* the best evaluation so far is saved too. NEVER: no checkpoint but that of an interruption,
@@ -154,7 +162,8 @@ typedef struct brim_train_options {
   brim_event_fn event;      /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
                                checkpoint written; BRIM_DO_ ask for what they say; any other status ends it there and then */
   void *event_context;
-  brim_evaluated_fn evaluated;     /* after each "eval" event, from the same thread, with event_context; NULL: nobody looks */
+  brim_evaluated_fn evaluated; /* after each "eval" event, from the same thread, with event_context; not of masked words, whose
+                                  labels have no names; NULL: nobody looks */
   brim_own_metrics_fn own_metrics; /* before each "eval" event, which has them, likewise; NULL: there are none */
   brim_group group;                /* zero: single */
   brim_profile *profile;           /* counts where the time goes; NULL: nobody looks */
@@ -189,6 +198,20 @@ typedef struct brim_train_result {
 BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, const char *const *paths, int path_count,
                                         const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                         brim_error *err) BRIM_CHECK;
+
+/* Which tokens are masked, and with what. */
+typedef struct brim_mask_options {
+  const char *rate;                /* brim_train_options.mask_rate, of which the last share counts */
+  double mask_share, random_share; /* of those chosen become the mask token, or any other; the rest stay */
+  uint64_t seed, epoch;
+} brim_mask_options;
+/* As an evaluation during training has it, which is the same in every run: BERT's shares. */
+BRIM_API void brim_mask_options_init(brim_mask_options *options);
+/* Rows whose tokens are numbered (brim_encode_options.numbering), masked: a token that was chosen has its id as label, all others
+ * BRIM_NO_LABEL. It is what brim_evaluate takes for a model of masked words. Random tokens are below `ids`, the model's
+ * vocabulary, and the tokenizer's; 0: the latter. Borrows the rows: free it before them. */
+BRIM_API int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t ids,
+                               const brim_mask_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
 /* Trains `model` on `train`, evaluating on each of `evals`, whose names differ.
  *
@@ -280,6 +303,10 @@ BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, co
 BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, const brim_dataset *batch,
                                      const char *hyperparameters, brim_padding padding, const char *output, brim_event_fn event,
                                      void *event_context, brim_error *err) BRIM_CHECK;
+/* inspect: one step of an embedding's or reranker's loss without dropout, computed in parts of so many rows (0: at once):
+ * embeddings.K or logits, loss, grad.*, written to a safetensors file. A row is [ids of a text, ..] with a label, or without. */
+BRIM_API int brim_inspect_step(brim_runtime *runtime, brim_model *model, const brim_dataset *rows, const brim_loss_options *loss,
+                               uint64_t rows_at_once, brim_padding padding, const char *output, brim_error *err) BRIM_CHECK;
 /* inspect: losses of vectors and scores that a file lists, [{"loss", "options", "columns": [[vector of row 0, ..], ..] or
  * "logits", "labels"?, "groups"?, "texts"?}], with their gradients: a line {"loss", "grad"} for each. A loss that brim does not
  * know is

@@ -67,6 +67,7 @@ def train(
     delimiter: str | None = None,
     header: bool = True,
     keep_head: bool = False,
+    whole_words: bool = False,
     pooling: str | None = None,
     reinit_layers: int = 0,
     no_type_ids: bool = False,
@@ -108,6 +109,7 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
+    mask_rate: str | None = None,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",
@@ -233,6 +235,8 @@ def train(
     missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
+    task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: "0.15", or "0.3:0.15" for the first and the
+    last step; whole_words=True masks all tokens of a word); training then continues from the folder with any other task.
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -306,6 +310,7 @@ def train(
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
+    mask_rate: str. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15.
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
         bert_adam is AdamW without bias correction. Default: adamw.
     lr: float. Peak learning rate. Default: 5e-5.
@@ -388,6 +393,7 @@ def train(
     delimiter: str | None = None,
     header: bool = True,
     keep_head: bool = False,
+    whole_words: bool = False,
     pooling: str | None = None,
     reinit_layers: int = 0,
     no_type_ids: bool = False,
@@ -429,6 +435,7 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
+    mask_rate: str | None = None,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
     schedule: Literal["linear", "cosine", "constant"] | None = "linear",

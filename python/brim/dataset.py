@@ -74,14 +74,19 @@ class Dataset:
                    where: dict[str, str] | None = None, skip_damaged: bool = False, quote: str | None = None, max_record: int | None = None,
                    truncation_side: str | None = None, missing_label: str = "error", delimiter: str | None = None,
                    cache: str | os.PathLike[str] | None = None,
-                   truncation: str = "longest_first", special_tokens: bool = True,
+                   truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
+                   least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
         without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
         lists). quote: "csv", "none" or "backslash" (a quote inside quotes may be \\"); max_record: bytes. cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
-        names it) instead of failing; missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
+        names it) instead of failing; numbering: "tokens" or "words", of texts that brim.train masks (task="mlm"); missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
+
+        text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
+        first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
+        the first column's text is the first of a pair with each of the others'.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
@@ -91,14 +96,17 @@ class Dataset:
             _refuse_of_text_files(paths[0], skip_damaged=skip_damaged, where=where, delimiter=delimiter, cache=cache, quote=quote, max_record=max_record)
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
-                          truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime)
+                          truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering,
+                          **({} if most_texts is None else {"most_texts": most_texts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
-                   "truncation_side": truncation_side}
+                   "truncation_side": truncation_side, "text_columns": None if text_columns is None else [str(name) for name in text_columns],
+                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
@@ -113,13 +121,14 @@ class Dataset:
         return cls.from_files(files, tokenizer, format="jsonl", **options)
 
     @classmethod
-    def from_texts(cls, texts: Sequence[str | bytes], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes] | None = None,
+    def from_texts(cls, texts: Sequence[str | bytes | list[str]], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes | list[str]] | None = None,
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
-                   missing_label: str = "error", runtime: Any = None) -> "Dataset":
+                   truncation_side: str | None = None, missing_label: str = "error", most_texts: int | None = None, numbering: str | None = None, runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
-        None."""
+        None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
+        most_texts: a row of more is an error. numbering: as in ``from_files``."""
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
@@ -131,7 +140,8 @@ class Dataset:
             labels, mapping, task = _label_texts(labels, task, mapping)
         known = _labels(mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
-                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
+                   "truncation_side": truncation_side, "most_texts": most_texts, "numbering": numbering}
         core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
@@ -144,13 +154,14 @@ class Dataset:
 
     @classmethod
     def _of_columns(cls, columns: "_rows.Columns", tokenizer: Tokenizer, *, mapping=None, **options) -> "Dataset":
-        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=mapping or columns.names, **options)
+        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=columns.names if mapping is None else mapping, **options)
 
     @classmethod
     def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
-                   special_tokens: bool = True, missing_label: str = "error", runtime: Any = None) -> "Dataset":
+                   special_tokens: bool = True, truncation_side: str | None = None, missing_label: str = "error", numbering: str | None = None,
+                   runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
@@ -160,12 +171,13 @@ class Dataset:
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
-                "missing_label": missing_label}
+                "truncation_side": truncation_side, "missing_label": missing_label, "numbering": numbering}
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, **rest)
-        known = _labels(mapping or found.names, runtime)
+        known = _labels(found.names if mapping is None else mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
-                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
+                   "truncation_side": truncation_side, "numbering": numbering}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
@@ -173,7 +185,8 @@ class Dataset:
 
     @classmethod
     def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
-           text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, **options: Any) -> "Dataset":
+           text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None,
+           text_columns: Sequence[str] | None = None, least_columns: int | None = None, paired: bool = False, **options: Any) -> "Dataset":
         """Whatever holds rows: a Dataset, files, a table (datasets, pandas, polars, pyarrow), a dict of columns, a list of dicts, of
         (text, label) or (text, pair, label), of texts.
 
@@ -181,12 +194,15 @@ class Dataset:
         labels: the mapping of a model, or class names. Columns default to "text", "text_pair" and "label".
         task="tokens", or such labels: words with a label each, from columns "tokens" and "ner_tags", "tags" or "labels", from (words, labels),
         or files (conll too). A word's label is that of its first token; -100 is none.
+        text_columns, least_columns, paired: rows of several texts, as ``from_files`` has them.
         """
         runtime = options.get("runtime") or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         if isinstance(data, Dataset):
             return data
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+        if text_columns is not None:
+            return cls._of_several(data, tokenizer, [str(name) for name in text_columns], least_columns, paired, labelled, labels, task, label_column, options)
         if isinstance(labels, Mapping):
             labels = Labels(labels, task=task if task in ("tokens", "multi_label") else None, runtime=runtime)
         if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names
@@ -212,12 +228,21 @@ class Dataset:
         return cls._of_columns(found, tokenizer, mapping=labels, task=task, **options)
 
     @classmethod
+    def _of_several(cls, data, tokenizer, names, least, paired, labelled, labels, task, label_column, options) -> "Dataset":
+        if _rows.is_files(data):
+            return cls.from_files(data, tokenizer, labels=labels, need_label=bool(labelled or label_column), task=task, text_columns=names,
+                                  least_columns=least, paired=paired, label_column=label_column, **options)
+        texts, pairs = _rows.several(data, names, least, paired)
+        found = _rows.column_of(data, label_column or "label") if labelled or label_column else None
+        return cls.from_texts(texts, tokenizer, pairs=pairs, labels=found, mapping=labels, task=task, **options)
+
+    @classmethod
     def _of_words(cls, data, tokenizer, labelled, labels, columns, *, runtime, max_length=None, truncation="longest_first", special_tokens=True,
-                  missing_label="error", min_chars=0, **rest) -> "Dataset":
+                  truncation_side=None, missing_label="error", min_chars=0, **rest) -> "Dataset":
         """Rows of words with a label each."""
         known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)
-        encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "missing_label": missing_label,
-                  "min_chars": min_chars}
+        encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "truncation_side": truncation_side,
+                  "missing_label": missing_label, "min_chars": min_chars}
         if _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data)):
             return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, **columns, **encode, **rest)
         if columns["pair_column"]:
@@ -230,7 +255,8 @@ class Dataset:
         if known is None and found.names and found.labels is not None:
             known = Labels(found.names, task="tokens", runtime=runtime)
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
-                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
+                   "truncation_side": truncation_side}
         core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, options)
         return cls(core, tokenizer, runtime)._with_values_of(known)
 
@@ -296,7 +322,7 @@ class Dataset:
     def __getitem__(self, row: SupportsIndex | slice) -> dict[str, Any] | Dataset:
         """A row as torch's loaders and transformers' Trainer take it, in Python's own lists: input_ids, attention_mask, token_type_ids (where
         the model takes them) and labels (if there are any: a class, a value, a list of either; of words one for each id, -100 for none). A
-        slice is a Dataset."""
+        slice is a Dataset. Of a row of several texts the first three are lists, one of each text."""
         if isinstance(row, slice):
             return self.select(range(*row.indices(len(self))))
         ids, types, label, _ = self._core.sample(self._place(row))
@@ -308,7 +334,17 @@ class Dataset:
             found["labels"] = words[2]
         elif isinstance(label, list) or label == label:
             found["labels"] = label if self._values else int(label)
-        return found
+        return self._cut(found, self._place(row))
+
+    def _cut(self, found: dict[str, Any], row: int) -> dict[str, Any]:
+        """Where rows have several texts: what is of tokens, text by text."""
+        firsts = self.firsts
+        if firsts is None:
+            return found
+        at, begin, ends = memoryview(firsts), 0, []
+        for length in memoryview(self.text_lengths)[at[row]:at[row + 1]]:
+            ends.append((begin, begin := begin + length))
+        return {k: v if k == "labels" else [v[a:b] for a, b in ends] for k, v in found.items()}
 
     def _place(self, row: SupportsIndex) -> int:
         at = operator.index(row)
@@ -426,6 +462,8 @@ class Dataset:
         if found is None or self._mapping is not None:
             return self._mapping
         task, names, outputs, strings = found
+        if task == "mlm":
+            return None
         if task == "regression":
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
         return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
@@ -466,7 +504,8 @@ class Dataset:
         return numbers, labels or None, bytes(text), begins
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts())
+        several = () if self.firsts is None else (self.firsts, self.text_lengths)
+        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts(), several)
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
@@ -475,10 +514,10 @@ class Dataset:
         return Batches(self, **options)
 
 
-def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=()):
+def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=(), several=()):
     runtime = _runtime.default()
     core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
-                                 labels._core if labels else None, *words)
+                                 labels._core if labels else None, *(words or (None, None, None, None)), *several)
     if tokenizer is not None:
         core.encoded_by(tokenizer._core)
     return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)._with_values_of(labels)

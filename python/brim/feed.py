@@ -34,7 +34,8 @@ class Stream:
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, runtime: Any = None, **plan: Unpack[PlanOptions]):
+                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, text_columns: Sequence[str] | None = None,
+                 least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
         if task == "tokens" and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
@@ -46,6 +47,8 @@ class Stream:
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": task == "tokens",
+                         "text_columns": None if text_columns is None else [str(name) for name in text_columns],
+                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired,
                          "seed": 42, **plan}
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
         self._weights = None if weights is None else [float(w) for w in weights]
@@ -188,6 +191,9 @@ class Streamed:
         """The classes and the number of rows, by a pass in which nothing is encoded."""
         if labels is not None and not counted:
             return labels, 0
+        pipe = next((file for file in files if file == "-" or os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file))), None)
+        if pipe is not None:
+            raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
         found, names, outputs, strings, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": task == "tokens"}, task)
         if labels is not None:

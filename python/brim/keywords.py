@@ -128,6 +128,11 @@ class FileOptions(TypedDict, total=False):
     truncation: str
     """Which text of a pair is cut. Default: longest_first."""
     special_tokens: bool
+    text_columns: Sequence[str] | None
+    least_columns: int | None
+    most_texts: int | None
+    paired: bool
+    numbering: str | None
     progress: Callable[[str, dict[str, Any]], Any] | None
 
 
@@ -144,8 +149,12 @@ class TextOptions(TypedDict, total=False):
     truncation: str
     """Which text of a pair is cut. Default: longest_first."""
     special_tokens: bool
+    truncation_side: str | None
+    """Which end is cut. Default: the tokenizer's, else right."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
+    most_texts: int | None
+    numbering: str | None
 
 
 class PredictOptions(TypedDict, total=False):
@@ -211,6 +220,7 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
+    mask_rate: str. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15.
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
         bert_adam is AdamW without bias correction. Default: adamw.
     lr: float. Peak learning rate. Default: 5e-5.
@@ -341,6 +351,8 @@ class TrainOptions(TypedDict, total=False):
     1 each."""
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
+    mask_rate: str | None
+    """Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15."""
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None
     """How a gradient changes the weights; each needs another learning rate. bert_adam is AdamW without bias correction. Default: adamw."""
     lr: float | None

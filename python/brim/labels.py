@@ -123,6 +123,10 @@ class Labels:
         if isinstance(names, Mapping):
             items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())
             self._keys, names = [_one_label(key)[0] for key, _ in items], [name for _, name in items]
+        if isinstance(names, (str, bytes)):
+            raise TypeError(f"labels are a list of names, not {names!r:.60}")
+        if names is not None and not hasattr(names, "__iter__"):
+            raise TypeError(f"labels are a list of names, or {{label: name}}, not {names!r:.60}")
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
         self.names = None if given is None else [_one_label(one)[0] for one in given]
         self.values = None if given is None else list(given if values is None else values)
@@ -159,4 +163,6 @@ def _remake(names, task, outputs, values=None, keys=None):
 def _labels(labels, runtime):
     if labels is None or isinstance(labels, Labels):
         return labels
+    if hasattr(labels, "__len__") and not len(labels):
+        raise UsageError("labels has no class: leave it out, and the classes are those of the rows")
     return Labels(labels, runtime=runtime)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 
 from . import _core, device as _device, embedding as _embedding, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
 from .dataset import Dataset, Files, refuse_encoded
-from .errors import MismatchError
+from .errors import MismatchError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
@@ -61,7 +61,8 @@ _MARKS = {"B": "B", "I": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 
 _METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
             "regression": {"rmse", "pearson", "spearman"},
-            "tokens": {"accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"}}
+            "tokens": {"accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"},
+            "mlm": {"accuracy", "perplexity"}}
 
 
 def of_task(task: str, metrics: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +132,7 @@ class Model:
 
     @property
     def task(self) -> str:
-        """What it answers: classification, multi_label, regression or tokens."""
+        """What it answers: classification, multi_label, regression, tokens or mlm."""
         return self._facts["task"]
 
     @property
@@ -155,9 +156,9 @@ class Model:
         trained on; of a folder integers and booleans where all names are written so."""
         if self._mapping is not None:
             return self._mapping
-        if self.task != "regression":
+        if self.task not in ("regression", "mlm"):
             return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["strings"]), runtime=self._runtime)
-        return Labels(None if self.task == "regression" else self._facts["labels"], task=self.task, outputs=self.outputs,
+        return Labels(None, task=self.task, outputs=self.outputs,
                       runtime=self._runtime)
 
     def parameters(self) -> dict[str, Any]:
@@ -192,6 +193,11 @@ class Model:
     def encode(self, texts: Sequence[str | bytes], *, pairs: Sequence[str | bytes] | None = None, max_length: int | None = None) -> Dataset:
         """Texts as a dataset for this model."""
         return Dataset.from_texts(texts, self.tokenizer, pairs=pairs, max_length=max_length or self._longest(), runtime=self._runtime)
+
+    def _refuse_masks(self) -> None:
+        if self.task == "mlm":
+            raise UsageError("the model is of masked words, which have no labels: brim.train continues from its folder with a task; "
+                             "`brim predict` fills its mask tokens, `brim evaluate` measures it")
 
     def _longest(self) -> int:
         """Tokens that a row is cut to: those that fit, or fewer where the tokenizer says so, as a run's does."""
@@ -251,6 +257,7 @@ class Model:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
         self._check_trained()
+        self._refuse_masks()
         how = How(self.task, self.labels.values or [], threshold, top_k).checked()
         data = _data_or_file(data, file)
         if isinstance(data, (list, tuple)) and not data:
@@ -344,6 +351,7 @@ class Model:
         accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
         self._check_trained()
+        self._refuse_masks()
         dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
                                 label_column=label_column)
         with _progress.shown(progress) as listen:

@@ -12,7 +12,7 @@ re_size = re.compile(r"([\d.]+) *([A-Za-z]*)")
 PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumulate", "slices", "pad_to_multiple_of", "read_ahead", "drop_last",
         "required_batch_size_multiple", "oversize", "tail"}
 TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "optimizer", "weight_decay", "decay_towards", "mixout", "momentum", "beta1", "beta2", "eps", "clip",
-         "layer_lr_decay", "freeze", "train_only", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
+         "layer_lr_decay", "freeze", "train_only", "checkpoint_activations", "precision", "class_weights", "mask_rate", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
          "best_metric", "best_is_small", "keep", "eval_when", "save_when", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
 #: How files are read; of a stream also how its rows are mixed.
@@ -20,7 +20,7 @@ SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record",
 STREAM = {"stream", "shuffle_window", "weights", "repeat", "prefetch"}
 #: What brim.train does with them itself.
 HERE = {"validation_split", "test", "fold_column", "cpu", "profile", "compute_metrics", "callbacks", "report_to", "progress"}
-CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "reinit_layers",
+CALL = {"whole_words", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "reinit_layers",
         "no_type_ids", "revision", "on_event", "device", "tf32"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",
@@ -165,6 +165,11 @@ def _unknown(name: str) -> TypeError:
     return TypeError(f'there is no option "{name}"' + (f"; did you mean {near[0]}?" if near else ": help(brim.train) lists them"))
 
 
+def brims(name: str) -> str:
+    """The name that brim has for an option of either side."""
+    return "precision" if name == "bf16" else _SAME.get(name, name)
+
+
 def canonical(options: dict[str, Any]) -> dict[str, Any]:
     """The options by brim's names; TypeError for a name that neither side has, or for two names of one thing."""
     out: dict[str, Any] = {}
@@ -177,7 +182,7 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
             raise TypeError("accumulate and gradient_accumulation_steps say the same: give one of them")
         options |= {rows: options.get(rows, 16) * parts, "accumulate": parts}
     for given, value in options.items():
-        name = "precision" if given == "bf16" else _SAME.get(given, given)
+        name = brims(given)
         if given in _FIXED:
             fine, reason = _FIXED[given]
             if _plain(value) not in fine:

@@ -355,6 +355,29 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     return of_rows(data, *how)
 
 
+def several(data: Any, names: list[str], least: int | None, paired: bool) -> tuple[list, list | None]:
+    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them."""
+    least = len(names) if least is None else least
+    fewest = 2 if paired else 1
+    if not fewest <= least <= len(names):
+        raise UsageError(f"least_columns is {least}: of these {len(names)} text columns it is from {fewest} to {len(names)}")
+    if isinstance(data, Mapping) or is_table(data):
+        there = [str(n) for n in data] if isinstance(data, Mapping) else _column_names(data) or []
+        names = [n for i, n in enumerate(names) if i < least or n in there]
+    columns = [column_of(data, name) for name in names]
+    rows = []
+    for number, cells in enumerate(zip(*columns)):
+        row = []
+        for i, cell in enumerate(cells):
+            given = [cell] if cell is None or isinstance(cell, (str, bytes)) else list(cell)
+            texts = [text for text in given if text is not None and (text or (i < least and len(given) == 1 and cell == text))]
+            if i < least and not texts:
+                raise UsageError(f'row {number}: the value of column "{names[i]}" is missing: fill it in')
+            row += texts
+        rows.append(row)
+    return ([row[0] for row in rows], [row[1:] for row in rows]) if paired else (rows, None)
+
+
 def column_of(data: Any, name: str) -> list:
     """A column of a table, of a dict of columns, or of a list of dicts."""
     if is_table(data) or isinstance(data, Mapping):

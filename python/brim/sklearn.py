@@ -19,6 +19,7 @@ import numpy as _np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
 
 from .model import Model
 from .training import train
@@ -88,6 +89,8 @@ class _Estimator(BaseEstimator):
         else:
             data["text"] = rows
         options = {name: value for name, value in self.get_params().items() if value is not None and name != "model"}
+        if any(options.get(name) is not None for name in ("folds", "fold_column", "test")):
+            raise ValueError("folds leave no model: cross_val_score and the like make them of this estimator")
         result = train(self.model, data, task=task, labels=labels, **options)
         self.model_, self.n_iter_ = result.model, result.steps  # type: ignore[union-attr]
 
@@ -146,6 +149,10 @@ class TextClassifier(ClassifierMixin, _Estimator):
         targets = _np.asarray(y)
         if targets.ndim != 1:
             raise ValueError(f"y has the shape {targets.shape}: one class a row is wanted")
+        missing = next((at for at, one in enumerate(targets.tolist()) if one is None or one != one), None)
+        if missing is not None:
+            raise ValueError(f"row {missing} of y has no class: it is {targets[missing]!r}")
+        check_classification_targets(targets)
         self.classes_ = _np.unique(targets)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only, {self.classes_[0]!r}: two are needed" if len(self.classes_) else "y has no rows")

@@ -158,12 +158,14 @@ def _mode_option(word: str) -> tuple[str, Any]:
 class Analysis(_Paged):
     """Lengths in tokens, and what each way of batching and padding would compute in an epoch.
 
-    rows, tokens, truncated (rows that were cut), lost (tokens that were), shortest, longest, mean, median, percentiles ([101]: at least p %
-    of the rows are no longer than percentiles[p]), histogram ([longest + 1] rows of each length), strategies: a list of dicts (batching,
+    rows, texts (as many, unless rows have several: lengths are of texts), tokens, truncated (rows that were cut), lost (tokens that were),
+    shortest, longest, mean, median, percentiles ([101]: at least p % of the texts are no longer than percentiles[p]), histogram
+    ([longest + 1] texts of each length), strategies: a list of dicts (batching,
     padding, slots, padding_share, batches, steps, cost, length_bias, ...), most slots first.
     """
 
     rows: int
+    texts: int
     tokens: int
     truncated: int
     lost: int

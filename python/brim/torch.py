@@ -126,6 +126,10 @@ class IterableDataset(_data.IterableDataset[dict[str, Any]]):
     """
 
     def __init__(self, source: Batches | Stream, *, for_attention: str | None = None, model: Any = None):
+        if not isinstance(source, (Batches, Stream)):
+            raise TypeError(f"batches or a stream are needed, not {source!r:.60}: " +
+                            ("dataset.batches(batch_size=16, padding=\"longest\")" if hasattr(source, "batches") else
+                             "torch.utils.data.DataLoader(rows, batch_sampler=BatchSampler(lengths), collate_fn=Collator(tokenizer)) takes any dataset"))
         self.source = source
         self._attention = None if for_attention is None and model is None else attention_of(for_attention, model, _source_layout(source))
         self._index = 0  # batches of the running pass so far, which decide whose turn it is

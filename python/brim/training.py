@@ -16,7 +16,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, progress as _progress, ranks as _ranks, rows as _rows,
+from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime)
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
@@ -139,7 +139,7 @@ def _rows_to_train(train):
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
-          keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
+          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None,
@@ -154,6 +154,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
+    task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: "0.15", or "0.3:0.15" for the first and the
+    last step; whole_words=True masks all tokens of a word); training then continues from the folder with any other task.
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -185,6 +187,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     ways = options.pop("_compare", None)
+    asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)
     if type(train).__name__.endswith("TrainingArguments"):  # as Trainer has them: model, args, train_dataset
         args, train = train, None
@@ -209,6 +212,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     more = {name: options.pop(name, None) for name in _options.HERE}
     share = _share(eval, more["validation_split"])
+    _refuse_idle({_options.brims(name): name for name in asked_for}, options, more,
+                 bool(share or _named(eval, train)), folds is not None or more["fold_column"] is not None)
+    if fold_seed != 42 and folds is None and more["fold_column"] is None and share is None:
+        raise UsageError("fold_seed is for folds, and for a share of the rows as eval: leave it out")
     eval = eval if share is None else None
     told = Listeners(more, on_event, output, options.get("swa_start"))
     folds = _folds_asked(folds, more, share, stratify, fold_seed)
@@ -225,6 +232,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = {"max_length": model.max_length, "made_for": None, "task": model.task if model.task == "tokens" else "auto"} if isinstance(model, Model) else _core.describe(runtime, model)
+    _outputs.check(output, told.trace, model.path if isinstance(model, Model) else model, bool(options.get("resume")),
+                   [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or min(fits, tokenizer.max_length or fits)
     if max_length is not None and not 0 < max_length <= fits:
@@ -242,15 +251,23 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
+    masked = task == "mlm"
+    if (whole_words or options.get("mask_rate") is not None) and not masked:
+        raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
+    if masked and (folds is not None or ways is not None or keep_head or labels is not None or streamed):
+        raise UsageError('task="mlm" takes texts without labels, in memory: leave out labels, keep_head, folds and stream')
+
     def rows(data, known, labelled=True, name="") -> Dataset:
+        numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
+        labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):
             how = {}
         elif not _of_text_files(data):
             how = _options.of_rows(how, strict=name == "")
         with _in_set(name):
-            found = Dataset.of(data, tokenizer, labelled=labelled, labels=known, task=task if task == "tokens" or not isinstance(known, Labels) else "auto",
-                               max_length=limit, runtime=runtime, **how)
+            found = Dataset.of(data, tokenizer, labelled=labelled, labels=known, task=task if task == "tokens" or not (masked or isinstance(known, Labels)) else "auto",
+                               max_length=limit, runtime=runtime, **numbered, **how)
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
@@ -270,11 +287,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         if streamed:
             raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
-        dataset, opened = rows(_rows_to_train(train), known), None
-        if dataset.labels is None:
+        dataset, opened = rows(_rows_to_train(train), None if masked else known), None
+        if dataset.labels is None and not masked:
             raise UsageError("training needs labels: give a column, or labels=[...]")
         known_by = dataset
-    _notes.of_task(known_by if opened else dataset.labels, asked)
+    if not masked:
+        _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
         model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
@@ -284,7 +302,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if asked == "auto" and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
-    evals = [(name, rows(data, model.labels, name=name)) for name, data in named]
+    evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         train_rows = _rows_to_train(train)
         dataset, held = dataset._hold_out(share, fold_seed)
@@ -306,6 +324,19 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+
+
+def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
+    """Options that were asked for, and would have no effect."""
+    if {"epochs", "max_steps"} <= asked.keys() & options.keys():
+        raise UsageError(f"{asked['epochs']} and {asked['max_steps']} contradict each other: give one of them")
+    given = options.keys() | {name for name, value in more.items() if value is not None}
+    idle = next((asked[name] for name in _OF_EVALUATIONS if name in asked and name in given), None)
+    if idle and not (evaluated or folded):
+        raise UsageError(f"{idle} has no effect without an evaluation set: give eval, or leave it out")
+
+
+_OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
 
 
 def _of_text_files(data) -> bool:

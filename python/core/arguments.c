@@ -153,7 +153,9 @@ bool core_text(PyObject *object, core_bytes *out) {
     if (PyBytes_AsStringAndSize(object, &bytes, &out->size) < 0)
       return false;
     out->data = bytes;
-    return true;
+    PyObject *text = PyUnicode_DecodeUTF8(bytes, out->size, "strict"); /* refused as a file would be */
+    Py_XDECREF(text);
+    return text != NULL;
   }
   if (!PyUnicode_Check(object)) {
     PyErr_Format(PyExc_TypeError, "a text is str or bytes, not %S", Py_TYPE(object));

@@ -193,6 +193,7 @@ bool core_fields(PyObject *options, const core_field *fields, void *out);
 bool core_no_more(PyObject *options);
 /* The strings of a sequence: pointers into it, in memory to be freed with PyMem_Free. None gives NULL and 0. */
 const char **core_strings(PyObject *sequence, Py_ssize_t *count);
+bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **held);
 
 /* Keeps pointers into a Python string or bytes. */
 typedef struct core_bytes {

@@ -34,11 +34,35 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
       CORE_FIELD(brim_source_options, skip_damaged, CORE_BOOL),
       CORE_FIELD(brim_source_options, skip_unlabelled, CORE_BOOL),
       CORE_FIELD(brim_source_options, words, CORE_BOOL),
+      CORE_FIELD(brim_source_options, paired, CORE_BOOL),
+      CORE_FIELD(brim_source_options, least_columns, CORE_I32),
+      CORE_FIELD(brim_source_options, most_texts, CORE_I32),
       {"delimiter", CORE_ENUM, offsetof(brim_source_options, delimiter), parse_delimiter},
       {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
       {"quote", CORE_ENUM, offsetof(brim_source_options, quote), parse_quote, "csv, none or backslash"},
       {0}};
   return core_fields(options, fields, out);
+}
+
+/* Takes "text_columns" out of the options: a list of str, or None. The names stay as long as *held, which is to be let go. */
+bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **held) {
+  Py_ssize_t count = 0;
+  PyObject *list = PyDict_GetItemString(options, "text_columns");
+  *held = NULL;
+  if (!list || list == Py_None)
+    return !list || PyDict_DelItemString(options, "text_columns") == 0;
+  const char **names = core_strings(list, &count);
+  if (!names)
+    return false;
+  PyObject *bytes = PyBytes_FromStringAndSize((const char *)names, count * (Py_ssize_t)sizeof *names);
+  *held = bytes ? PyTuple_Pack(2, list, bytes) : NULL;
+  Py_XDECREF(bytes);
+  PyMem_Free(names);
+  if (!*held || PyDict_DelItemString(options, "text_columns") != 0)
+    return false;
+  out->text_columns = (const char *const *)(const void *)PyBytes_AsString(PyTuple_GetItem(*held, 1));
+  out->text_column_count = (int)count;
+  return true;
 }
 
 static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
@@ -117,14 +141,17 @@ brim_where *core_conditions(PyObject *list, int *count) {
 
 /* dataset_load(runtime, tokenizer, paths, where, labels, options, progress) */
 PyObject *core_dataset_load(PyObject *module, PyObject *args) {
-  PyObject *runtime, *tokenizer, *paths, *where, *labels, *options, *progress;
+  PyObject *runtime, *tokenizer, *paths, *where, *labels, *options, *progress, *columns = NULL;
   job j = {0};
   if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &paths, &where, &labels, &options, &progress))
     return NULL;
   j.runtime = core_cast(core_of(module), runtime, CORE_RUNTIME);
   j.tokenizer = j.runtime ? core_cast(core_of(module), tokenizer, CORE_TOKENIZER) : NULL;
-  if (!j.tokenizer || !dataset_options(core_of(module), options, labels, &j.options))
+  if (!j.tokenizer || !core_text_columns(options, &j.options.source, &columns) ||
+      !dataset_options(core_of(module), options, labels, &j.options)) {
+    Py_XDECREF(columns);
     return NULL;
+  }
   j.listener.function = progress == Py_None ? NULL : progress;
   brim_where *held = core_conditions(where, &j.options.source.where_count);
   j.options.source.where = held;
@@ -132,6 +159,7 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args) {
   PyObject *result = j.paths ? run_job(module, &j, load_work) : NULL;
   PyMem_Free(j.paths);
   PyMem_Free(held);
+  Py_XDECREF(columns);
   return result;
 }
 
@@ -147,8 +175,8 @@ static PyObject *from_texts(PyObject *module, PyObject *runtime, PyObject *token
   return result;
 }
 
-/* dataset_texts(runtime, tokenizer, texts, pairs, label texts, labels, options): lists of str or bytes; pairs and label texts may
- * be None. */
+/* dataset_texts(runtime, tokenizer, texts, pairs, label texts, labels, options): lists of str or bytes, or of lists of them: a
+ * row of several texts, or of pairs of its text with each. pairs and label texts may be None. */
 PyObject *core_dataset_texts(PyObject *module, PyObject *args) {
   PyObject *runtime, *tokenizer, *text, *pair, *label, *labels, *options;
   core_texts texts = {0};
@@ -253,14 +281,32 @@ static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
   Py_RETURN_NONE;
 }
 
-/* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets]) */
+/* Of rows of several texts: where each one's begin, and the tokens of all texts. */
+static bool add_texts(brim_sample *samples, Py_ssize_t n, const core_array *firsts, const core_array *lengths) {
+  const int64_t *at = firsts->data;
+  bool fine = lengths && firsts->shape[0] == n + 1 && at[0] == 0 && at[n] == lengths->shape[0];
+  for (Py_ssize_t i = 0; fine && i < n; i++)
+    fine = at[i] < at[i + 1] && at[i + 1] - at[i] <= INT32_MAX;
+  if (!fine) {
+    PyErr_SetString(PyExc_ValueError, "firsts must rise from 0 to the number of texts");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < n; i++) {
+    samples[i].text_lengths = (const int32_t *)lengths->data + at[i];
+    samples[i].text_count = (int32_t)(at[i + 1] - at[i]);
+  }
+  return true;
+}
+
+/* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets[,
+ * firsts, lengths of texts]]): all but ids and offsets may be None */
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
-  enum { ARRAYS = 8, OF_ROWS = 4 };
+  enum { ARRAYS = 10, OF_ROWS = 4, FIRSTS = 8 };
   PyObject *runtime, *given[ARRAYS] = {NULL}, *labels, *result = NULL;
-  static const char formats[] = "iqBfiiBq";
+  static const char formats[] = "iqBfiiBqqi";
   core_array *arrays[ARRAYS] = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO|OOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels, &given[4], &given[5],
-                        &given[6], &given[7]))
+  if (!PyArg_ParseTuple(args, "OOOOOO|OOOOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels, &given[4],
+                        &given[5], &given[6], &given[7], &given[8], &given[9]))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
@@ -272,10 +318,12 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
   brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
                              ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(known) : 1)
                              : NULL;
-  if (samples && (!given[OF_ROWS] || add_words(samples, arrays[1]->shape[0] - 1, arrays + OF_ROWS, arrays[1]))) {
+  const Py_ssize_t n = samples ? arrays[1]->shape[0] - 1 : 0;
+  if (samples && (!arrays[OF_ROWS] || add_words(samples, n, arrays + OF_ROWS, arrays[1])) &&
+      (!arrays[FIRSTS] || add_texts(samples, n, arrays[FIRSTS], arrays[FIRSTS + 1]))) {
     brim_error error;
     brim_dataset *dataset;
-    int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)(arrays[1]->shape[0] - 1), known, &dataset, &error);
+    int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)n, known, &dataset, &error);
     result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
   }
   PyMem_Free(samples);

@@ -117,15 +117,22 @@ PyObject *core_feed_make(PyObject *module, PyObject *args) {
   core_state *state = core_of(module);
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
   j.tokenizer = j.runtime ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
-  if (!j.tokenizer || !feed_options(state, options, labels, &j.options))
+  PyObject *columns = NULL;
+  if (!j.tokenizer || !core_text_columns(options, &j.options.source, &columns) ||
+      !feed_options(state, options, labels, &j.options)) {
+    Py_XDECREF(columns);
     return NULL;
+  }
   PyObject *conditions = hold_conditions(where, &j.options.source);
   j.paths = conditions ? core_strings(paths, &j.path_count) : NULL;
   PyObject *shares = j.paths && weights != Py_None ? shares_of(weights, j.path_count) : Py_NewRef(Py_None);
   j.options.weights = shares && shares != Py_None ? (const double *)(const void *)PyBytes_AsString(shares) : NULL;
   int status = j.paths && !PyErr_Occurred() ? core_run(state, j.runtime, open_work, &j) : -1;
   PyMem_Free(j.paths);
-  PyObject *held = status == BRIM_OK ? PyTuple_Pack(6, runtime, labels, options, shares, where, conditions) : NULL;
+  PyObject *held = status == BRIM_OK
+                       ? PyTuple_Pack(7, runtime, labels, options, shares, where, conditions, columns ? columns : Py_None)
+                       : NULL;
+  Py_XDECREF(columns);
   Py_XDECREF(shares);
   Py_XDECREF(conditions);
   core_feed *self = held ? core_new(state, module, CORE_FEED, held, tokenizer, NULL) : NULL;

@@ -339,6 +339,7 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, lr, CORE_REAL),
       CORE_FIELD(brim_train_options, layer_lr_decay, CORE_REAL),
       CORE_FIELD(brim_train_options, class_weights, CORE_TEXT),
+      CORE_FIELD(brim_train_options, mask_rate, CORE_TEXT),
       CORE_FIELD(brim_train_options, label_smoothing, CORE_REAL),
       CORE_FIELD(brim_train_options, loss_scale, CORE_REAL),
       CORE_FIELD(brim_train_options, loss_scale_steps, CORE_U64),

@@ -25,6 +25,39 @@ static bool take_label(PyObject *item, core_bytes *out) {
   return !PyErr_Occurred();
 }
 
+/* A row of several texts, or second texts: a list of them. */
+static bool take_several(core_column *column, Py_ssize_t row, Py_ssize_t rows, PyObject *list) {
+  const Py_ssize_t count = PyList_Size(list);
+  core_bytes text = {0};
+  if (count == 0) {
+    PyErr_Format(PyExc_ValueError, "row %zd: a row of several texts has at least one", row);
+    return false;
+  }
+  if (!column->further)
+    column->further = calloc((size_t)rows + 1, sizeof *column->further);
+  brim_string *further = column->further ? calloc((size_t)count, sizeof *further) : NULL;
+  if (!further) {
+    PyErr_NoMemory();
+    return false;
+  }
+  column->further[row] = (core_further){further, (size_t)count - 1};
+  for (Py_ssize_t i = 0; i < count; i++) {
+    if (!core_text(PyList_GetItem(list, i), i == 0 ? &column->rows[row] : &text))
+      return false;
+    if (i > 0)
+      further[i - 1] = (brim_string){text.data, (size_t)text.size};
+  }
+  return true;
+}
+
+static bool take_cell(core_column *column, Py_ssize_t row, Py_ssize_t rows, PyObject *item, bool labels) {
+  if (item == Py_None)
+    return true;
+  if (labels)
+    return take_label(item, &column->rows[row]);
+  return PyList_Check(item) ? take_several(column, row, rows, item) : core_text(item, &column->rows[row]);
+}
+
 static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count, bool labels) {
   if (list == Py_None)
     return true;
@@ -39,11 +72,13 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count, boo
   }
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *item = PyList_GetItem(list, i);
-    if (item != Py_None && !(labels ? take_label : core_text)(item, &column->rows[i])) {
+    if (!take_cell(column, i, count, item, labels)) {
       if (PyErr_ExceptionMatches(PyExc_UnicodeError)) {
         PyErr_Clear();
-        PyErr_Format(PyExc_ValueError, "row %zd: %.60R holds half a character (a lone surrogate), which no file can have", i,
-                     item);
+        PyErr_Format(PyExc_ValueError,
+                     PyBytes_Check(item) ? "row %zd: %.60R is not UTF-8: decode it first"
+                                         : "row %zd: %.60R holds half a character (a lone surrogate), which no file can have",
+                     i, item);
       }
       return false;
     }
@@ -72,6 +107,14 @@ int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error
     out->pair = texts->pair.rows[index].data;
     out->pair_length = (size_t)texts->pair.rows[index].size;
   }
+  const core_further *further = texts->text.further ? &texts->text.further[index] : NULL;
+  const core_further *seconds = texts->pair.further ? &texts->pair.further[index] : NULL;
+  if (further && further->at && texts->pair.rows)
+    return brim_error_set(error, BRIM_E_USAGE, "row %llu has several texts and a pair: of pairs the second texts are a list",
+                          (unsigned long long)index);
+  const core_further *list = texts->pair.rows ? seconds : further;
+  if (list)
+    out->further = list->at, out->further_count = list->count;
   if (texts->label.rows) {
     out->label = texts->label.rows[index].data;
     out->label_length = (size_t)texts->label.rows[index].size;
@@ -302,14 +345,21 @@ bool core_texts_arrow(core_texts *texts, PyObject *capsule, const char *text, co
   return fine;
 }
 
+static void free_column(core_column *column, Py_ssize_t rows) {
+  for (Py_ssize_t i = 0; column->further && i < rows; i++)
+    free(column->further[i].at);
+  free(column->further);
+  free(column->rows);
+}
+
 void core_texts_free(core_texts *texts) {
   struct ArrowArray *all = texts->kept;
   for (Py_ssize_t i = 0; i < texts->kept_count; i++)
     all[i].release(&all[i]);
   free(all);
-  free(texts->text.rows);
-  free(texts->pair.rows);
-  free(texts->label.rows);
+  free_column(&texts->text, texts->count);
+  free_column(&texts->pair, texts->count);
+  free_column(&texts->label, texts->count);
   free(texts->made);
   *texts = (core_texts){0};
 }

@@ -3,9 +3,16 @@
 #define BRIM_PYTHON_TEXTS_H
 #include "core.h"
 
+/* The further texts of a row whose cell is a list. */
+typedef struct core_further {
+  brim_string *at;
+  size_t count;
+} core_further;
+
 /* One column: a pointer and a length a row; data NULL: nothing there. */
 typedef struct core_column {
   core_bytes *rows;
+  core_further *further; /* NULL: no cell is a list */
 } core_column;
 
 typedef struct core_texts {

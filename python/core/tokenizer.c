@@ -15,12 +15,19 @@ static bool parse_side(const char *name, int *out) {
   return core_named(names, name, out);
 }
 
+static bool parse_numbering(const char *name, int *out) {
+  static const char *const names[] = {"nothing", "tokens", "words", NULL};
+  return core_named(names, name, out);
+}
+
 bool core_encode_options(PyObject *options, brim_encode_options *out) {
-  static const core_field fields[] = {CORE_FIELD(brim_encode_options, max_length, CORE_I32),
-                                      CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
-                                      {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
-                                      {"truncation_side", CORE_ENUM, offsetof(brim_encode_options, truncation_side), parse_side},
-                                      {0}};
+  static const core_field fields[] = {
+      CORE_FIELD(brim_encode_options, max_length, CORE_I32),
+      CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
+      {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
+      {"truncation_side", CORE_ENUM, offsetof(brim_encode_options, truncation_side), parse_side},
+      {"numbering", CORE_ENUM, offsetof(brim_encode_options, numbering), parse_numbering, "tokens or words"},
+      {0}};
   return core_fields(options, fields, out);
 }
 

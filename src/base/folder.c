@@ -13,13 +13,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* "missing/../there" names nothing, and would be `there` once `missing` is made. */
+static bool climbs_out_of_missing(char *path) {
+  bool missing = false;
+  for (char *p = path; *p;) {
+    const size_t length = strcspn(p, "/");
+    if (missing && length == 2 && memcmp(p, "..", 2) == 0)
+      return true;
+    p += length;
+    const char end = *p;
+    *p = 0;
+    missing = missing || (length && !brim_path_exists(path));
+    *p = end;
+    p += end != 0;
+  }
+  return false;
+}
+
 int brim_make_folder(brim_runtime *runtime, const char *path, brim_error *err) {
   if (!*path)
     return brim_error_system(err, path, "make a folder without a name", ENOENT);
   char *copy = brim_copy_string(runtime, path, strlen(path));
   if (!copy)
     return BRIM_NOMEM(err);
-  int number = 0;
+  int number = climbs_out_of_missing(copy) ? ENOENT : 0;
   for (char *p = copy + 1; !number; p++) {
     if (*p && *p != '/')
       continue;

@@ -45,7 +45,8 @@ typedef enum brim_purpose {
   BRIM_PURPOSE_MIX = 11,    /* choice among sources */
   BRIM_PURPOSE_SAMPLE = 12, /* samples shown in reports, calibration, tests */
   BRIM_PURPOSE_MIXOUT = 13,
-  BRIM_PURPOSE_HOLD_OUT = 14
+  BRIM_PURPOSE_HOLD_OUT = 14,
+  BRIM_PURPOSE_MASKS = 15 /* of words */
 } brim_purpose;
 
 /* A stream of random numbers keyed by (seed, epoch, purpose); element `index` is a pure function of the four. */

@@ -49,7 +49,10 @@ void brim_class_counter_add(brim_class_counter *counter, const brim_dataset *dat
   for (uint32_t r = 0; r < part->count; r++) {
     brim_sample sample;
     brim_dataset_sample(dataset, part->rows[r], &sample);
-    if (sample.token_labels)
+    const uint64_t name = counter->names ? counter->names[part->rows[r]] : part->rows[r];
+    if (counter->units)
+      counter->all += counter->units(counter->context, &sample, brim_planned_length(part, sample.length), name);
+    else if (sample.token_labels)
       count_tokens(counter, &sample, brim_planned_length(part, sample.length));
     else
       count_label(counter, (int32_t)sample.label);

@@ -15,7 +15,12 @@ typedef struct brim_class_counter {
   const double *weights; /* [classes], borrowed; NULL: each counts 1 */
   int32_t classes;
   uint64_t *counts; /* [classes]; NULL without weights */
-  uint64_t all;     /* without weights: labelled tokens */
+  uint64_t all;     /* without weights: labelled tokens, or what `units` counts */
+  /* What of a row's first `length` tokens counts, where that is neither the row nor its labels; NULL: that is so. `name`: the
+   * row's number, or names[number]. */
+  uint64_t (*units)(void *context, const brim_sample *row, int32_t length, uint64_t name);
+  void *context;
+  const uint64_t *names;
 } brim_class_counter;
 
 /* From now on with these weights, or without (NULL). A zeroed counter has none. */

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/facts.h"
+#include "data/source.h"
 #include "task/task.h"
 
 #define FIRST_CHUNK ((size_t)64 << 10)
@@ -29,6 +30,13 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
   return dataset;
 }
 
+void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, const brim_encode_options *encode) {
+  const int32_t most = brim_source_most_texts(source);
+  d->most_texts = most > d->most_texts ? most : d->most_texts;
+  d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
+  d->windows = encode->max_windows > 1;
+}
+
 static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
   while (chunk) {
     brim_chunk *before = chunk->before;
@@ -43,6 +51,11 @@ static void free_lent(brim_dataset *dataset) {
   brim_release(runtime, dataset->values);
   brim_release(runtime, dataset->token_labels);
   brim_release(runtime, dataset->own_token_labels);
+  if (dataset->own_ids) {
+    brim_release(runtime, dataset->ids);
+    brim_release(runtime, dataset->labelled_tokens);
+    brim_release(runtime, dataset->own_ids);
+  }
   brim_labels_free(&dataset->labels);
   brim_release(runtime, dataset);
 }
@@ -512,6 +525,10 @@ bool brim_dataset_has_pairs(const brim_dataset *dataset) {
 
 int brim_dataset_pairs_known(const brim_dataset *dataset) {
   return dataset->pairs ? 1 : dataset->from_texts ? 0 : -1;
+}
+
+bool brim_dataset_has_windows(const brim_dataset *dataset) {
+  return dataset->windows;
 }
 
 uint64_t brim_dataset_tokenizer(const brim_dataset *dataset) {

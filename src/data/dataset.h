@@ -42,11 +42,13 @@ struct brim_dataset {
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id, label_width;
   int32_t most_texts; /* of a row, or that it could have had */
+  bool windows;       /* a row's texts are windows of one: its answer is the mean of theirs */
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */
   bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
   int32_t *own_token_labels;    /* lent: the block of all */
+  int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
   void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */
@@ -55,6 +57,8 @@ struct brim_dataset {
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
+/* What rows of such a source, encoded so, may have. */
+void brim_dataset_expect(brim_dataset *dataset, const brim_source_options *source, const brim_encode_options *encode);
 /* Back to no rows, with the memory of those that were. Only for datasets that were neither sealed nor finished. */
 void brim_dataset_clear(brim_dataset *dataset);
 /* Is the file of a cache, if there is one, as long as it was? Who cuts it takes memory away from under the rows: to be asked
@@ -75,6 +79,8 @@ int brim_dataset_drop(brim_dataset *dataset, const uint64_t *rows, size_t count,
 void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);
 /* Finds where each row's labelled tokens begin, if they have labels. */
 int brim_dataset_count_labels(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
+/* Labels of tokens are their numbers (brim_encode_options.numbering): the data set is one of masked words. */
+int brim_dataset_set_numbered(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Gives back unused room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Whether the row has a text without tokens. `lengths` NULL: it is one, of `length`. */

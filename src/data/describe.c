@@ -34,6 +34,10 @@ void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, con
   brim_text_printf(out, "tokenizer %016llx encode %d %d %d %d ", (unsigned long long)brim_tokenizer_fingerprint(tokenizer),
                    (int)options->max_length, options->no_special_tokens, (int)options->truncation,
                    brim_cuts_left(tokenizer, options));
+  if (options->numbering)
+    brim_text_printf(out, "numbered %d ", (int)options->numbering);
+  if (brim_makes_windows(options))
+    brim_text_printf(out, "windows %d overlap %d ", (int)options->max_windows, (int)options->window_overlap);
 }
 
 void brim_describe_labels(brim_text *out, const brim_labels *labels) {

@@ -32,14 +32,14 @@ typedef struct block {
   brim_coded_row *rows;
   int32_t *lengths; /* [rows] in tokens */
   size_t row_count, row_capacity, length_capacity;
-  /* Further texts of all rows: where each begins, how long it is, and the text itself as soon as the bytes stay where they are. A
-   * row of n of them has n + 1 lengths in tokens. */
+  /* Further texts of all rows: where each begins, how long it is, and the text itself as soon as the bytes stay where they are.
+   */
   size_t *starts;
   brim_string *further;
-  int32_t *text_lengths;
-  size_t further_count, start_capacity, further_capacity, text_capacity;
+  size_t further_count, start_capacity, further_capacity;
+  brim_text_lengths texts; /* in tokens, of rows that may have several */
   brim_encoding tokens;    /* of all rows, one after the other */
-  brim_word_numbers words; /* likewise, where texts are lists of words */
+  brim_word_numbers words; /* likewise, where texts are lists of words, or tokens are numbered */
   bool alone;              /* no row has a pair, further texts, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
@@ -76,7 +76,7 @@ static void free_block(brim_runtime *runtime, block *b) {
   brim_release(runtime, b->lengths);
   brim_release(runtime, b->starts);
   brim_release(runtime, b->further);
-  brim_release(runtime, b->text_lengths);
+  brim_release(runtime, b->texts.at);
   brim_release(runtime, b->words.at);
   brim_encoding_free(&b->tokens);
   brim_release(runtime, b);
@@ -91,7 +91,7 @@ static block *take_block(brim_encoder *encoder) {
   if (!b)
     b = brim_alloc_zero(encoder->runtime, sizeof *b);
   if (b) {
-    b->byte_count = b->row_count = b->encoded = b->tokens.length = b->further_count = 0;
+    b->byte_count = b->row_count = b->encoded = b->tokens.length = b->further_count = b->texts.count = 0;
     b->tokens.runtime = encoder->runtime;
     b->failed = BRIM_OK;
     b->alone = true;
@@ -244,11 +244,14 @@ static void interrupt_reader(void *context) {
 
 /* ---- encoding --------------------------------------------------------------------------------------------- */
 
-/* A row of several texts; the block has room for their lengths. */
-static int encode_texts(brim_encoder *encoder, brim_scratch *scratch, block *b, const brim_coded_row *row, brim_string text,
+/* A row that may have several texts. */
+static int encode_texts(brim_encoder *encoder, brim_scratch *scratch, block *b, brim_coded_row *row, brim_string text,
                         brim_string pair, brim_error *err) {
-  return brim_encode_texts(encoder->tokenizer, scratch, text, pair, b->further + row->further, row->further_count, true,
-                           &encoder->options, &b->tokens, b->text_lengths + row->further + (row - b->rows), err);
+  row->first_text = b->texts.count;
+  BRIM_TRY(brim_encode_texts(encoder->tokenizer, scratch, text, pair, b->further + row->further, row->further_count, true,
+                             &encoder->options, &b->tokens, &b->texts, err));
+  row->texts = b->texts.count - row->first_text;
+  return BRIM_OK;
 }
 
 static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, brim_coded_row *row, brim_error *err) {
@@ -260,9 +263,11 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
-  if (encoder->words)
+  if (encoder->options.numbering)
+    BRIM_TRY(brim_number_tokens(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, &b->words, err));
+  else if (encoder->words)
     BRIM_TRY(brim_encode_words(encoder->tokenizer, scratch, text, &encoder->options, &b->tokens, &b->words, err));
-  else if (row->further_count > 0)
+  else if (row->further_count > 0 || brim_makes_windows(&encoder->options))
     BRIM_TRY(encode_texts(encoder, scratch, b, row, text, pair, err));
   else
     BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
@@ -276,9 +281,6 @@ static int encode_block(void *context, void *data, int number, brim_error *err) 
   brim_encoder *encoder = context;
   block *b = data;
   BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->lengths, &b->length_capacity, b->row_count, sizeof *b->lengths, err));
-  if (b->further_count > 0)
-    BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->text_lengths, &b->text_capacity, b->further_count + b->row_count,
-                       sizeof *b->text_lengths, err));
   for (size_t i = 0; i < b->further_count; i++)
     b->further[i].bytes = b->bytes + b->starts[i];
   for (; b->encoded < b->row_count; b->encoded++) {
@@ -408,14 +410,15 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
   const block *b = encoder->present;
   const brim_coded_row *row = &b->rows[encoder->at];
   const size_t at = encoder->at++;
-  const bool several = row->further_count > 0;
+  const bool several = row->texts > 1;
   *out = (brim_encoded){.ids = b->tokens.ids + row->ids,
                         .type_ids = b->tokens.type_ids + row->ids,
                         .words = encoder->words ? b->words.at + row->ids : NULL,
+                        .numbers = encoder->options.numbering ? b->words.at + row->ids : NULL,
                         .text = encoder->words ? b->bytes + row->text : NULL,
                         .text_length = encoder->words ? row->text_length : 0,
-                        .text_lengths = several ? b->text_lengths + row->further + at : NULL,
-                        .text_count = several ? (int32_t)row->further_count + 1 : 0,
+                        .text_lengths = several ? b->texts.at + row->first_text : NULL,
+                        .text_count = several ? (int32_t)row->texts : 0,
                         .length = (size_t)b->lengths[at],
                         .lost = row->lost,
                         .row = row->row,
@@ -436,7 +439,7 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
 void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longest, brim_coded_run *out) {
   const block *b = encoder->present;
   *out = (brim_coded_run){0};
-  if (!b || encoder->at == 0)
+  if (!b || encoder->at == 0 || brim_makes_windows(&encoder->options))
     return;
   const size_t first = encoder->at - 1, left = b->encoded - first;
   out->rows = b->rows + first;
@@ -446,7 +449,7 @@ void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longes
     const brim_coded_row *row = &out->rows[out->count];
     const int32_t length = out->lengths[out->count];
     const bool bare = b->alone || (row->pair == NONE && row->further_count == 0 && row->label == NONE && row->damage == NONE);
-    if (length == 0 || length > longest || !bare)
+    if (length == 0 || length > longest || encoder->options.numbering || !bare)
       break;
     out->tokens += (size_t)length;
   }

@@ -2,11 +2,12 @@
 #ifndef BRIM_DATA_ENCODER_H
 #define BRIM_DATA_ENCODER_H
 #include "data/select.h"
+#include "text/encode.h"
 
 /* Rows that follow each other in memory, with ids alone: nothing is there to be asked of each. */
 typedef struct brim_coded_row {
   size_t text, text_length, pair, pair_length, label, label_length, forms, damage; /* the encoder's */
-  size_t further, further_count;                                                   /* likewise */
+  size_t further, further_count, first_text, texts;                                /* likewise; texts 0: it is one */
   bool label_is_list;
   uint64_t row, file_row;
   int64_t line, byte, file_number;
@@ -27,6 +28,11 @@ typedef struct brim_coded_run {
 void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longest, brim_coded_run *out);
 /* Passes over the rows of the run that follow that one. */
 void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run);
+
+/* brim_encode_numbered, with BRIM_NO_LABEL for special tokens: what a data set keeps as labels of tokens. */
+int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
+                       brim_error *err) BRIM_CHECK;
 
 /* Moves the list of excluded rows out of the encoder, which must have returned BRIM_END. */
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out);

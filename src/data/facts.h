@@ -10,4 +10,9 @@ int brim_dataset_pairs_known(const brim_dataset *dataset);
 /* Numbers of a row's label (brim_labels_width). */
 int32_t brim_dataset_label_width(const brim_dataset *dataset);
 
+/* Its tokens are numbered, and not masked yet. */
+bool brim_dataset_is_numbered(const brim_dataset *dataset);
+
+/* Whether texts of a row are windows of one: the row's answer is the mean of theirs. */
+bool brim_dataset_has_windows(const brim_dataset *dataset);
 #endif

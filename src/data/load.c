@@ -79,6 +79,7 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
                         .row = row->row};
   if (row->words)
     return add_words(l, row, &sample, err);
+  sample.token_labels = row->numbers;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   if (l->options->source.need_label)
     BRIM_TRY(brim_none_rows_note(&l->none, l->dataset, &l->taker, &label, row->row, row->lost, err));
@@ -116,6 +117,8 @@ static int finish(loader *l, brim_error *err) {
     dataset->unlabelled_words = l->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&l->none, dataset, &l->taker, err));
   }
+  if (l->options->encode.numbering)
+    BRIM_TRY(brim_dataset_set_numbered(dataset, err));
   return brim_dataset_seal(dataset, err);
 }
 
@@ -131,7 +134,7 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   if (!l->dataset)
     return BRIM_E_MEMORY;
   l->dataset->from_texts = true;
-  l->dataset->most_texts = brim_source_most_texts(&source);
+  brim_dataset_expect(l->dataset, &source, &l->options->encode);
   BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
   brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);
@@ -159,5 +162,7 @@ int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int pat
 
 int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                       const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
-  return (options->cache ? brim_cache_load : brim_dataset_encode)(runtime, paths, path_count, tokenizer, options, out, err);
+  BRIM_TRY((options->cache ? brim_cache_load : brim_dataset_encode)(runtime, paths, path_count, tokenizer, options, out, err));
+  brim_dataset_expect(*out, &options->source, &options->encode);
+  return BRIM_OK;
 }

@@ -135,3 +135,42 @@ int brim_dataset_relabel(brim_runtime *runtime, const brim_dataset *from, const 
     *out = r.out;
   return status;
 }
+
+/* ---- other tokens ----------------------------------------------------------------------------------------- */
+
+static int remask(const brim_dataset *from, brim_dataset *out, brim_remask_fn change, void *context, brim_error *err) {
+  brim_runtime *runtime = out->runtime;
+  lend(from, out);
+  int32_t *ids = out->own_ids = brim_alloc_array(runtime, (size_t)from->token_count + 1, sizeof *ids);
+  int32_t *labels = out->own_token_labels = brim_alloc_array(runtime, (size_t)from->token_count + 1, sizeof *labels);
+  out->labelled_tokens = NULL;
+  out->ids = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->ids);
+  out->token_labels = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->token_labels);
+  if (!ids || !labels || !out->ids || !out->token_labels)
+    return BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < from->rows; row++) {
+    const size_t length = (size_t)from->lengths[row];
+    out->ids[row] = memcpy(ids, from->ids[row], length * sizeof *ids);
+    out->token_labels[row] = memcpy(labels, from->token_labels[row], length * sizeof *labels);
+    change(context, row, ids, labels, (int32_t)length);
+    for (size_t i = 0; i < length; i++)
+      out->highest_id = ids[i] > out->highest_id ? ids[i] : out->highest_id;
+    ids += length, labels += length;
+  }
+  BRIM_TRY(brim_labels_copy(runtime, &from->labels, &out->labels, err));
+  BRIM_TRY(brim_dataset_count_labels(out, err));
+  brim_dataset_finish(out);
+  return BRIM_OK;
+}
+
+int brim_dataset_remask(brim_runtime *runtime, const brim_dataset *from, brim_remask_fn change, void *context, brim_dataset **out,
+                        brim_error *err) {
+  *out = NULL;
+  brim_dataset *made = brim_dataset_new(runtime, err);
+  int status = made ? remask(from, made, change, context, err) : BRIM_NOMEM(err);
+  if (status)
+    brim_dataset_free(made);
+  else
+    *out = made;
+  return status;
+}

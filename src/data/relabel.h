@@ -1,4 +1,4 @@
-/* relabel.h: a data set under another mapping of labels. */
+/* relabel.h: a data set under another mapping of labels, or with other tokens. */
 #ifndef BRIM_DATA_RELABEL_H
 #define BRIM_DATA_RELABEL_H
 #include "brim/data.h"
@@ -8,5 +8,11 @@
  * is BRIM_E_MISMATCH, which names the row (of the set `name`) and both sides. */
 int brim_dataset_relabel(brim_runtime *runtime, const brim_dataset *from, const brim_labels *to, const char *name,
                          brim_dataset **out, brim_error *err) BRIM_CHECK;
+
+/* Changes the tokens and the labels of tokens of a row. */
+typedef void (*brim_remask_fn)(void *context, uint64_t row, int32_t *ids, int32_t *labels, int32_t length);
+/* The same rows, whose tokens have labels, as `change` makes each of them. It borrows from `from` likewise. */
+int brim_dataset_remask(brim_runtime *runtime, const brim_dataset *from, brim_remask_fn change, void *context, brim_dataset **out,
+                        brim_error *err) BRIM_CHECK;
 
 #endif

@@ -117,6 +117,7 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
   out->pairs = from->pairs;
   out->from_texts = from->from_texts;
   out->most_texts = from->most_texts;
+  out->windows = from->windows;
   out->tokenizer = from->tokenizer;
   return brim_dataset_seal(out, err);
 }
@@ -145,7 +146,8 @@ typedef struct json_row {
   int32_t *ids, *token_labels;
   uint8_t *types;
   float *labels;
-  size_t id_room, token_label_room, type_room, label_room;
+  int32_t *lengths; /* of texts */
+  size_t id_room, token_label_room, type_room, label_room, length_room;
 } json_row;
 
 typedef struct json_batch {
@@ -158,13 +160,14 @@ static int bad(const json_batch *batch, const brim_json_value *value, brim_error
   return brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "%s, not %s", what, brim_json_kind_name(value->kind));
 }
 
-static int read_ids(json_batch *batch, const brim_json_value *list, brim_error *err) {
+/* After the ids that the row has, `at` of them. */
+static int read_ids(json_batch *batch, const brim_json_value *list, size_t at, brim_error *err) {
   if (list->kind != BRIM_JSON_ARRAY)
     return bad(batch, list, err, "\"ids\" is an array of token ids");
   if (list->length == 0 || list->length > INT32_MAX)
     return brim_json_error(batch->document, list, err, BRIM_E_FORMAT, "a row has at least one token");
-  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&batch->row.ids, &batch->row.id_room, list->length, sizeof(int32_t), err));
-  size_t at = 0;
+  BRIM_TRY(
+      brim_grow(batch->dataset->runtime, (void **)&batch->row.ids, &batch->row.id_room, at + list->length, sizeof(int32_t), err));
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v)) {
     if (v->kind != BRIM_JSON_INT || v->as.integer < 0 || v->as.integer >= INT32_MAX)
       return brim_json_error(batch->document, v, err, BRIM_E_FORMAT, "a token id is an integer from 0 up");
@@ -173,14 +176,14 @@ static int read_ids(json_batch *batch, const brim_json_value *list, brim_error *
   return BRIM_OK;
 }
 
-static int read_types(json_batch *batch, const brim_json_value *list, uint32_t length, brim_error *err) {
+/* After the types that the row has, `at` of them. */
+static int read_types(json_batch *batch, const brim_json_value *list, size_t at, uint32_t length, brim_error *err) {
   if (list->kind != BRIM_JSON_ARRAY)
     return bad(batch, list, err, "\"type_ids\" is an array of integers");
   if (list->length != length)
     return brim_json_error(batch->document, list, err, BRIM_E_FORMAT, "%u type_ids for %u ids", (unsigned)list->length,
                            (unsigned)length);
-  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&batch->row.types, &batch->row.type_room, length, 1, err));
-  size_t at = 0;
+  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&batch->row.types, &batch->row.type_room, at + length, 1, err));
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v)) {
     if (v->kind != BRIM_JSON_INT || v->as.integer < 0 || v->as.integer > 255)
       return brim_json_error(batch->document, v, err, BRIM_E_FORMAT, "a type id is an integer from 0 to 255");
@@ -234,16 +237,85 @@ static int read_token_labels(json_batch *batch, const brim_json_value *list, uin
   return BRIM_OK;
 }
 
+/* Another text of the row, whose ids come after those that it has. */
+static int add_text(json_batch *batch, brim_sample *sample, const brim_json_value *ids, const brim_json_value *types,
+                    brim_error *err) {
+  json_row *row = &batch->row;
+  const size_t before = (size_t)sample->length;
+  BRIM_TRY(read_ids(batch, ids, (size_t)sample->length, err));
+  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&row->lengths, &row->length_room, (size_t)sample->text_count + 1,
+                     sizeof *row->lengths, err));
+  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&row->types, &row->type_room, before + ids->length, 1, err));
+  memset(row->types + before, 0, ids->length);
+  if (types && types->kind != BRIM_JSON_NULL)
+    BRIM_TRY(read_types(batch, types, before, ids->length, err));
+  row->lengths[sample->text_count++] = (int32_t)ids->length;
+  sample->length += (int32_t)ids->length;
+  sample->ids = row->ids;
+  sample->type_ids = row->types;
+  sample->text_lengths = row->lengths;
+  return BRIM_OK;
+}
+
+/* {"columns": [[ids of a text], ..], "label": ..} */
+static int read_columns(json_batch *batch, const brim_json_value *value, const brim_json_value *columns, brim_error *err) {
+  brim_sample sample = {.row = batch->dataset->rows};
+  if (columns->kind != BRIM_JSON_ARRAY || columns->length == 0)
+    return bad(batch, columns, err, "\"columns\" lists the ids of each of the row's texts");
+  for (const brim_json_value *v = brim_json_first(columns); v; v = brim_json_after(columns, v))
+    BRIM_TRY(add_text(batch, &sample, v, NULL, err));
+  BRIM_TRY(read_label(batch, brim_json_get(value, "label"), &sample, err));
+  return brim_dataset_add(batch->dataset, &sample, 0, true, err);
+}
+
+static int64_t query_of(const brim_json_value *value) {
+  const brim_json_value *query = value && value->kind == BRIM_JSON_OBJECT ? brim_json_get(value, "query") : NULL;
+  return query && query->kind == BRIM_JSON_INT ? query->as.integer : -1;
+}
+
+/* Objects that follow each other and name one query are the texts of one row, with a label each. */
+static int64_t group_size(const brim_json_value *root, const brim_json_value *first) {
+  int64_t size = 0;
+  for (const brim_json_value *v = first; v && query_of(v) == query_of(first); v = brim_json_after(root, v))
+    size++;
+  return size;
+}
+
+/* *value: the last of the group. `most`: of the largest group, whose labels all have room for. */
+static int read_group(json_batch *batch, const brim_json_value *root, const brim_json_value **value, int64_t most,
+                      brim_error *err) {
+  brim_sample sample = {.row = batch->dataset->rows, .label_width = (int32_t)most};
+  json_row *row = &batch->row;
+  const int64_t size = group_size(root, *value);
+  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&row->labels, &row->label_room, (size_t)most, sizeof *row->labels, err));
+  for (int64_t i = 0; i < most; i++)
+    row->labels[i] = NAN;
+  for (int64_t i = 0; i < size; i++) {
+    const brim_json_value *ids = brim_json_get(*value, "ids"), *label = brim_json_get(*value, "label");
+    if (!ids)
+      return brim_json_error(batch->document, *value, err, BRIM_E_FORMAT, "the row has no \"ids\"");
+    BRIM_TRY(add_text(batch, &sample, ids, brim_json_get(*value, "type_ids"), err));
+    if (label && label->kind != BRIM_JSON_NULL)
+      BRIM_TRY(read_number(batch, label, &row->labels[i], err));
+    *value = i + 1 < size ? brim_json_after(root, *value) : *value;
+  }
+  sample.labels = row->labels;
+  return brim_dataset_add(batch->dataset, &sample, 0, true, err);
+}
+
 static int read_row(json_batch *batch, const brim_json_value *value, brim_error *err) {
   if (value->kind != BRIM_JSON_OBJECT)
     return bad(batch, value, err, "a row is an object {\"ids\": [..]}");
+  const brim_json_value *columns = brim_json_get(value, "columns");
+  if (columns)
+    return read_columns(batch, value, columns, err);
   const brim_json_value *ids = brim_json_get(value, "ids"), *types = brim_json_get(value, "type_ids");
   if (!ids)
     return brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "the row has no \"ids\"");
   brim_sample sample = {.length = (int32_t)ids->length, .row = batch->dataset->rows};
-  BRIM_TRY(read_ids(batch, ids, err));
+  BRIM_TRY(read_ids(batch, ids, 0, err));
   if (types && types->kind != BRIM_JSON_NULL) {
-    BRIM_TRY(read_types(batch, types, ids->length, err));
+    BRIM_TRY(read_types(batch, types, 0, ids->length, err));
     sample.type_ids = batch->row.types;
   }
   BRIM_TRY(read_label(batch, brim_json_get(value, "label"), &sample, err));
@@ -262,8 +334,11 @@ static int read_batch(json_batch *batch, brim_error *err) {
     return bad(batch, root, err, "a batch is an array of rows");
   if (root->length == 0)
     return brim_json_error(batch->document, root, err, BRIM_E_FORMAT, "the batch has no rows");
+  int64_t most = 1;
   for (const brim_json_value *v = brim_json_first(root); v; v = brim_json_after(root, v))
-    BRIM_TRY(read_row(batch, v, err));
+    most = query_of(v) >= 0 && group_size(root, v) > most ? group_size(root, v) : most;
+  for (const brim_json_value *v = brim_json_first(root); v; v = brim_json_after(root, v))
+    BRIM_TRY(query_of(v) >= 0 ? read_group(batch, root, &v, most, err) : read_row(batch, v, err));
   batch->dataset->pairs = batch->dataset->highest_type > 0;
   return brim_dataset_seal(batch->dataset, err);
 }
@@ -278,6 +353,7 @@ int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset
   brim_release(runtime, batch.row.types);
   brim_release(runtime, batch.row.token_labels);
   brim_release(runtime, batch.row.labels);
+  brim_release(runtime, batch.row.lengths);
   brim_json_free(document);
   if (status != BRIM_OK) {
     brim_dataset_free(batch.dataset);
@@ -293,6 +369,7 @@ int brim_dataset_name_classes(brim_dataset *dataset, const char *const *names, i
     return brim_error_set(err, BRIM_E_USAGE, "%d names for %d classes", (int)count,
                           dataset->mapped && dataset->labels.names ? (int)dataset->labels.count : 0);
   BRIM_TRY(brim_labels_make(dataset->labels.runtime, dataset->labels.task, names, count, &named, err));
+  brim_labels_set_strings(&named, true);
   brim_labels_free(&dataset->labels);
   dataset->labels = named;
   return BRIM_OK;

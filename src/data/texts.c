@@ -8,6 +8,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "data/encoder.h"
 #include "data/none_rows.h"
 #include "data/source.h"
 #include "text/encode.h"
@@ -31,9 +32,9 @@ typedef struct block {
   int count;
   int32_t *ids;
   uint8_t *type_ids;
-  int32_t *words;        /* of each token the number of its word, where texts are lists of words */
-  int32_t *text_lengths; /* of all rows' texts */
-  size_t used, texts, id_capacity, type_capacity, word_capacity, text_capacity;
+  int32_t *words;          /* of each token the number of its word, where texts are lists of words */
+  brim_text_lengths texts; /* of all rows */
+  size_t used, id_capacity, type_capacity, word_capacity;
   row_range rows[BLOCK_ROWS];
 } block;
 
@@ -68,7 +69,7 @@ static void free_block(void *context, void *data) {
   brim_release(t->runtime, b->ids);
   brim_release(t->runtime, b->type_ids);
   brim_release(t->runtime, b->words);
-  brim_release(t->runtime, b->text_lengths);
+  brim_release(t->runtime, b->texts.at);
   brim_release(t->runtime, b);
 }
 
@@ -134,6 +135,18 @@ static int check_words(const texts *t, const brim_text_row *row, brim_error *err
                                         words == 1 ? "" : "s", tags, tags == 1 ? "" : "s");
 }
 
+/* Numbers of tokens are kept where those of words are. */
+static int encode_numbered(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
+  brim_encoding *e = &w->encoding;
+  e->runtime = t->runtime, e->length = e->lost = 0;
+  BRIM_TRY(brim_number_tokens(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
+                              (brim_string){row->pair, row->pair_length}, &t->options->encode, e, &w->words, err));
+  BRIM_TRY(brim_grow(t->runtime, (void **)&b->words, &b->word_capacity, b->used + e->length, sizeof *b->words, err));
+  if (e->length)
+    memcpy(b->words + b->used, w->words.at, e->length * sizeof *b->words);
+  return BRIM_OK;
+}
+
 static int encode_words(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
   brim_encoding *e = &w->encoding;
   e->runtime = t->runtime, e->length = e->lost = 0;
@@ -165,18 +178,15 @@ static bool long_enough(const texts *t, const brim_text_row *row) {
 static int encode_texts(const texts *t, worker *w, block *b, const brim_text_row *row, row_range *range, brim_error *err) {
   const int32_t most = t->options->source.most_texts;
   brim_encoding *e = &w->encoding;
-  range->first_text = b->texts;
-  range->texts = (int32_t)row->further_count + 1;
-  if (most > 0 && range->texts > most)
-    return brim_error_set(err, BRIM_E_USAGE, "it has %d texts, more than most_texts %d: raise it, or give fewer",
-                          (int)range->texts, (int)most);
-  BRIM_TRY(brim_grow(t->runtime, (void **)&b->text_lengths, &b->text_capacity, b->texts + row->further_count + 1,
-                     sizeof *b->text_lengths, err));
+  range->first_text = b->texts.count;
+  if (most > 0 && (int64_t)row->further_count + 1 > most)
+    return brim_error_set(err, BRIM_E_USAGE, "it has %zu texts, more than most_texts %d: raise it, or give fewer",
+                          row->further_count + 1, (int)most);
   e->runtime = t->runtime, e->length = e->lost = 0;
   BRIM_TRY(brim_encode_texts(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
                              (brim_string){row->pair, row->pair_length}, row->further, row->further_count, false,
-                             &t->options->encode, e, b->text_lengths + b->texts, err));
-  b->texts += row->further_count + 1;
+                             &t->options->encode, e, &b->texts, err));
+  range->texts = (int32_t)(b->texts.count - range->first_text);
   return BRIM_OK;
 }
 
@@ -198,12 +208,14 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
     range->length = TOO_SHORT;
     return BRIM_OK;
   }
-  if (t->words)
+  if (t->options->encode.numbering)
+    BRIM_TRY(encode_numbered(t, w, b, &row, err));
+  else if (t->words)
     BRIM_TRY(encode_words(t, w, b, &row, err));
   else
     BRIM_TRY(encode_texts(t, w, b, &row, range, err));
   size_t length = w->encoding.length, needed = b->used + length;
-  if (brim_lacks_tokens(length, t->words ? NULL : b->text_lengths + range->first_text, range->texts))
+  if (brim_lacks_tokens(length, t->words ? NULL : b->texts.at + range->first_text, range->texts))
     return brim_error_set(err, BRIM_E_FORMAT,
                           "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
   BRIM_TRY(brim_grow(t->runtime, (void **)&b->ids, &b->id_capacity, needed, sizeof *b->ids, err));
@@ -269,13 +281,14 @@ static int add_block(texts *t, const block *b, brim_error *err) {
         .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
     brim_text_row row;
     BRIM_TRY(get_row(t, number, &row, err));
+    sample.token_labels = t->options->encode.numbering ? b->words + range->from : NULL;
     if (t->words) {
       sample.words = b->words + range->from;
       BRIM_TRY(add_words(t, &row, &sample, range->lost, err));
       continue;
     }
     if (range->texts > 1)
-      sample.text_lengths = b->text_lengths + range->first_text, sample.text_count = range->texts;
+      sample.text_lengths = b->texts.at + range->first_text, sample.text_count = range->texts;
     if (t->options->source.need_label && row.label) {
       const brim_label_source label = label_of(&row, number);
       BRIM_TRY(brim_none_rows_note(&t->none, t->dataset, &t->taker, &label, number, range->lost, err));
@@ -314,7 +327,7 @@ static int make(texts *t, brim_error *err) {
   if (!t->dataset)
     return BRIM_E_MEMORY;
   t->dataset->from_texts = true;
-  t->dataset->most_texts = brim_source_most_texts(&t->options->source);
+  brim_dataset_expect(t->dataset, &t->options->source, &t->options->encode);
   BRIM_TRY(brim_tokenizer_content(t->tokenizer, t->words, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)
@@ -335,6 +348,8 @@ static int make(texts *t, brim_error *err) {
     t->dataset->unlabelled_words = t->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&t->none, t->dataset, &t->taker, err));
   }
+  if (t->options->encode.numbering)
+    BRIM_TRY(brim_dataset_set_numbered(t->dataset, err));
   return brim_dataset_seal(t->dataset, err);
 }
 

@@ -172,6 +172,8 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
     feed->options.window = DEFAULT_WINDOW;
   feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
   feed->options.source.most_texts = brim_source_most_texts(&options->source); /* a feed's K is known beforehand */
+  if (options->encode.max_windows > feed->options.source.most_texts)
+    feed->options.source.most_texts = options->encode.max_windows;
   feed->options.source.none_labels |= options->labels ? brim_labels_none(options->labels) : 0;
   int status = brim_tokenizer_content(tokenizer, feed->options.source.words, &feed->tokenizer, err);
   if (status == BRIM_OK)
@@ -259,7 +261,7 @@ static void enter_window(brim_feed *feed, brim_window *w) {
 
 /* Otherwise the loss divides by the rows. */
 static bool is_weighed(const brim_feed *feed) {
-  return feed->counter.weights || (feed->options.source.words && feed->options.source.need_label);
+  return feed->counter.weights || feed->counter.units || (feed->options.source.words && feed->options.source.need_label);
 }
 
 /* Puts the rows of a part at their places in the step. */
@@ -282,6 +284,7 @@ static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
   uint64_t world = feed->slices.world ? 1 : world_of(feed);
   brim_planned part = {0};
   brim_class_counter_clear(&feed->counter);
+  feed->counter.names = w->names;
   for (uint64_t r = 0; r < world; r++) {
     for (uint64_t i = first; i < parts_of(w) && step_of(w, i) == step_of(w, first); i++) {
       get_part(w, (int32_t)r, i, &part);
@@ -386,6 +389,8 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   for (uint32_t i = 0; i < part.count; i++)
     feed->batch.rows[i] = feed->ids[part.places[i]];
   place_in_step(feed);
+  if (feed->make)
+    feed->make(feed->counter.context, &feed->batch);
   return BRIM_OK;
 }
 

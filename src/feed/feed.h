@@ -214,7 +214,8 @@ struct brim_feed {
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids;          /* of a step in order of place */
   size_t id_room;
-  brim_class_counter counter; /* of the present step, with the weights of brim_feed_weigh */
+  brim_class_counter counter; /* of the present step, with the weights of brim_feed_weigh, or units of brim_feed_make */
+  void (*make)(void *context, brim_batch *batch); /* with the counter's context */
   brim_batch batch;
   uint64_t tokenizer; /* brim_tokenizer_content */
 };

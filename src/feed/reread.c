@@ -19,11 +19,10 @@ typedef struct rereading {
   brim_scratch *scratch;
   brim_encoding encoding;
   brim_word_numbers words;
-  int32_t *lengths; /* of the row's texts */
-  size_t length_room;
-  brim_dataset *found; /* in order of position */
-  wanted *order;       /* [waiting] */
-  size_t *found_at;    /* [waiting] */
+  brim_text_lengths lengths; /* of the row's texts */
+  brim_dataset *found;       /* in order of position */
+  wanted *order;             /* [waiting] */
+  size_t *found_at;          /* [waiting] */
 } rereading;
 
 static int by_position(const void *a, const void *b) {
@@ -43,9 +42,9 @@ static int encode_text(rereading *r, const brim_record *record, brim_error *err)
   r->encoding.length = r->encoding.lost = 0;
   if (p->options->source.words)
     return brim_encode_words(p->tokenizer, r->scratch, text, &p->options->encode, &r->encoding, &r->words, err);
-  BRIM_TRY(brim_grow(p->runtime, (void **)&r->lengths, &r->length_room, record->further_count + 1, sizeof *r->lengths, err));
+  r->lengths.count = 0;
   return brim_encode_texts(p->tokenizer, r->scratch, text, pair, record->further, record->further_count, false,
-                           &p->options->encode, &r->encoding, r->lengths, err);
+                           &p->options->encode, &r->encoding, &r->lengths, err);
 }
 
 static int encode_row(rereading *r, const brim_record *record, uint64_t name, brim_error *err) {
@@ -55,8 +54,8 @@ static int encode_row(rereading *r, const brim_record *record, uint64_t name, br
                             .type_ids = r->encoding.type_ids,
                             .words = p->options->source.words ? r->words.at : NULL,
                             .length = r->encoding.length,
-                            .text_lengths = record->further_count > 0 ? r->lengths : NULL,
-                            .text_count = (int32_t)record->further_count + 1,
+                            .text_lengths = r->lengths.count > 1 ? r->lengths.at : NULL,
+                            .text_count = (int32_t)r->lengths.count,
                             .pair = record->pair != NULL,
                             .line = record->line,
                             .byte = record->byte,
@@ -148,7 +147,7 @@ int brim_producer_start(brim_producer *p, brim_error *err) {
   brim_reader_close(r.reader);
   brim_scratch_free(r.scratch);
   brim_release(p->runtime, r.words.at);
-  brim_release(p->runtime, r.lengths);
+  brim_release(p->runtime, r.lengths.at);
   brim_encoding_free(&r.encoding);
   brim_dataset_free(r.found);
   brim_release(p->runtime, r.order);

@@ -13,6 +13,17 @@ double brim_feed_share(const brim_feed *feed);
  * share of the step. Of a classification, else BRIM_E_USAGE. [labels->count], borrowed until it is changed or the feed is closed.
  * Between two steps only. */
 int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) BRIM_CHECK;
+/* Masked words: what of a row's tokens is to be found is decided when its batch is made. From the next step on batch->divisor is
+ * the sum of `units` over the rows of the whole step (brim_class_counter), of all ranks; `make` changes each batch, once, in
+ * which rows have the names that `units` was given. NULL: no longer. Between two steps only. */
+typedef struct brim_feed_maker {
+  uint64_t (*units)(void *context, const brim_sample *row, int32_t length, uint64_t name);
+  void (*make)(void *context, brim_batch *batch);
+  void *context;
+} brim_feed_maker;
+void brim_feed_make(brim_feed *feed, const brim_feed_maker *maker);
+/* Of the step that is under way, or the next one. */
+uint64_t brim_feed_epoch(const brim_feed *feed);
 /* That sum, or number, of the step that is under way, which may be 0; 0 too where the loss divides by the rows. */
 double brim_feed_weight(const brim_feed *feed);
 /* The most rows that a step may have, over all ranks. */

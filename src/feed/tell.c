@@ -65,6 +65,16 @@ int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *er
   return brim_class_counter_weigh(&feed->counter, feed->runtime, class_weights, o->labels ? o->labels->count : 0, err);
 }
 
+void brim_feed_make(brim_feed *feed, const brim_feed_maker *maker) {
+  feed->make = maker ? maker->make : NULL;
+  feed->counter.units = maker ? maker->units : NULL;
+  feed->counter.context = maker ? maker->context : NULL;
+}
+
+uint64_t brim_feed_epoch(const brim_feed *feed) {
+  return feed->ledger.epoch;
+}
+
 void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {
   *out = feed->ledger;
 }
@@ -82,8 +92,10 @@ const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count) {
 uint64_t brim_feed_memory(const brim_feed *feed) {
   const brim_feed_options *o = &feed->options;
   uint64_t other = 256; /* of a row: pointers, lengths, places, the plan and what making it takes */
-  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + sizeof(int32_t);
-  row = row * (uint64_t)brim_source_most_texts(&o->source) + other;
+  const uint64_t texts = (uint64_t)brim_source_most_texts(&o->source);
+  const uint64_t token = sizeof(int32_t) + 1 + (o->encode.numbering ? sizeof(int32_t) : 0);
+  uint64_t row = texts * (uint64_t)o->encode.max_length * token + other;
+  row += texts > 1 ? texts * sizeof(int32_t) : 0; /* their lengths */
   return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
 }
 

@@ -62,7 +62,8 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
                        .text_lengths = row->text_lengths,
                        .text_count = row->text_count,
                        .row = name,
-                       .label = NAN};
+                       .label = NAN,
+                       .token_labels = row->numbers};
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
@@ -209,7 +210,7 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_tap *tap;
   uint64_t fresh, added;
-  w->dataset->most_texts = brim_source_most_texts(&p->options->source);
+  brim_dataset_expect(w->dataset, &p->options->source, &p->options->encode);
   BRIM_TRY(add_held(p, w, err));
   for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh += added) {
     if (atomic_load(&p->stop.set))

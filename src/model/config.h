@@ -7,6 +7,15 @@
 
 enum { BRIM_MOST_LAYERS = 1 << 10 };
 
+/* A dense layer after pooling, as sentence-transformers' folders have it. */
+enum { BRIM_MOST_DENSE = 4 };
+typedef struct brim_dense_module {
+  char path[32]; /* its folder: "2_Dense" */
+  int32_t in, out;
+  bool biased;
+  brim_activation activation;
+} brim_dense_module;
+
 typedef struct brim_config {
   const brim_family *family;
   int32_t vocab_size, hidden, layers, heads, intermediate;
@@ -37,6 +46,10 @@ typedef struct brim_config {
   bool legacy_words; /* DeBERTa: of its two heads of masked words the first */
   bool has_decoder_bias;
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
+  brim_dense_module dense[BRIM_MOST_DENSE];
+  int32_t dense_count;
+  bool reranks;       /* sentence-transformers calls it a cross-encoder */
+  bool bare_scores;   /* whose scores are its outputs, not their sigmoid */
   brim_labels labels; /* task, classes and their names */
   brim_json_document *document;
 } brim_config;
@@ -61,6 +74,8 @@ static inline bool brim_config_has_window(const brim_config *config, int32_t lay
 }
 /* Whether the embedding of words is the decoder of masked words too: all of its rows have a gradient then. */
 bool brim_config_ties(const brim_config *config);
+/* Of the head: as many as labels are wide; one score, however many documents a row has labels of. */
+int32_t brim_config_outputs(const brim_config *config);
 int32_t brim_config_max_length(const brim_config *config);
 /* The head looks at more than the first token, and the family's config.json has no name for that. */
 bool brim_config_pools(const brim_config *config);
@@ -74,5 +89,7 @@ int brim_config_save(brim_runtime *runtime, const brim_config *config, const cha
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
 /* brim_model_info.made_for. */
 int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) BRIM_CHECK;
+/* brim_model_info.made_length. */
+int brim_length_made_for(brim_runtime *runtime, const char *folder, int32_t *out, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -44,19 +44,38 @@ static brim_pooling mode_of(const brim_json_value *root) {
   return modes == 1 ? found : BRIM_POOLING_CONFIG;
 }
 
-int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) {
+/* A file of the folder; NULL where there is none, or it is another program's: what brim cannot read says nothing. */
+static int load_file(brim_runtime *runtime, const char *folder, const char *name, brim_json_document **out, brim_error *err) {
   enum { LIMIT = 1 << 16 };
-  static const char *const files[] = {"1_Pooling/config.json", "../1_Pooling/config.json"};
-  const bool within = strcmp(brim_path_name(folder), "0_Transformer") == 0;
-  brim_json_document *document = NULL;
-  *out = BRIM_POOLING_CONFIG;
-  char *path = brim_path_join(runtime, folder, files[within]);
+  *out = NULL;
+  char *path = brim_path_join(runtime, folder, name);
   if (!path)
     return BRIM_NOMEM(err);
-  int status = brim_path_exists(path) ? brim_json_load(runtime, path, LIMIT, &document, err) : BRIM_OK;
+  const int status = brim_path_exists(path) ? brim_json_load(runtime, path, LIMIT, out, err) : BRIM_OK;
+  brim_release(runtime, path);
+  return status == BRIM_E_MEMORY ? status : BRIM_OK;
+}
+
+int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) {
+  static const char *const files[] = {"1_Pooling/config.json", "../1_Pooling/config.json"};
+  const bool within = strcmp(brim_path_name(folder), "0_Transformer") == 0;
+  brim_json_document *document;
+  *out = BRIM_POOLING_CONFIG;
+  BRIM_TRY(load_file(runtime, folder, files[within], &document, err));
   if (document)
     *out = mode_of(brim_json_root(document));
   brim_json_free(document);
-  brim_release(runtime, path);
-  return status == BRIM_E_MEMORY ? status : BRIM_OK; /* a file of another program's: what brim cannot read says nothing */
+  return BRIM_OK;
+}
+
+int brim_length_made_for(brim_runtime *runtime, const char *folder, int32_t *out, brim_error *err) {
+  brim_json_document *document;
+  brim_error ignored;
+  int64_t length = 0;
+  BRIM_TRY(load_file(runtime, folder, "sentence_bert_config.json", &document, err));
+  if (document && brim_json_read_int(document, brim_json_root(document), "max_seq_length", 1, INT32_MAX, &length, &ignored))
+    length = 0;
+  brim_json_free(document);
+  *out = (int32_t)length;
+  return BRIM_OK;
 }

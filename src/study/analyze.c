@@ -23,7 +23,7 @@ static int32_t cut(const brim_plan_options *options, int32_t length) {
   return options->max_length && length > options->max_length ? options->max_length : length;
 }
 
-/* The smallest length that `rank` (from 1) rows do not exceed. */
+/* The smallest length that `rank` (from 1) texts do not exceed. */
 static int32_t length_at(const brim_study *study, uint64_t rank) {
   uint64_t seen = 0;
   for (int32_t length = 0; length < study->longest; length++) {
@@ -34,24 +34,26 @@ static int32_t length_at(const brim_study *study, uint64_t rank) {
   return study->longest;
 }
 
-/* Nearest rank: at least p % of the rows are no longer than percentiles[p]. */
+/* Nearest rank: at least p % of the texts are no longer than percentiles[p]. */
 static void fill_percentiles(brim_study *study) {
-  if (study->rows == 0)
+  const uint64_t texts = study->texts;
+  if (texts == 0)
     return;
   for (uint64_t p = 0; p <= 100; p++) {
-    uint64_t rank = study->rows / 100 * p + (study->rows % 100 * p + 99) / 100;
+    uint64_t rank = texts / 100 * p + (texts % 100 * p + 99) / 100;
     study->percentiles[p] = length_at(study, rank ? rank : 1);
   }
   study->shortest = study->percentiles[0];
-  study->mean = (double)study->tokens / (double)study->rows;
-  study->median = 0.5 * (length_at(study, (study->rows + 1) / 2) + (double)length_at(study, study->rows / 2 + 1));
+  study->mean = (double)study->tokens / (double)texts;
+  study->median = 0.5 * (length_at(study, (texts + 1) / 2) + (double)length_at(study, texts / 2 + 1));
 }
 
 static int study_lengths(const brim_dataset *dataset, const brim_plan_options *options, brim_study *study, brim_error *err) {
-  const int32_t *lengths = brim_dataset_lengths(dataset);
+  const int32_t *lengths = brim_dataset_text_lengths(dataset);
   uint64_t cut_rows = 0, cut_tokens = 0;
   study->rows = brim_dataset_rows(dataset);
-  for (uint64_t i = 0; i < study->rows; i++) {
+  study->texts = brim_dataset_texts(dataset);
+  for (uint64_t i = 0; i < study->texts; i++) {
     int32_t length = cut(options, lengths[i]);
     if (length > study->longest)
       study->longest = length;
@@ -65,7 +67,7 @@ static int study_lengths(const brim_dataset *dataset, const brim_plan_options *o
   study->histogram = brim_alloc_array_zero(study->runtime, (size_t)study->longest + 1, sizeof *study->histogram);
   if (!study->histogram)
     return BRIM_NOMEM(err);
-  for (uint64_t i = 0; i < study->rows; i++)
+  for (uint64_t i = 0; i < study->texts; i++)
     study->histogram[cut(options, lengths[i])]++;
   fill_percentiles(study);
   return BRIM_OK;
@@ -81,9 +83,12 @@ brim_plan_options brim_study_strategy_options(const brim_study *study, const bri
     o.max_length = longest;
   if (o.read_ahead == 0)
     o.read_ahead = READ_AHEAD;
+  const int64_t texts = study->rows ? (int64_t)((study->texts + study->rows - 1) / study->rows) : 1; /* of a row, rounded up */
+  if (texts > 1)
+    o.oversize = BRIM_OVERSIZE_ALONE; /* which rows of many texts are */
   if (o.batching == BRIM_PACKED) {
     if (o.max_tokens == 0)
-      o.max_tokens = o.batch_size * longest;
+      o.max_tokens = o.batch_size * longest * texts;
     o.batch_size = 0;
     o.read_ahead = options->read_ahead;
   }
@@ -95,9 +100,10 @@ static int study_strategy(brim_study *study, const brim_dataset *dataset, const 
   brim_strategy_study *out = &study->strategies[index];
   brim_plan_options o = brim_study_strategy_options(study, options, index);
   brim_plan *plan;
-  BRIM_TRY(brim_plan_new(study->runtime, brim_dataset_lengths(dataset), study->rows, &o, 0, &plan, err));
+  const brim_lengths lengths = brim_lengths_of(dataset);
+  BRIM_TRY(brim_plan_new_of(study->runtime, &lengths, &o, 0, &plan, err));
   brim_plan_ledger(plan, &out->ledger);
-  int status = brim_spread_measure(study->runtime, plan, &o, brim_dataset_lengths(dataset), out, err);
+  int status = brim_spread_measure(study->runtime, plan, &o, &lengths, out, err);
   brim_plan_free(plan);
   if (status)
     return status;

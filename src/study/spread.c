@@ -10,11 +10,12 @@ typedef struct step_sums {
 } step_sums;
 
 /* Adds a part's rows to its step; returns the sum of squares of their lengths. */
-static double add_part(step_sums *step, const brim_planned *part, const brim_plan_options *options, const int32_t *lengths) {
+static double add_part(step_sums *step, const brim_planned *part, const brim_plan_options *options, const brim_lengths *lengths) {
+  const bool several = lengths->firsts; /* of which nothing is cut */
   double squares = 0;
   for (uint32_t i = 0; i < part->count; i++) {
-    int32_t length = lengths[part->rows[i]];
-    length = options->max_length && length > options->max_length ? options->max_length : length;
+    int32_t length = lengths->lengths[part->rows[i]];
+    length = !several && options->max_length && length > options->max_length ? options->max_length : length;
     length = part->cut && length > part->cut ? part->cut : length;
     step->rows += 1, step->tokens += length;
     squares += (double)length * length;
@@ -37,8 +38,8 @@ static void fill(const step_sums *steps, uint64_t count, double squares, brim_st
   out->length_bias = all > 1e-9 * squares ? fmin(fmax((between - tokens * tokens / rows) / all, 0), 1) : 0;
 }
 
-int brim_spread_measure(brim_runtime *runtime, const brim_plan *plan, const brim_plan_options *options, const int32_t *lengths,
-                        brim_strategy_study *out, brim_error *err) {
+int brim_spread_measure(brim_runtime *runtime, const brim_plan *plan, const brim_plan_options *options,
+                        const brim_lengths *lengths, brim_strategy_study *out, brim_error *err) {
   const uint64_t count = brim_plan_steps(plan);
   const int32_t world = options->world_size > 0 ? options->world_size : 1;
   double squares = 0;

@@ -5,7 +5,7 @@
 
 /* Fills in cost, step_rows, step_rows_deviation and length_bias. `lengths` are those that the plan was made from, with `options`.
  */
-int brim_spread_measure(brim_runtime *runtime, const brim_plan *plan, const brim_plan_options *options, const int32_t *lengths,
-                        brim_strategy_study *out, brim_error *err) BRIM_CHECK;
+int brim_spread_measure(brim_runtime *runtime, const brim_plan *plan, const brim_plan_options *options,
+                        const brim_lengths *lengths, brim_strategy_study *out, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "target/vectors.h"
+#include "task/task.h"
 
 /* A group of scores, and its labels. */
 typedef struct group {
@@ -20,16 +21,12 @@ static double softplus(double x) {
   return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
-static double sigmoid(double x) {
-  return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
-}
-
 static double bce(const brim_score_loss *loss, const group *g) {
   double value = 0;
   for (int32_t i = 0; i < g->count; i++) {
     const double z = g->z[i], y = g->y[i], w = loss->positive_weight;
     value += w * y * softplus(-z) + (1 - y) * softplus(z);
-    g->by[i] = ((1 - y) * sigmoid(z) - w * y * sigmoid(-z)) * g->share;
+    g->by[i] = ((1 - y) * brim_sigmoid(z) - w * y * brim_sigmoid(-z)) * g->share;
   }
   return value;
 }
@@ -57,12 +54,12 @@ static double cross_entropy(const brim_score_loss *loss, const group *g) {
 static double in_group(const brim_score_loss *loss, const group *g) {
   double first = 0;
   for (int32_t i = 0; i < g->count; i++) { /* the gradient's memory holds what is compared, meanwhile */
-    g->by[i] = loss->scale * (loss->identity ? g->z[i] : sigmoid(g->z[i]));
+    g->by[i] = loss->scale * (loss->identity ? g->z[i] : brim_sigmoid(g->z[i]));
     first = i == 0 ? g->by[i] : first;
   }
   const double sum = brim_log_sum(g->by, g->count);
   for (int32_t i = 0; i < g->count; i++) {
-    const double s = sigmoid(g->z[i]), slope = loss->scale * (loss->identity ? 1 : s * (1 - s));
+    const double s = brim_sigmoid(g->z[i]), slope = loss->scale * (loss->identity ? 1 : s * (1 - s));
     g->by[i] = (exp(g->by[i] - sum) - (i == 0)) * slope * g->share;
   }
   return sum - first;
@@ -125,6 +122,10 @@ bool brim_score_loss_named(const char *name, size_t length, brim_score_loss *out
       return true;
     }
   return false;
+}
+
+const char *brim_score_loss_name(brim_score_loss_kind which) {
+  return kinds[which].name;
 }
 
 /* How many labels a group of so many scores has: one of two numbers. */

@@ -25,6 +25,8 @@ typedef struct brim_score_loss {
  * defaults of sentence-transformers. */
 bool brim_score_loss_named(const char *name, size_t length, brim_score_loss *out);
 
+const char *brim_score_loss_name(brim_score_loss_kind kind);
+
 typedef struct brim_score_rows {
   int32_t groups;
   const int32_t *firsts; /* [groups + 1]: group g has the scores firsts[g] .. firsts[g + 1] - 1 */

@@ -1,10 +1,56 @@
 #include "target/target.h"
 
+#include <string.h>
+
+#include "target/vector_loss.h"
 #include "task/task.h"
 
 static const brim_target on_device = {.name = "device", .scope = BRIM_LOSS_ON_DEVICE};
 
-/* Each task's loss is an operation. */
 const brim_target *brim_target_of(brim_task task) {
+  if (brim_task_has_vectors(task))
+    return &brim_embedding_target;
+  if (brim_task_has_scores(task))
+    return &brim_rerank_target;
   return brim_task_rules_of(task) ? &on_device : NULL;
+}
+
+const char *brim_loss_name(brim_task task, const brim_loss_how *how) {
+  if (brim_task_has_vectors(task))
+    return brim_vector_loss_name(how->vectors.kind);
+  return brim_task_has_scores(task) ? brim_score_loss_name(how->scores.kind) : NULL;
+}
+
+static char folded(char c) {
+  return c == '_' ? '-' : c;
+}
+
+static bool is_word(const char *text, size_t length, const char *name) {
+  for (size_t i = 0; i < length; i++)
+    if (!name[i] || folded(text[i]) != name[i])
+      return false;
+  return !name[length];
+}
+
+int brim_words_of(const char *text, const char *const *names, int *out, int most) {
+  int count = 0;
+  for (const char *at = text; *at;) {
+    const size_t length = strcspn(at, ",");
+    int which = 0;
+    while (names[which] && !is_word(at, length, names[which]))
+      which++;
+    if (!names[which] || count == most)
+      return -1;
+    out[count++] = which;
+    at += length + (at[length] == ',');
+  }
+  return count;
+}
+
+brim_label_range brim_label_range_with(brim_label_range range, float label) {
+  const brim_label_range own = label == 0 || label == 1    ? BRIM_RANGE_BINARY
+                               : label > 0 && label < 1    ? BRIM_RANGE_UNIT
+                               : label >= -1 && label <= 1 ? BRIM_RANGE_SIGNED
+                                                           : BRIM_RANGE_ANY;
+  return own > range ? own : range;
 }

@@ -38,6 +38,16 @@ bool brim_vector_loss_named(const char *name, size_t length, brim_vector_loss *o
   return false;
 }
 
+const char *brim_vector_loss_name(brim_vector_loss_kind which) {
+  return kinds[which].name;
+}
+
+void brim_vector_loss_needs(brim_vector_loss_kind which, int32_t *least, int32_t *most, bool *labelled) {
+  *least = kinds[which].least_texts;
+  *most = kinds[which].most_texts;
+  *labelled = kinds[which].labelled;
+}
+
 /* ---- checks -------------------------------------------------------------------------------------------------- */
 
 /* How many labels a row of so many texts may have: both numbers are right. */

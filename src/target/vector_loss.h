@@ -11,6 +11,10 @@
  * *out is that loss with the defaults of sentence-transformers. */
 bool brim_vector_loss_named(const char *name, size_t length, brim_vector_loss *out);
 
+const char *brim_vector_loss_name(brim_vector_loss_kind kind);
+/* Texts that a row must have (most 0: any number), and whether it must have a label. */
+void brim_vector_loss_needs(brim_vector_loss_kind kind, int32_t *least, int32_t *most, bool *labelled);
+
 /* Bytes of `work` for so many rows and texts. */
 size_t brim_vector_loss_work(const brim_vector_loss *loss, int32_t rows, int32_t texts, int32_t width);
 /* The loss and its gradient by the values, [texts, width], which is written. Results do not depend on the number of threads.

@@ -19,6 +19,13 @@ static const brim_metric metrics[] = {
     METRIC(entity_precision, false),
     METRIC(entity_recall, false),
     METRIC(entity_f1, false),
+    METRIC(spearman_dot, false),
+    METRIC(spearman_euclidean, false),
+    METRIC(spearman_manhattan, false),
+    METRIC(average_precision, false),
+    METRIC(mrr, false),
+    METRIC(ndcg, false),
+    METRIC(map, false),
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 
@@ -74,5 +81,12 @@ brim_metrics brim_metrics_none(uint64_t rows) {
                         .spearman = none,
                         .entity_precision = none,
                         .entity_recall = none,
-                        .entity_f1 = none};
+                        .entity_f1 = none,
+                        .spearman_dot = none,
+                        .spearman_euclidean = none,
+                        .spearman_manhattan = none,
+                        .average_precision = none,
+                        .mrr = none,
+                        .ndcg = none,
+                        .map = none};
 }

@@ -12,6 +12,9 @@ typedef struct brim_scored {
   const float *logits; /* [rows, outputs] */
   const float *labels; /* [rows, width]; NULL: there are none */
   int32_t width;
+  const uint64_t *firsts; /* [rows + 1]: a row's texts, of each of which logits has outputs; NULL: one each */
+  const uint64_t *same;   /* [texts] equal for equal texts; NULL: not known */
+  const uint64_t *groups; /* [rows] equal for rows of one query; NULL: not known */
 } brim_scored;
 
 /* Outcomes of rows, or of the labelled tokens of rows, to be measured. */
@@ -33,6 +36,8 @@ typedef struct brim_task_rules {
   bool one_class;    /* a label is one number, a class; else a number for each output */
   bool tokens;       /* labels are of tokens: int32, BRIM_NO_LABEL where there is none; else floats, of rows */
   bool masks;        /* labels of tokens are made of the texts; outputs are the model's vocabulary, without names */
+  bool vectors;      /* outputs are a vector of each text, as wide as the encoder; a label is one value, or there is none */
+  bool scores;       /* an output is a score, by which the documents of a query are sorted */
   int32_t least;     /* outputs that a model must have */
   const char *valid; /* what a number must be, in words */
   bool (*fits)(int32_t outputs, float number);

@@ -15,8 +15,8 @@ void brim_softmax(const float *logits, int32_t count, double *probabilities) {
     probabilities[c] /= sum;
 }
 
-double brim_sigmoid(float logit) {
-  double small = exp(-fabs((double)logit));
+double brim_sigmoid(double logit) {
+  const double small = exp(-fabs(logit));
   return (logit < 0 ? small : 1.0) / (1.0 + small);
 }
 

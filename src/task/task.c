@@ -11,6 +11,8 @@ static const brim_task_rules *const tasks[] = {[BRIM_TASK_CLASSIFICATION] = &bri
                                                [BRIM_TASK_REGRESSION] = &brim_regression,
                                                [BRIM_TASK_MULTI_LABEL] = &brim_multi_label,
                                                [BRIM_TASK_TOKENS] = &brim_tokens,
+                                               [BRIM_TASK_EMBEDDING] = &brim_embedding,
+                                               [BRIM_TASK_RERANK] = &brim_rerank,
                                                [BRIM_TASK_MASKED] = &brim_masked};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
@@ -57,6 +59,16 @@ bool brim_task_has_masks(brim_task task) {
   return r && r->masks;
 }
 
+bool brim_task_has_vectors(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && r->vectors;
+}
+
+bool brim_task_has_scores(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && r->scores;
+}
+
 bool brim_task_has_outcomes(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
   return r && r->one_class;
@@ -74,7 +86,7 @@ brim_task brim_task_of_problem(const char *problem, size_t length) {
 brim_task brim_task_of_class(const char *name, size_t length) {
   for (int i = 1; i < TASKS; i++) {
     const size_t end = strlen(tasks[i]->class);
-    if (!tasks[i]->problem && length >= end && memcmp(name + length - end, tasks[i]->class, end) == 0)
+    if (!tasks[i]->problem && !tasks[i]->vectors && length >= end && memcmp(name + length - end, tasks[i]->class, end) == 0)
       return (brim_task)i;
   }
   return BRIM_TASK_AUTO;
@@ -98,6 +110,10 @@ brim_task brim_task_of_label(bool decimal, bool list) {
 brim_task brim_task_of_names(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
   return r && r->named ? task : BRIM_TASK_CLASSIFICATION;
+}
+
+brim_task brim_task_of_scores(void) {
+  return BRIM_TASK_RERANK;
 }
 
 brim_task brim_task_of_tokens(void) {
@@ -137,7 +153,7 @@ int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t
                             outputs - 1);
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %g: %s", (double)label[i], r->valid);
   }
-  return lacks && !may_lack ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
+  return lacks && !may_lack && !r->vectors && !r->scores ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
 }
 
 int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels, int32_t length, brim_row_name row,

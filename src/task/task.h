@@ -21,6 +21,7 @@ void brim_task_problems(char *text, size_t size);
 brim_task brim_task_of_outputs(int32_t outputs);
 brim_task brim_task_of_label(bool decimal, bool list);
 brim_task brim_task_of_tokens(void); /* whose labels are of tokens */
+brim_task brim_task_of_scores(void); /* of queries and documents */
 brim_task brim_task_of_masks(void);  /* whose labels are made of the texts */
 
 /* A row as messages name it: "row 17", or "eval.csv: row 17" where a set is named. */
@@ -89,6 +90,6 @@ int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_out
 /* What predictions are made of, in double: softmax of one row of logits (largest first subtracted), and of one logit
  * 1 / (1 + exp(-logit)). */
 void brim_softmax(const float *logits, int32_t count, double *probabilities);
-double brim_sigmoid(float logit);
+double brim_sigmoid(double logit);
 
 #endif

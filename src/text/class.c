@@ -12,89 +12,40 @@ const char *const brim_role_names[BRIM_ROLES] = {"bos_token", "eos_token", "unk_
 #define BERT_ROLES    {NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
 #define ROBERTA_ROLES {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 #define DEBERTA_ROLES {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
-#define BERT(class_name, has_types)                                                                                              \
-  {.name = class_name,                                                                                                           \
-   .family = BRIM_WORDPIECE,                                                                                                     \
-   .texts = BRIM_TEXTS_BERT,                                                                                                     \
-   .ends = BRIM_ENDS_BERT,                                                                                                       \
-   .first = BRIM_ROLE_CLS,                                                                                                       \
-   .last = BRIM_ROLE_SEP,                                                                                                        \
-   .roles = BERT_ROLES,                                                                                                          \
-   .lower = true,                                                                                                                \
-   .types = has_types}
-#define ROBERTA(class_name)                                                                                                      \
-  {.name = class_name,                                                                                                           \
-   .family = BRIM_BPE,                                                                                                           \
-   .texts = BRIM_TEXTS_BYTES,                                                                                                    \
-   .ends = BRIM_ENDS_ROBERTA,                                                                                                    \
-   .first = BRIM_ROLE_CLS,                                                                                                       \
-   .last = BRIM_ROLE_SEP,                                                                                                        \
-   .roles = ROBERTA_ROLES}
+#define MPNET_ROLES   {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"}
+#define ALBERT_ROLES  {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}
+/* A class: its name; how it makes tokens and texts, and ends them; the first and last token; the names of roles; what it has
+ * besides. */
+#define CLASS(title, makes, from, ending, begins, finishes, named, ...)                                                          \
+  {.name = title "Tokenizer",                                                                                                    \
+   .family = BRIM_##makes,                                                                                                       \
+   .texts = BRIM_TEXTS_##from,                                                                                                   \
+   .ends = BRIM_ENDS_##ending,                                                                                                   \
+   .first = BRIM_ROLE_##begins,                                                                                                  \
+   .last = BRIM_ROLE_##finishes,                                                                                                 \
+   .roles = named##_ROLES,                                                                                                       \
+   __VA_ARGS__}
+#define BERT(title, has_types) CLASS(title, WORDPIECE, BERT, BERT, CLS, SEP, BERT, .lower = true, .types = has_types)
+#define ROBERTA(title)         CLASS(title, BPE, BYTES, ROBERTA, CLS, SEP, ROBERTA, .lower = false)
 
 static const brim_tokenizer_class classes[] = {
-    BERT("BertTokenizer", true),
-    BERT("DistilBertTokenizer", false),
-    BERT("ElectraTokenizer", true),
-    BERT("ConvBertTokenizer", true),
-    BERT("MobileBertTokenizer", true),
-    BERT("SqueezeBertTokenizer", true),
-    BERT("LayoutLMTokenizer", true),
-    ROBERTA("RobertaTokenizer"),
-    ROBERTA("LongformerTokenizer"),
-    ROBERTA("BartTokenizer"),
-    {.name = "MPNetTokenizer",
-     .family = BRIM_WORDPIECE,
-     .texts = BRIM_TEXTS_BERT,
-     .ends = BRIM_ENDS_ROBERTA,
-     .first = BRIM_ROLE_CLS,
-     .last = BRIM_ROLE_SEP,
-     .roles = {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"},
-     .lower = true,
-     .mask_left_strip = true},
-    {.name = "DebertaTokenizer",
-     .family = BRIM_BPE,
-     .texts = BRIM_TEXTS_BYTES,
-     .ends = BRIM_ENDS_DOUBLE,
-     .first = BRIM_ROLE_CLS,
-     .last = BRIM_ROLE_SEP,
-     .roles = DEBERTA_ROLES,
-     .types = true},
-    {.name = "XLMRobertaTokenizer",
-     .family = BRIM_UNIGRAM,
-     .texts = BRIM_TEXTS_PIECES,
-     .ends = BRIM_ENDS_DOUBLE,
-     .first = BRIM_ROLE_BOS,
-     .last = BRIM_ROLE_EOS,
-     .roles = ROBERTA_ROLES,
-     .prefix_space = true},
-    {.name = "CamembertTokenizer",
-     .family = BRIM_UNIGRAM,
-     .texts = BRIM_TEXTS_PIECES,
-     .ends = BRIM_ENDS_DOUBLE,
-     .first = BRIM_ROLE_BOS,
-     .last = BRIM_ROLE_EOS,
-     .roles = ROBERTA_ROLES,
-     .prefix_space = true,
-     .mask_left_strip = true,
-     .unused = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}},
-    {.name = "AlbertTokenizer",
-     .family = BRIM_UNIGRAM,
-     .texts = BRIM_TEXTS_ALBERT,
-     .ends = BRIM_ENDS_BERT,
-     .first = BRIM_ROLE_CLS,
-     .last = BRIM_ROLE_SEP,
-     .roles = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"},
-     .lower = true,
-     .prefix_space = true},
-    {.name = "DebertaV2Tokenizer",
-     .family = BRIM_UNIGRAM,
-     .texts = BRIM_TEXTS_DEBERTA,
-     .ends = BRIM_ENDS_BERT,
-     .first = BRIM_ROLE_CLS,
-     .last = BRIM_ROLE_SEP,
-     .roles = DEBERTA_ROLES,
-     .prefix_space = true,
-     .types = true},
+    BERT("Bert", true),
+    BERT("DistilBert", false),
+    BERT("Electra", true),
+    BERT("ConvBert", true),
+    BERT("MobileBert", true),
+    BERT("SqueezeBert", true),
+    BERT("LayoutLM", true),
+    ROBERTA("Roberta"),
+    ROBERTA("Longformer"),
+    ROBERTA("Bart"),
+    CLASS("MPNet", WORDPIECE, BERT, ROBERTA, CLS, SEP, MPNET, .lower = true, .mask_left_strip = true),
+    CLASS("Deberta", BPE, BYTES, DOUBLE, CLS, SEP, DEBERTA, .types = true),
+    CLASS("XLMRoberta", UNIGRAM, PIECES, DOUBLE, BOS, EOS, ROBERTA, .prefix_space = true),
+    CLASS("Camembert", UNIGRAM, PIECES, DOUBLE, BOS, EOS, ROBERTA, .prefix_space = true, .mask_left_strip = true,
+          .unused = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}),
+    CLASS("Albert", UNIGRAM, ALBERT, BERT, CLS, SEP, ALBERT, .lower = true, .prefix_space = true),
+    CLASS("DebertaV2", UNIGRAM, DEBERTA, BERT, CLS, SEP, DEBERTA, .prefix_space = true, .types = true),
 };
 
 static const char *const of_models[][2] = {{"bert", "BertTokenizer"},           {"ernie", "BertTokenizer"},

@@ -173,12 +173,90 @@ static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, cons
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
   const size_t first = out->length;
+  if (brim_makes_windows(options))
+    return brim_error_set(err, BRIM_E_USAGE, "windows are of whole texts, and these rows are lists of words: leave them out");
   BRIM_TRY(brim_tokenizer_of_words(tokenizer, &tokenizer, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
   BRIM_TRY(brim_clean_utf8(scratch, 0, &words.bytes, &words.length, err));
   BRIM_TRY(tokenize_words(tokenizer, scratch, words, err));
   BRIM_TRY(assemble(tokenizer, scratch, false, options, out, err));
   return assemble_numbers(tokenizer, scratch, options, out, first, numbers, err);
+}
+
+/* ---- numbers of tokens, or of their words ------------------------------------------------------------------------ */
+
+/* Where the exact tokens of a text and of its pair begin. */
+typedef struct numbered {
+  const brim_tokenizer *tokenizer;
+  const brim_scratch *scratch;
+  const brim_encode_options *options;
+  size_t firsts[2];
+} numbered;
+
+static int tokenize_exact(const brim_tokenizer *t, brim_scratch *s, int which, brim_string text, size_t *first, brim_error *err) {
+  brim_ids *ids = &s->ids[which];
+  *first = s->exact.count;
+  BRIM_TRY(brim_exact_run(t, s, text.bytes, text.length, err));
+  ids->count = 0;
+  BRIM_TRY(brim_ids_reserve(ids, s->exact.count - *first, err));
+  for (size_t i = *first; i < s->exact.count; i++)
+    ids->at[ids->count++] = s->exact.at[i].id;
+  return BRIM_OK;
+}
+
+/* Writes those of a text of which `kept` tokens are left, the first of them `from`; returns the number after the last. */
+static int32_t put_numbers(const numbered *n, int which, size_t skip, size_t kept, int32_t from, int32_t *to) {
+  const bool words = n->options->numbering == BRIM_NUMBER_WORDS;
+  const brim_exact_token *tokens = words ? n->scratch->exact.at + n->firsts[which] + skip : NULL;
+  for (size_t i = 0; i < kept; i++)
+    to[i] = from + (int32_t)(words ? tokens[i].word - tokens[0].word : i);
+  return kept ? to[kept - 1] + 1 : from;
+}
+
+/* Of the row at `to`, which assemble has put together of kept[0] and kept[1] tokens. */
+static void number_row(const numbered *n, bool pair, const size_t kept[2], int32_t *to) {
+  const brim_processor *processor = &n->tokenizer->processor;
+  const brim_template *template = pair ? &processor->pair : &processor->single;
+  const bool left = brim_cuts_left(n->tokenizer, n->options);
+  int32_t next = 0;
+  for (size_t i = 0; i < template->count; i++) {
+    const brim_piece_kind kind = template->pieces[i].kind;
+    const int which = kind == BRIM_PIECE_B;
+    if (kind == BRIM_PIECE_SPECIAL) {
+      if (!n->options->no_special_tokens)
+        *to++ = -1;
+      continue;
+    }
+    next = put_numbers(n, which, left ? n->scratch->ids[which].count - kept[which] : 0, kept[which], next, to);
+    to += kept[which];
+  }
+}
+
+int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                         const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
+  const size_t first = out->length, room = (size_t)options->max_length;
+  brim_string texts[2] = {text, pair};
+  numbered n = {tokenizer, scratch, options, {0}};
+  size_t counts[2] = {0};
+  BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
+  out->unread = 0;
+  scratch->exact.count = 0;
+  for (int which = 0; which < 1 + (pair.bytes != NULL); which++) {
+    BRIM_TRY(brim_clean_utf8(scratch, which, &texts[which].bytes, &texts[which].length, err));
+    BRIM_TRY(options->numbering == BRIM_NUMBER_WORDS
+                 ? tokenize_exact(tokenizer, scratch, which, texts[which], &n.firsts[which], err)
+                 : tokenize(tokenizer, scratch, which, texts[which], err));
+    counts[which] = scratch->ids[which].count;
+  }
+  BRIM_TRY(assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err));
+  BRIM_TRY(brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err));
+  const brim_template *template = pair.bytes ? &tokenizer->processor.pair : &tokenizer->processor.single;
+  brim_kept kept = {counts[0], counts[1]};
+  if (options->max_length)
+    BRIM_TRY(brim_truncate(options->truncation, pair.bytes != NULL, counts[0], counts[1],
+                           room - (options->no_special_tokens ? 0 : (size_t)template->added), &kept, err));
+  number_row(&n, pair.bytes != NULL, (size_t[]){kept.a, kept.b}, numbers->at + first);
+  return BRIM_OK;
 }
 
 /* Of a long text as much as gives more tokens than are kept. A part that turned out too short is read again with more. */
@@ -211,22 +289,96 @@ int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
   return brim_encode_valid(tokenizer, scratch, text, pair, options, out, err);
 }
 
-int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
-                      const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
-                      brim_encoding *out, int32_t *lengths, brim_error *err) {
-  const size_t first = out->length;
+static int add_length(brim_encoding *out, brim_text_lengths *lengths, size_t length, brim_error *err) {
+  BRIM_TRY(brim_grow(out->runtime, (void **)&lengths->at, &lengths->capacity, lengths->count + 1, sizeof *lengths->at, err));
+  lengths->at[lengths->count++] = (int32_t)length;
+  return BRIM_OK;
+}
+
+/* ---- windows ---------------------------------------------------------------------------------------------- */
+
+static int check_windows(const brim_tokenizer *t, const brim_encode_options *o, brim_string pair, size_t further,
+                         brim_error *err) {
+  const int32_t added = o->no_special_tokens ? 0 : brim_tokenizer_added(t, false);
+  if (pair.bytes || further > 0)
+    return brim_error_set(err, BRIM_E_USAGE, "windows are of rows of one text each: leave them out, or the other texts");
+  if (o->max_length == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "windows need a max_length, which each of them has at most");
+  if (o->window_overlap < 0 || o->window_overlap >= o->max_length - added)
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "windows that overlap by %d tokens: of a max_length of %d there are %d without the special ones, and each "
+        "window needs a new one",
+        (int)o->window_overlap, (int)o->max_length, (int)(o->max_length - added));
+  return BRIM_OK;
+}
+
+/* One window: the tokens first .. first + count - 1 of the text. */
+static int put_window(const brim_tokenizer *t, const brim_scratch *s, size_t first, size_t count, bool special,
+                      brim_encoding *out, brim_error *err) {
+  const brim_template *template = &t->processor.single;
+  BRIM_TRY(brim_encoding_reserve(out, out->length + count + (special ? (size_t)template->added : 0), err));
+  for (size_t i = 0; i < template->count; i++) {
+    const brim_template_piece *piece = &template->pieces[i];
+    if (piece->kind == BRIM_PIECE_A)
+      put(out, s->ids[0].at + first, count, piece->type_id);
+    else if (piece->kind != BRIM_PIECE_B && special)
+      put(out, &piece->id, 1, piece->type_id);
+  }
+  return BRIM_OK;
+}
+
+static int encode_windows(const brim_tokenizer *t, brim_scratch *s, brim_string text, const brim_encode_options *o,
+                          brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
+  const bool special = !o->no_special_tokens;
+  const size_t room = (size_t)(o->max_length - (special ? brim_tokenizer_added(t, false) : 0)),
+               overlap = (size_t)o->window_overlap;
+  BRIM_TRY(tokenize(t, s, 0, text, err));
+  const size_t all = s->ids[0].count, most = room + (size_t)(o->max_windows - 1) * (room - overlap);
+  const size_t kept = all < most ? all : most, skipped = brim_cuts_left(t, o) ? all - kept : 0;
+  out->lost = all - kept;
+  for (size_t first = 0;; first += room - overlap) {
+    const size_t count = kept - first < room ? kept - first : room, before = out->length;
+    BRIM_TRY(put_window(t, s, skipped + first, count, special, out, err));
+    BRIM_TRY(add_length(out, lengths, out->length - before, err));
+    if (first + count == kept)
+      return BRIM_OK;
+  }
+}
+
+/* ---- rows of several texts -------------------------------------------------------------------------------- */
+
+static int encode_each(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                       const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                       brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
   size_t lost = 0;
-  int status = BRIM_OK;
-  for (size_t i = 0; i <= further_count && status == BRIM_OK; i++) {
+  for (size_t i = 0; i <= further_count; i++) {
     const size_t before = out->length;
     const brim_string own = i == 0 || pair.bytes ? text : further[i - 1], second = i == 0 || !pair.bytes ? pair : further[i - 1];
-    status = (valid ? brim_encode_valid : brim_encode_append)(tokenizer, scratch, own, second, options, out, err);
-    lengths[i] = (int32_t)(out->length - before);
+    BRIM_TRY((valid ? brim_encode_valid : brim_encode_append)(tokenizer, scratch, own, second, options, out, err));
+    BRIM_TRY(add_length(out, lengths, out->length - before, err));
     lost += out->lost;
   }
-  if (status != BRIM_OK)
-    out->length = first;
   out->lost = lost;
+  return BRIM_OK;
+}
+
+int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                      const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
+                      brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
+  const size_t first = out->length, texts = lengths->count;
+  int status;
+  if (brim_makes_windows(options)) {
+    status = check_windows(tokenizer, options, pair, further_count, err);
+    if (status == BRIM_OK && !valid)
+      status = brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err);
+    if (status == BRIM_OK)
+      status = encode_windows(tokenizer, scratch, text, options, out, lengths, err);
+  } else {
+    status = encode_each(tokenizer, scratch, text, pair, further, further_count, valid, options, out, lengths, err);
+  }
+  if (status != BRIM_OK)
+    out->length = first, lengths->count = texts;
   return status;
 }
 

@@ -15,12 +15,21 @@ int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
 /* The same for texts that are known to be valid UTF-8. */
 int brim_encode_valid(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                       const brim_encode_options *options, brim_encoding *out, brim_error *err) BRIM_CHECK;
-/* A row's texts, one after another: `text`, or the pair of it and `pair`, and then each of the further ones likewise. Their
- * tokens are appended as by brim_encode_append (`valid`: as by brim_encode_valid), and lengths[0 .. further_count] are theirs;
- * out->lost is of all. */
+/* Tokens of texts, one after another. */
+typedef struct brim_text_lengths {
+  int32_t *at; /* [count] */
+  size_t count, capacity;
+} brim_text_lengths;
+/* A row's texts, one after another: `text`, or the pair of it and `pair`, and then each of the further ones likewise; or the
+ * windows of `text`. Their tokens are appended as by brim_encode_append (`valid`: as by brim_encode_valid), and how many each has
+ * to *lengths, whose memory is of out->runtime; out->lost is of all. */
 int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                       const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
-                      brim_encoding *out, int32_t *lengths, brim_error *err) BRIM_CHECK;
+                      brim_encoding *out, brim_text_lengths *lengths, brim_error *err) BRIM_CHECK;
+/* Whether a row may have several texts for its length alone. */
+static inline bool brim_makes_windows(const brim_encode_options *options) {
+  return options->max_windows > 1;
+}
 /* The number of the word that each token of an encoding comes from; -1 of special tokens. */
 typedef struct brim_word_numbers {
   int32_t *at; /* [length of the encoding] */
@@ -31,6 +40,10 @@ typedef struct brim_word_numbers {
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
                       brim_error *err) BRIM_CHECK;
+/* As brim_encode_valid, for any bytes, with the numbers that options->numbering says; -1 of special tokens. */
+int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                         const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
+                         brim_error *err) BRIM_CHECK;
 /* Room for `length` tokens in all. */
 int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
 

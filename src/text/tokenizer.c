@@ -10,6 +10,15 @@ const char *brim_tokenizer_family(const brim_tokenizer *tokenizer) {
   return names[tokenizer->model.family];
 }
 
+/* Of a file without a folder, by the names that nearly all have. */
+int32_t brim_tokenizer_mask_id(const brim_tokenizer *t) {
+  static const char *const names[] = {"[MASK]", "<mask>"};
+  int32_t id = t->roles[BRIM_ROLE_MASK];
+  for (size_t i = 0; i < sizeof names / sizeof *names && id < 0; i++)
+    id = brim_tokenizer_token_id(t, names[i], strlen(names[i]));
+  return id;
+}
+
 int32_t brim_tokenizer_pad_id(const brim_tokenizer *tokenizer) {
   return tokenizer->pad_id;
 }

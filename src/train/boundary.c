@@ -89,6 +89,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
                                       .batch = &t->batch,
                                       .part_logits = t->part_logits,
                                       .outcomes = t->outcomes,
+                                      .firsts = set->firsts,
                                       .event = speaks ? t->options.event : NULL,
                                       .event_context = t->options.event_context};
   brim_profile_begin(t->options.profile, BRIM_WORK_EVALUATION, "evaluation");
@@ -110,7 +111,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
                                       logits,    t->outcomes,   metrics,           brim_model_labels(t->model)};
   BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
-  if (speaks && t->options.evaluated)
+  if (speaks && t->options.evaluated && !brim_task_has_masks(brim_model_task(t->model)))
     t->options.evaluated(t->options.event_context, &evaluation);
   return BRIM_OK;
 }

@@ -68,8 +68,8 @@ static int take_weight(const brim_labels *labels, const char *text, size_t lengt
   const char *equals = memrchr(text, '=', length);
   double value = 0.0;
   if (!equals)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\" is not NAME=WEIGHT, and not \"balanced\"", (int)length,
-                          text);
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\" is not NAME=WEIGHT; \"balanced\" is given alone",
+                          (int)length, text);
   size_t name = (size_t)(equals - text), rest = length - name - 1;
   if (!brim_number_real(equals + 1, rest, &value) || !isfinite(value) || value < 0.0)
     return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\": a weight is a number of at least 0", (int)length, text);

@@ -9,9 +9,11 @@
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/status.h"
+#include "data/facts.h"
 #include "dist/group.h"
 #include "model/run/fits.h"
 #include "model/run/logits.h"
+#include "target/target.h"
 
 void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
@@ -39,7 +41,8 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 /* ---- what fits -------------------------------------------------------------------------------------------- */
 
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name, brim_error *err) {
-  if (!brim_task_has_tokens(brim_model_task(model)) || cut <= 0 || brim_dataset_longest(dataset) <= cut)
+  const brim_task task = brim_model_task(model);
+  if (!(brim_task_has_tokens(task) || brim_task_has_masks(task)) || cut <= 0 || brim_dataset_longest(dataset) <= cut)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_USAGE,
                         "%s: a row of %d tokens would be cut at max_length %d, and each token is to have its label: encode the "
@@ -47,9 +50,11 @@ int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_
                         name, (int)brim_dataset_longest(dataset), (int)cut);
 }
 
-size_t brim_logit_rows(const brim_model *model, const brim_model_limits *limits) {
-  const bool tokens = brim_task_has_tokens(brim_model_task(model));
-  return tokens ? (size_t)limits->max_slots : (size_t)limits->max_sequences;
+float *brim_logits_alloc(brim_runtime *runtime, const brim_model *model, const brim_model_limits *limits) {
+  const brim_task task = brim_model_task(model);
+  const size_t rows = brim_task_has_tokens(task) ? (size_t)limits->max_slots : (size_t)limits->max_sequences;
+  const bool none = brim_task_has_masks(task);
+  return brim_alloc_array(runtime, none ? 1 : rows, (none ? 1 : (size_t)brim_model_outputs(model)) * sizeof(float));
 }
 
 uint64_t brim_outcome_count(const brim_dataset *dataset) {
@@ -61,6 +66,8 @@ uint64_t brim_row_logits(const brim_model *model, const brim_dataset *dataset, u
   const uint64_t *firsts = brim_dataset_firsts(dataset);
   if (brim_task_has_tokens(brim_model_task(model)))
     return (uint64_t)brim_dataset_lengths(dataset)[row];
+  if (brim_dataset_has_windows(dataset))
+    return 1;
   return firsts ? firsts[row + 1] - firsts[row] : 1;
 }
 
@@ -68,7 +75,8 @@ int brim_logit_firsts(brim_runtime *runtime, const brim_model *model, const brim
                       brim_error *err) {
   const uint64_t rows = brim_dataset_rows(dataset);
   *out = NULL;
-  if (!brim_task_has_tokens(brim_model_task(model)) && !brim_dataset_firsts(dataset))
+  const bool several = brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset);
+  if (!brim_task_has_tokens(brim_model_task(model)) && !several)
     return BRIM_OK;
   uint64_t *firsts = *out = brim_alloc_array_zero(runtime, (size_t)rows + 1, sizeof *firsts);
   if (!firsts)
@@ -135,10 +143,36 @@ static void take_there(const brim_prediction *p, const brim_planned *part) {
   }
 }
 
+/* Of masked words: the model has found what became of each, in the order of the batch. */
+static int predict_masked(const brim_prediction *p, const brim_planned *part, brim_error *err) {
+  const uint64_t *firsts = brim_dataset_token_labels(p->dataset);
+  const brim_pass pass = {0};
+  int32_t from = 0;
+  BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
+  BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, NULL, err));
+  for (uint32_t r = 0; r < part->count; r++) {
+    const uint64_t row = part->rows[r];
+    const int32_t masked = (int32_t)(firsts[row + 1] - firsts[row]);
+    BRIM_TRY(brim_model_read_outcomes(p->model, from, masked, p->outcomes + firsts[row], err));
+    from += masked;
+  }
+  return BRIM_OK;
+}
+
+/* A row's windows give one answer, in the place of the first. */
+static void pool_windows(const brim_prediction *p, int32_t first, int32_t count) {
+  const int32_t outputs = brim_model_outputs(p->model);
+  float *logits = p->part_logits + (int64_t)first * outputs;
+  for (int32_t k = 0; k < outputs; k++)
+    logits[k] = (float)brim_mean_of_windows(logits + k, count, outputs);
+}
+
 static int prediction_part(const brim_prediction *p, const brim_planned *part, float *logits, brim_error *err) {
   const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
   const size_t outputs = (size_t)brim_model_outputs(p->model);
   const brim_pass pass = {0};
+  if (brim_task_has_masks(brim_model_task(p->model)))
+    return predict_masked(p, part, err);
   BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
   BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->there ? NULL : p->part_logits, err));
   if (p->there) {
@@ -147,7 +181,9 @@ static int prediction_part(const brim_prediction *p, const brim_planned *part, f
   }
   for (uint32_t r = 0; r < part->count; r++) {
     int32_t first;
-    (void)brim_batch_texts(p->batch, (int32_t)r, &first);
+    const int32_t texts = brim_batch_texts(p->batch, (int32_t)r, &first);
+    if (brim_dataset_has_windows(p->dataset))
+      pool_windows(p, first, texts);
     const size_t at = (size_t)(tokens ? p->batch->offsets[first] : first);
     (tokens ? take_tokens : take_row)(p, part->rows[r], p->part_logits + at * outputs, logits);
   }
@@ -255,8 +291,7 @@ static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, con
 static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits, float *logits, brim_error *err) {
   brim_batch batch = {0};
   p->batch = &batch;
-  p->part_logits = brim_alloc_array(p->runtime, brim_logit_rows(p->model, limits),
-                                    (size_t)brim_model_outputs(p->model) * sizeof *p->part_logits);
+  p->part_logits = brim_logits_alloc(p->runtime, p->model, limits);
   int status = p->part_logits ? brim_model_prepare(p->model, limits, err) : BRIM_NOMEM(err);
   if (!status)
     status = brim_prediction_run(p, logits, err);
@@ -315,6 +350,10 @@ static int check_data(brim_runtime *runtime, const brim_model *model, const brim
                       const brim_eval_options *options, brim_error *err) {
   const int32_t cut = options ? options->max_length : 0;
   brim_dataset *mapped; /* no labels are looked at */
+  if (brim_task_has_masks(brim_model_task(model)))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the model is of masked words, which have no predictions of a text: train it further for a task, or "
+                          "evaluate it");
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, cut, false, "data", &mapped, err));
   return brim_refuse_cut(model, dataset, cut, "data", err);
 }
@@ -345,6 +384,8 @@ int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_datase
   *out = NULL;
   if (!brim_model_has_card(model, &card))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model is not on a GPU: its logits are in the host's memory");
+  if (brim_dataset_has_windows(dataset))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of windows are put together on the host");
   if (options && options->group.world_size > 1)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of several processes are put together on the host");
   BRIM_TRY(check_data(runtime, model, dataset, options, err));
@@ -416,6 +457,8 @@ int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *
   if (classes && options && options->logits)
     return brim_error_set(err, BRIM_E_USAGE,
                           "a classification with one class per row or token has outcomes: take its logits from brim_predict");
+  if (brim_task_has_masks(brim_model_task(model)) && options && options->confusion)
+    return brim_error_set(err, BRIM_E_USAGE, "a vocabulary is too large for a table of what is taken for what");
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, options ? options->max_length : 0, true, "data", &mapped, err));
   const int status = evaluate_fitted(runtime, model, mapped ? mapped : dataset, options, out, err);
   brim_dataset_free(mapped);

@@ -10,8 +10,9 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name,
                     brim_error *err) BRIM_CHECK;
 
-/* Most rows of logits that a part of these limits has: texts, or tokens. */
-size_t brim_logit_rows(const brim_model *model, const brim_model_limits *limits);
+/* Room for the logits of a part of these limits, of texts or of tokens. Of masked words there are none: their outcomes come from
+ * the model. NULL: no memory. */
+float *brim_logits_alloc(brim_runtime *runtime, const brim_model *model, const brim_model_limits *limits);
 
 /* Outcomes that a data set has: one a row, or one a labelled token. */
 uint64_t brim_outcome_count(const brim_dataset *dataset);
@@ -33,7 +34,7 @@ typedef struct brim_prediction {
   const brim_plan *plan;
   const brim_group *group; /* each rank computes its parts; all get all logits */
   brim_batch *batch;
-  float *part_logits;     /* [brim_logit_rows, outputs] */
+  float *part_logits;     /* brim_logits_alloc */
   brim_outcome *outcomes; /* [brim_outcome_count]: what is wanted where labels are classes; NULL: logits alone are */
   float *there;           /* in the model's device's memory: where logits are wanted, instead of the host's; of one process */
   const uint64_t *firsts; /* [rows + 1] where the logits of each row's tokens or texts begin; NULL: a row has one */

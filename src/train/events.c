@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dist/group.h"
 #include "train/fields.h"
+#include "train/loss_choice.h"
 #include "train/trainer.h"
 
 double brim_trainer_seconds(const brim_trainer *t) {
@@ -102,9 +103,12 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_INT("world_size", t->options.group.world_size),
       BRIM_FIELD_JSON("options", text.data),
       BRIM_FIELD_JSON("given", t->options.options_json ? t->options.options_json : "null"),
+      BRIM_FIELD_TEXT("loss", t->options.loss.name), /* where there are several */
+      BRIM_FIELD_INT("equal_pairs", data && t->options.loss.name ? brim_equal_pairs(data) : 0),
   };
+  const int count = BRIM_FIELD_COUNT(fields) - (t->options.loss.name ? 0 : 2);
   if (!status)
-    status = emit(t, t->state.step == 0, "start", fields, BRIM_FIELD_COUNT(fields), err);
+    status = emit(t, t->state.step == 0, "start", fields, count, err);
   brim_text_free(&text);
   return status;
 }
@@ -142,8 +146,7 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
   uint64_t every = t->options.log_every > 0 ? t->options.log_every : 1;
   brim_tally *since = &t->state.since_log;
   if (t->state.step % every == 0 || t->state.step == t->outlook.total_steps) {
-    const bool scaled = t->state.loss_scale > 0;
-    const brim_field fields[] = {
+    brim_field fields[14] = {
         BRIM_FIELD_INT("step", t->state.step),
         BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
         BRIM_FIELD_REAL("loss", tally_mean(since)),
@@ -154,10 +157,18 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
         BRIM_FIELD_INT("slots", since->slots),
         BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
         BRIM_FIELD_INT("memory_peak", brim_process_peak()),
-        BRIM_FIELD_REAL("loss_scale", t->state.loss_scale), /* of the next step; these two in fp16 only */
-        BRIM_FIELD_INT("skipped", t->state.skipped),
     };
-    BRIM_TRY(emit(t, true, "step", fields, BRIM_FIELD_COUNT(fields) - (scaled ? 0 : 2), err));
+    int count = 10;
+    if (t->state.loss_scale > 0) { /* of the next step */
+      fields[count++] = BRIM_FIELD_REAL("loss_scale", t->state.loss_scale);
+      fields[count++] = BRIM_FIELD_INT("skipped", t->state.skipped);
+    }
+    if (t->options.loss.name && strcmp(t->options.loss.name, "in-batch") == 0) { /* of all rows together */
+      fields[count++] = BRIM_FIELD_INT("negatives", t->state.negatives);
+      fields[count++] = BRIM_FIELD_INT("equal_texts", t->state.left_out);
+    }
+    BRIM_TRY(emit(t, true, "step", fields, count, err));
+    t->state.negatives = t->state.left_out = 0;
     *since = (brim_tally){0};
   }
   return emit_progress(t, loss, err);

@@ -71,11 +71,21 @@ static bool same_names(const brim_labels *a, const brim_labels *b) {
   return same;
 }
 
+/* Evaluation is of rows that are masked. */
+static int masks_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
+  if (brim_task_has_masks(brim_dataset_labels(dataset)->task) && !brim_dataset_is_numbered(dataset))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_MISMATCH, "%s: the model is of masked words, and the rows are not masked (brim_dataset_mask)",
+                        name);
+}
+
 static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const brim_labels *to, const char *name,
                       brim_dataset **mapped, brim_error *err) {
   const brim_labels *from = brim_dataset_labels(dataset);
   if (!from)
     return BRIM_OK;
+  if (brim_task_has_masks(to->task))
+    return masks_fit(dataset, name, err);
   if (from->task != to->task || (!to->names && from->count != to->count))
     return refuse_labels(from, to, name, err);
   return !to->names || same_names(from, to) ? BRIM_OK : brim_dataset_relabel(runtime, dataset, to, name, mapped, err);
@@ -87,7 +97,11 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
 static int texts_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
   const brim_task task = brim_model_task(model);
   const brim_target *target = brim_target_of(task);
-  if (!brim_dataset_firsts(dataset) || !target || target->scope != BRIM_LOSS_ON_DEVICE)
+  if (brim_dataset_has_windows(dataset) && !brim_target_of_windows(task))
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "%s: the rows are windows, and the model is of %s, which has none: leave them out", name,
+                          brim_task_name(task));
+  if (brim_dataset_has_windows(dataset) || !brim_dataset_firsts(dataset) || !target || target->scope != BRIM_LOSS_ON_DEVICE)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_MISMATCH,
                         "%s: the rows have several texts, and the model is of %s, which has one: give it one "

@@ -61,9 +61,11 @@ uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows, uint64_t 
   const uint64_t row = (uint64_t)h->label_width * sizeof(float) + (h->most_texts > 1 ? sizeof *h->counts + sizeof *h->firsts : 0);
   if (h->target->scope == BRIM_LOSS_ON_DEVICE)
     return 0;
+  const uint64_t at_once = of_step(h) ? rows : (uint64_t)limits->max_sequences, most = of_step(h) ? texts : at_once;
+  const uint64_t room = h->target->room ? h->target->room(&h->how, at_once, most, h->width, h->label_width) : 0;
   const uint64_t firsts = h->most_texts > 1 ? ((uint64_t)limits->max_sequences + 1) * sizeof *h->part_firsts : 0;
   const uint64_t list = (parts + parts / 2 + 16) * sizeof *h->kept; /* which grows ahead */
-  return of_step(h) ? part + texts * text + rows * row + list + parts * batch_memory(h, limits) : 2 * part + firsts;
+  return room + (of_step(h) ? part + texts * text + rows * row + list + parts * batch_memory(h, limits) : 2 * part + firsts);
 }
 
 static int take_rows(brim_host_loss *h, size_t rows, brim_error *err) {
@@ -110,6 +112,7 @@ int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) {
   const size_t texts = (size_t)rows * (size_t)h->most_texts;
   h->rows = rows;
   h->kept_count = 0;
+  h->found = (brim_loss_found){0};
   if (!of_step(h))
     return BRIM_OK;
   BRIM_TRY(take_rows(h, rows, err));
@@ -221,7 +224,9 @@ int brim_host_loss_of_step(brim_host_loss *h, double divisor, double *loss, brim
                                 .values = h->values,
                                 .label_width = h->label_width,
                                 .labels = h->labels,
-                                .same = h->same};
+                                .same = h->same,
+                                .how = &h->how,
+                                .found = &h->found};
   return h->target->loss(h->runtime, &outputs, divisor, h->gradient, loss, err);
 }
 
@@ -250,7 +255,8 @@ int brim_host_loss_of_rows(brim_host_loss *h, const brim_batch *part, int32_t fi
                                 .width = h->width,
                                 .values = value_of(h, h->part, (uint64_t)text),
                                 .label_width = h->label_width,
-                                .labels = part->labels + (size_t)first * (size_t)h->label_width};
+                                .labels = part->labels + (size_t)first * (size_t)h->label_width,
+                                .how = &h->how};
   return h->target->loss(h->runtime, &outputs, divisor, value_of(h, h->gradient, (uint64_t)text), loss, err);
 }
 

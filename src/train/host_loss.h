@@ -10,6 +10,8 @@
 typedef struct brim_host_loss {
   brim_runtime *runtime;
   const brim_target *target;
+  brim_loss_how how;     /* which loss, where the target has several */
+  brim_loss_found found; /* of the step that is under way */
   int32_t width, label_width;
   int32_t most_texts; /* K of the rows that are trained on; 1: each row is a text */
   uint32_t rows;      /* of the step */

@@ -19,6 +19,7 @@ brim_model_limits brim_memory_eval_limits(const brim_memory_eval *eval, const br
   limits.max_slots = train->max_slots > eval->row ? train->max_slots : eval->row;
   limits.max_sequences = train->max_sequences;
   limits.max_length = train->max_length > eval->longest ? train->max_length : eval->longest;
+  limits.chosen_share = train->chosen_share;
   return limits;
 }
 

@@ -1,7 +1,9 @@
 /* metrics.c: what outputs are worth over the labels of a data set; how is the task's affair. */
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/train.h"
+#include "target/target.h"
 #include "task/task.h"
 #include "train/evaluate.h"
 
@@ -52,6 +54,49 @@ static int measure_tokens(brim_runtime *runtime, const brim_labels *labels, cons
   return status;
 }
 
+/* The first text of a pair with the separator after it: what is before the first token that is also the last one. */
+static uint64_t query_of(const brim_sample *sample) {
+  const int32_t last = sample->ids[sample->length - 1];
+  int32_t end = 1;
+  while (end < sample->length && sample->ids[end] != last)
+    end++;
+  return brim_hash64(sample->ids, (size_t)end * sizeof *sample->ids, 0);
+}
+
+/* Of each text; returns where the next row's go. */
+static uint64_t *hash_texts(const brim_sample *sample, uint64_t *to) {
+  const int32_t texts = sample->text_lengths ? sample->text_count : 1, *ids = sample->ids;
+  for (int32_t t = 0; t < texts; t++) {
+    const int32_t length = sample->text_lengths ? sample->text_lengths[t] : sample->length;
+    *to++ = brim_hash64(ids, (size_t)length * sizeof *ids, 0);
+    ids += length;
+  }
+  return to;
+}
+
+/* As the target measures. */
+static int measure_by_target(const brim_target *target, const brim_scored *scored, const brim_dataset *dataset, brim_metrics *out,
+                             brim_error *err) {
+  brim_scored s = *scored;
+  const size_t texts = (size_t)brim_dataset_texts(dataset);
+  uint64_t *hashes = brim_alloc_array(s.runtime, texts + (size_t)s.rows, sizeof *hashes), *groups = hashes + texts,
+           *same = hashes;
+  if (!hashes)
+    return BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < s.rows; row++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    groups[row] = query_of(&sample);
+    same = hash_texts(&sample, same);
+  }
+  s.firsts = brim_dataset_firsts(dataset);
+  s.groups = groups;
+  s.same = hashes;
+  const int status = target->measure(&s, out, err);
+  brim_release(s.runtime, hashes);
+  return status;
+}
+
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) {
   const brim_scored s = scored_of(runtime, outputs, logits, dataset);
@@ -63,6 +108,8 @@ int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs,
   const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
   if (rules && rules->tokens)
     return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
+  if (rules && brim_target_of(task)->measure)
+    return measure_by_target(brim_target_of(task), &s, dataset, out, err);
   if (!rules || !rules->measure)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"", brim_task_name(task));
   return rules->measure(&s, out, err);

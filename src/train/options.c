@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "model/run/freeze.h"
 #include "task/task.h"
+#include "train/masks.h"
 #include "train/options.h"
 
 static const char *const final_names[] = {"auto", "last", "best"};
@@ -137,6 +138,8 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   if (o->decay_towards && strcmp(o->decay_towards, "zero") != 0 && strcmp(o->decay_towards, "pretrained") != 0)
     return brim_error_set(err, BRIM_E_USAGE, "decay_towards is \"%.40s\": use zero or pretrained", o->decay_towards);
   const brim_optimizer_options optimizer = brim_train_optimizer(o);
+  double first, last;
+  BRIM_TRY(brim_mask_rates(o->mask_rate, &first, &last, err));
   int status = brim_optimizer_check(&optimizer, err);
   if (!status)
     status = options_check_rhythm(o, err);

@@ -208,16 +208,37 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
   return status;
 }
 
+/* "2_Dense" */
+static bool is_dense(const char *name) {
+  const size_t digits = strspn(name, "0123456789");
+  return digits > 0 && strcmp(name + digits, "_Dense") == 0;
+}
+
 /* What brim writes into a run folder by these names. */
 static bool is_name_of_run(const char *name) {
-  static const char *const ours[] = {
-      "config.json",    "model.safetensors",       "evaluation.jsonl",        "report.html", "tensorboard", "README.md",
-      "tokenizer.json", "tokenizer_config.json",   "special_tokens_map.json", "vocab.txt",   "vocab.json",  "merges.txt",
-      "spiece.model",   "sentencepiece.bpe.model", BRIM_REPLACED_RUN};
+  static const char *const ours[] = {"config.json",
+                                     "model.safetensors",
+                                     "evaluation.jsonl",
+                                     "report.html",
+                                     "tensorboard",
+                                     "README.md",
+                                     "tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "special_tokens_map.json",
+                                     "vocab.txt",
+                                     "vocab.json",
+                                     "merges.txt",
+                                     "spiece.model",
+                                     "sentencepiece.bpe.model",
+                                     "modules.json",
+                                     "1_Pooling",
+                                     "sentence_bert_config.json",
+                                     "config_sentence_transformers.json",
+                                     BRIM_REPLACED_RUN};
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (strcmp(name, ours[i]) == 0)
       return true;
-  return brim_is_temporary(name);
+  return brim_is_temporary(name) || is_dense(name);
 }
 
 int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {

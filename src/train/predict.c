@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/facts.h"
 #include "train/evaluate.h"
 
 enum { ROOM = 1 << 26, FEWEST = 64 }; /* bytes of outputs at once; rows */
@@ -60,7 +61,8 @@ static int predict_windows(brim_runtime *runtime, brim_model *model, windows *w,
 int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                       uint64_t rows_at_once, brim_predicted_fn predicted, void *context, brim_error *err) {
   const bool tokens = brim_task_has_tokens(brim_model_task(model));
-  const size_t most_of_row = (size_t)(tokens ? brim_dataset_longest(dataset) : brim_dataset_most_texts(dataset));
+  const bool one = brim_dataset_has_windows(dataset);
+  const size_t most_of_row = tokens ? (size_t)brim_dataset_longest(dataset) : one ? 1 : (size_t)brim_dataset_most_texts(dataset);
   const size_t outputs = (size_t)brim_model_outputs(model) * most_of_row;
   brim_eval_options options;
   brim_eval_options_init(&options);

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "batch/collate.h"
+#include "data/facts.h"
 #include "dist/group.h"
 #include "feed/steps.h"
 #include "model/run/ask.h"
@@ -21,6 +22,7 @@
 #include "train/fit.h"
 #include "train/folds_mark.h"
 #include "train/hashes.h"
+#include "train/loss_choice.h"
 #include "train/options.h"
 #include "train/trainer.h"
 #include "train/turn.h"
@@ -62,8 +64,6 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
     o->final = wanted && eval_count > 0 && o->eval_when != BRIM_NEVER && o->swa_start <= 0.0 ? BRIM_FINAL_BEST : BRIM_FINAL_LAST;
   if (o->final == BRIM_FINAL_BEST && (eval_count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "which weights are the best (keep), an evaluation says: give an evaluation set");
-  if (!o->best_metric)
-    o->best_metric = brim_task_rules_of(brim_model_task(t->model))->best;
   if (o->label_smoothing > 0.0 && !brim_task_has_outcomes(brim_model_task(t->model)))
     return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row or token");
   return BRIM_OK;
@@ -71,7 +71,9 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
 
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
-  const brim_train_options *o = &t->options;
+  brim_train_options *o = &t->options;
+  if (!o->best_metric)
+    o->best_metric = brim_best_metric_of(brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL);
   const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[160];
@@ -94,6 +96,44 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
     for (int k = 0; k < i; k++)
       if (strcmp(evals[i].name, evals[k].name) == 0)
         return brim_error_set(err, BRIM_E_USAGE, "two evaluation sets are named \"%s\": give each its own name", evals[i].name);
+  return BRIM_OK;
+}
+
+/* ---- masked words ------------------------------------------------------------------------------------------ */
+
+/* What a vocabulary of outputs has no use for. */
+static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
+  if (o->label_smoothing > 0.0)
+    return brim_error_set(err, BRIM_E_USAGE, "label_smoothing is for classes: masked words have none");
+  if (o->class_weights)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights are for classes: masked words have none");
+  if (o->own_metrics)
+    return brim_error_set(err, BRIM_E_USAGE, "metrics of one's own are made from logits: of masked words there are none");
+  return BRIM_OK;
+}
+
+static int start_masks(brim_trainer *t, brim_error *err) {
+  brim_train_options *o = &t->options;
+  if (!brim_task_has_masks(brim_model_task(t->model)))
+    return BRIM_OK;
+  BRIM_TRY(refuse_with_masks(o, err));
+  if (!t->supply.feed && !brim_dataset_is_numbered(t->supply.dataset) && brim_dataset_token_labels(t->supply.dataset))
+    return BRIM_OK; /* they are masked already */
+  BRIM_TRY(brim_masks_init(&t->supply.masks, t->runtime, t->tokenizer, brim_model_outputs(t->model), o->mask_rate, err));
+  t->supply.masks.seed = o->seed;
+  return BRIM_OK;
+}
+
+/* Evaluation sees rows that are masked once and for all: they are in the place of those that were given, which are borrowed. */
+static int start_masked_evals(brim_trainer *t, brim_named_dataset *evals, int count, brim_error *err) {
+  t->masked = brim_alloc_array_zero(t->runtime, (size_t)count + 1, sizeof *t->masked);
+  if (!t->masked)
+    return BRIM_NOMEM(err);
+  for (; t->masked_count < count; t->masked_count++) {
+    brim_named_dataset *set = &evals[t->masked_count];
+    BRIM_TRY(brim_masks_dataset(&t->supply.masks, set->dataset, set->name, &t->masked[t->masked_count], err));
+    set->dataset = t->masked[t->masked_count];
+  }
   return BRIM_OK;
 }
 
@@ -142,6 +182,12 @@ static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err)
   return brim_plan_new_of(t->runtime, &lengths, &plan, 0, &set->plan, err);
 }
 
+/* Outcomes, or rows of logits. */
+static uint64_t eval_outputs(const brim_dataset *dataset) {
+  const uint64_t outcomes = brim_outcome_count(dataset), texts = brim_dataset_texts(dataset);
+  return texts > outcomes ? texts : outcomes;
+}
+
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   if (count == 0)
     return BRIM_OK;
@@ -149,7 +195,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   if (!t->evals)
     return BRIM_NOMEM(err);
   t->eval_room = count;
-  brim_model_limits limits = {0};
+  brim_model_limits limits = {.chosen_share = t->outlook.limits.chosen_share};
   uint64_t most = 0;
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
@@ -162,8 +208,10 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.world_size);
-    if (brim_outcome_count(set->dataset) > most)
-      most = brim_outcome_count(set->dataset);
+    if (!brim_task_has_outcomes(brim_model_task(t->model)))
+      BRIM_TRY(brim_logit_firsts(t->runtime, t->model, set->dataset, &set->firsts, err));
+    if (eval_outputs(set->dataset) > most)
+      most = eval_outputs(set->dataset);
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
@@ -172,7 +220,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     t->outcomes = brim_alloc_array(t->runtime, (size_t)most + 1, sizeof *t->outcomes);
   if (logits)
     t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
-  t->part_logits = brim_alloc_array(t->runtime, brim_logit_rows(t->model, &limits), row);
+  t->part_logits = brim_logits_alloc(t->runtime, t->model, &limits);
   return (!outcomes || t->outcomes) && (!logits || t->logits) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
@@ -249,16 +297,18 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   uint64_t most = 0, bytes = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   uint64_t outputs = (uint64_t)brim_model_outputs(t->model);
   for (int i = 0; i < count; i++) {
-    const uint64_t outcomes = brim_outcome_count(evals[i].dataset);
+    const uint64_t outcomes = eval_outputs(evals[i].dataset);
     most = outcomes > most ? outcomes : most;
     bytes += brim_dataset_rows(evals[i].dataset) * 32;
+    if (t->supply.masks.runtime) /* ids, labels and where they begin, which are masked copies */
+      bytes += brim_dataset_tokens(evals[i].dataset) * 2 * sizeof(int32_t) + brim_dataset_rows(evals[i].dataset) * 24;
   }
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
   bytes += most * ((task->one_class ? sizeof(brim_outcome) : 0) + task->measuring);
   if (!task->one_class || t->options.own_metrics)
-    bytes += most * outputs * sizeof(float);
+    bytes += most * outputs * (sizeof(float) + (task->vectors ? sizeof(double) : 0));
   bytes += brim_reduce_memory(&how, cut);
   bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows, t->outlook.step_parts, &t->outlook.limits);
   if (t->options.swa_start > 0.0 || start_holds_best(t))
@@ -322,6 +372,7 @@ static int outlook(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_supply_outlook(&t->supply, &t->outlook, err));
   t->outlook.limits.checkpoint_activations = t->options.checkpoint_activations;
   t->outlook.limits.precision = t->options.precision;
+  t->outlook.limits.chosen_share = t->supply.masks.runtime ? brim_masks_highest(&t->supply.masks) : 0;
   t->outlook.limits.slices = brim_model_joins_slices(t->model) ? t->options.plan.slices : 0;
   return BRIM_OK;
 }
@@ -414,16 +465,20 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 }
 
 /* Everything of this rank alone: nothing is written, and no other rank asked. */
-static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
+static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, eval_count, err));
-  brim_host_loss_init(&t->host_loss, t->runtime, brim_target_of(brim_model_task(t->model)), t->model,
-                      brim_supply_most_texts(&t->supply));
+  BRIM_TRY(start_masks(t, err));
+  BRIM_TRY(brim_trainer_choose_loss(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
   BRIM_TRY(start_metric(t, evals, eval_count, err));
   BRIM_TRY(brim_model_take_tokenizer(t->model, t->tokenizer, err));
   BRIM_TRY(brim_supply_check(&t->supply, err));
+  if (t->supply.masks.runtime) {
+    BRIM_TRY(brim_supply_mask(&t->supply, err));
+    BRIM_TRY(start_masked_evals(t, evals, eval_count, err));
+  }
   BRIM_TRY(outlook(t, err));
   BRIM_TRY(start_class_weights(t, err));
   BRIM_TRY(start_fit(t, evals, eval_count, err));
@@ -441,7 +496,7 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
   return start_memory(t, err);
 }
 
-int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
+static int open_sets(brim_trainer *t, brim_named_dataset *evals, int eval_count, brim_error *err) {
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
   t->memory.held = t->turns ? t->turns->held : brim_process_resident();
@@ -453,6 +508,17 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   t->safe = t->state;
   t->start = brim_seconds_now();
   return BRIM_OK;
+}
+
+int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
+  brim_named_dataset *own = brim_alloc_array_zero(t->runtime, (size_t)eval_count + 1, sizeof *own);
+  if (!own)
+    return BRIM_NOMEM(err);
+  if (eval_count > 0)
+    memcpy(own, evals, (size_t)eval_count * sizeof *own);
+  const int status = open_sets(t, own, eval_count, err);
+  brim_release(t->runtime, own);
+  return status;
 }
 
 int brim_trainer_open_reduce(brim_trainer *t, brim_error *err) {
@@ -486,9 +552,13 @@ void brim_trainer_close(brim_trainer *t) {
   brim_host_loss_free(&t->host_loss);
   for (int i = 0; t->evals && i < t->eval_room; i++) {
     brim_plan_free(t->evals[i].plan);
+    brim_release(t->runtime, t->evals[i].firsts);
     brim_dataset_free(t->evals[i].mapped);
   }
   brim_release(t->runtime, t->evals);
+  for (int i = 0; i < t->masked_count; i++)
+    brim_dataset_free(t->masked[i]);
+  brim_release(t->runtime, t->masked);
   if (t->supply.feed && t->class_weights)
     (void)!brim_feed_weigh(t->supply.feed, NULL, NULL);
   brim_release(t->runtime, t->class_weights);

@@ -97,6 +97,7 @@ static brim_field member_field(const member *m, const void *object) {
 /* ---- the tables ------------------------------------------------------------------------------------------- */
 
 #define OPTION(name, kind)       {#name, kind, offsetof(brim_train_options, name)}
+#define LOSS(name, kind)         {#name, kind, offsetof(brim_train_options, loss.name)}
 #define PLAN(name, kind)         {#name, kind, offsetof(brim_train_options, plan.name)}
 #define EVAL(name, member, kind) {name, kind, offsetof(brim_train_options, eval.member)}
 enum { FREE_I64 = MEMBER_I64 | MEMBER_OPEN | MEMBER_FREE };
@@ -135,7 +136,21 @@ static const member option_members[] = {
     OPTION(warmup_steps, MEMBER_I64),
     OPTION(warmup_ratio, OPEN_REAL),
     OPTION(class_weights, MEMBER_TEXT),
+    OPTION(mask_rate, MEMBER_TEXT | MEMBER_LATER),
     OPTION(label_smoothing, MEMBER_REAL),
+    {"loss", MEMBER_TEXT | MEMBER_LATER, offsetof(brim_train_options, loss.name)},
+    LOSS(scale, OPEN_REAL | MEMBER_LATER),
+    LOSS(margin, OPEN_REAL | MEMBER_LATER),
+    LOSS(temperature, OPEN_REAL | MEMBER_LATER),
+    LOSS(positive_weight, OPEN_REAL | MEMBER_LATER),
+    LOSS(distance, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(directions, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(partition, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(similarity, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(hardness, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(hardness_strength, OPEN_REAL | MEMBER_LATER),
+    LOSS(matryoshka, MEMBER_TEXT | MEMBER_LATER),
+    LOSS(matryoshka_weights, MEMBER_TEXT | MEMBER_LATER),
     OPTION(freeze, MEMBER_TEXT),
     OPTION(train_only, MEMBER_TEXT | MEMBER_LATER),
     OPTION(layer_lr_decay, MEMBER_REAL),
@@ -175,7 +190,8 @@ static const member state_members[] = {
     STATE(best, MEMBER_REAL),     STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
     STATE(log_bytes, MEMBER_I64), STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64),
     STATE(stopped, MEMBER_BOOL),  STATE(averaged, MEMBER_I64),   STATE(loss_scale, MEMBER_REAL),
-    STATE(scaled, MEMBER_I64),    STATE(skipped, MEMBER_I64),
+    STATE(scaled, MEMBER_I64),    STATE(skipped, MEMBER_I64),    STATE(negatives, MEMBER_I64),
+    STATE(left_out, MEMBER_I64),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 
@@ -211,12 +227,23 @@ static hash_text hash_hex(uint64_t hash) {
   return text;
 }
 
+/* What the numbers of labels mean: the same rows under other names are another job. */
+static uint64_t labels_hash(const brim_train_identity *identity) {
+  const brim_labels *labels = brim_model_labels(identity->model);
+  uint64_t hash = (uint64_t)labels->task;
+  for (int32_t i = 0; labels->names && i < labels->count; i++)
+    hash = brim_hash64(labels->names[i], strlen(labels->names[i]) + 1, hash);
+  return hash;
+}
+
 static void identity_put(brim_json_writer *json, const brim_train_identity *identity) {
-  hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint);
+  hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint),
+            labels = hash_hex(labels_hash(identity));
   const brim_field model[] = {BRIM_FIELD_TEXT("type", identity->model_type), BRIM_FIELD_TEXT("kernels", identity->kernels),
                               BRIM_FIELD_TEXT("pooling", identity->pooling), BRIM_FIELD_BOOL("type_ids", identity->type_ids),
                               BRIM_FIELD_TEXT("initial_weights", weights.hex)};
-  const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex)};
+  const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex),
+                                BRIM_FIELD_TEXT("labels", labels.hex)};
   brim_field options[BRIM_TRAIN_OPTION_FIELDS], config[BRIM_MODEL_CONFIG_FIELDS];
   brim_train_option_fields(identity->options, options);
   for (int i = 0; i < BRIM_TRAIN_OPTION_FIELDS; i++) /* a state has these 64 bits as JSON readers keep them: with a sign */
@@ -472,6 +499,20 @@ static int state_compare_config(const brim_json_document *document, const brim_t
   return BRIM_OK;
 }
 
+/* A state of before says nothing of them. */
+static int state_compare_labels(const brim_json_document *document, const brim_json_value *data,
+                                const brim_train_identity *identity, brim_error *err) {
+  uint64_t labels;
+  if (!brim_json_get(data, "labels"))
+    return BRIM_OK;
+  BRIM_TRY(hash_read(document, data, "labels", &labels, err));
+  if (labels == labels_hash(identity))
+    return BRIM_OK;
+  return brim_json_error(
+      document, data, err, BRIM_E_MISMATCH,
+      "the run was begun with classes of other names: give the same labels to resume, or another output folder");
+}
+
 static int state_compare_data(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
   const brim_json_value *data = brim_json_get(brim_json_root(document), "data");
   int64_t rows = 0;
@@ -479,7 +520,7 @@ static int state_compare_data(const brim_json_document *document, const brim_tra
   BRIM_TRY(brim_json_read_int(document, data, "rows", 0, INT64_MAX, &rows, err));
   BRIM_TRY(hash_read(document, data, "fingerprint", &fingerprint, err));
   if ((uint64_t)rows == identity->data_rows && fingerprint == identity->data_fingerprint)
-    return BRIM_OK;
+    return state_compare_labels(document, data, identity, err);
   if ((rows == 0) != (identity->data_rows == 0)) /* a stream's rows are not known beforehand */
     return brim_json_error(document, data, err, BRIM_E_MISMATCH,
                            "the run was begun on %s, now it is %s: resume it as it was begun",

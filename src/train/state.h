@@ -21,7 +21,8 @@ typedef struct brim_train_state {
   bool pending;               /* what follows step `step` has not been done yet */
   bool scheduled;             /* this checkpoint is one that an uninterrupted run writes too */
   brim_tally run, since_epoch, since_log;
-  double last_loss; /* mean over the rows of the last finished epoch */
+  uint64_t negatives, left_out; /* brim_loss_found since the last "step" event */
+  double last_loss;             /* mean over the rows of the last finished epoch */
   double best;
   uint64_t best_step;
   double seconds;     /* spent until here, earlier parts of the run included */
@@ -66,7 +67,7 @@ typedef struct brim_train_hashes {
 
 /* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What
  * was not given is null. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 55 };
+enum { BRIM_TRAIN_OPTION_FIELDS = 69 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */

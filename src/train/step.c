@@ -98,6 +98,7 @@ static int step_part(brim_trainer *t, const brim_batch *part, bool last, step_su
 static int step_next(brim_trainer *t, const brim_batch **part, bool *last, step_sums *sums, brim_error *err) {
   const bool first = !t->supply.open;
   brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
+  t->supply.number = t->state.step, t->supply.total = t->outlook.total_steps;
   int status = brim_supply_next(&t->supply, part, last, err);
   brim_profile_end(t->options.profile, 0);
   if (first)
@@ -305,6 +306,8 @@ static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
   tally_add(&t->state.run, sums);
   tally_add(&t->state.since_epoch, sums);
   tally_add(&t->state.since_log, sums);
+  t->state.negatives += t->host_loss.found.negatives;
+  t->state.left_out += t->host_loss.found.left_out;
   t->tokens_here += sums->tokens;
   t->state.step++;
   t->state.epoch_step++;

@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "data/facts.h"
+#include "data/dataset.h"
 #include "data/source.h"
 #include "dist/group.h"
 #include "feed/steps.h"
@@ -17,6 +19,29 @@
 #define FEED_FILE "feed.json"
 
 /* ---- what is known beforehand ----------------------------------------------------------------------------- */
+
+/* Labels of the feed's rows are the model's. */
+static int check_feed_labels(const brim_supply *s, brim_error *err) {
+  const brim_feed_options *how = brim_feed_how(s->feed);
+  if (s->masks.runtime)
+    return how->encode.numbering && !how->source.need_label
+               ? BRIM_OK
+               : brim_error_set(err, BRIM_E_USAGE, "masked words need a feed of texts whose tokens are numbered, without labels");
+  const brim_task task = brim_model_task(s->model);
+  if (!how->labels || !(how->source.need_label || brim_task_has_vectors(task) || brim_task_has_scores(task)))
+    return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
+  if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_labels(s->model)->count)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
+                          (int)how->labels->count, (int)brim_model_labels(s->model)->count);
+  const brim_labels *own = brim_model_labels(s->model);
+  for (int32_t i = 0; own->names && i < own->count; i++)
+    if (strcmp(own->names[i], how->labels->names[i]) != 0)
+      return brim_error_set(
+          err, BRIM_E_MISMATCH,
+          "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels", (int)i,
+          how->labels->names[i], own->names[i]);
+  return BRIM_OK;
+}
 
 static int check_feed(const brim_supply *s, brim_error *err) {
   const brim_feed_options *how = brim_feed_how(s->feed);
@@ -31,18 +56,7 @@ static int check_feed(const brim_supply *s, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE,
                           "max_steps: how many steps an epoch of a stream has is known only at its end, so "
                           "give the steps of the run");
-  if (!how->labels || !how->source.need_label)
-    return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
-  if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_outputs(s->model))
-    return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
-                          (int)how->labels->count, (int)brim_model_outputs(s->model));
-  const brim_labels *own = brim_model_labels(s->model);
-  for (int32_t i = 0; own->names && i < own->count; i++)
-    if (strcmp(own->names[i], how->labels->names[i]) != 0)
-      return brim_error_set(
-          err, BRIM_E_MISMATCH,
-          "class %d of the feed is \"%.60s\", and of the model \"%.60s\": open the feed with the model's labels", (int)i,
-          how->labels->names[i], own->names[i]);
+  BRIM_TRY(check_feed_labels(s, err));
   BRIM_TRY(brim_tokenizers_fit(s->model, brim_feed_tokenizer(s->feed), "the feed", err));
   brim_feed_limits(s->feed, &slots, &rows, &width);
   if (width == 0)
@@ -53,8 +67,10 @@ static int check_feed(const brim_supply *s, brim_error *err) {
 int brim_supply_check(brim_supply *s, brim_error *err) {
   if (s->feed)
     return check_feed(s, err);
-  BRIM_TRY(
-      brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, true, "training data", &s->mapped, err));
+  if (s->masks.runtime)
+    BRIM_TRY(brim_masks_fit(s->dataset, "training data", err));
+  BRIM_TRY(brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, !s->masks.runtime, "training data",
+                            &s->mapped, err));
   s->dataset = s->mapped ? s->mapped : s->dataset;
   return BRIM_OK;
 }
@@ -78,6 +94,10 @@ void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *finger
   *fingerprint = s->feed ? 0 : brim_dataset_fingerprint(s->dataset);
 }
 
+bool brim_supply_has_windows(const brim_supply *s) {
+  return s->feed ? brim_feed_how(s->feed)->encode.max_windows > 1 : brim_dataset_has_windows(s->dataset);
+}
+
 int32_t brim_supply_most_texts(const brim_supply *s) {
   return s->feed ? brim_source_most_texts(&brim_feed_how(s->feed)->source) : brim_dataset_most_texts(s->dataset);
 }
@@ -86,6 +106,7 @@ int32_t brim_supply_most_texts(const brim_supply *s) {
 
 static int plan_of(const brim_supply *s, uint64_t epoch, brim_plan **out, brim_error *err) {
   const brim_lengths lengths = brim_lengths_of(s->dataset);
+  BRIM_TRY(brim_dataset_intact(s->dataset, err));
   return brim_plan_new_of(s->runtime, &lengths, &s->options->plan, epoch, out, err);
 }
 
@@ -128,6 +149,9 @@ double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_s
 }
 
 void brim_supply_close(brim_supply *s) {
+  if (s->feed && s->masks.runtime)
+    brim_feed_make(s->feed, NULL);
+  brim_masks_free(&s->masks);
   brim_class_counter_free(&s->counter);
   brim_dataset_free(s->mapped);
   brim_plan_free(s->first);
@@ -135,6 +159,39 @@ void brim_supply_close(brim_supply *s) {
   brim_release(s->runtime, s->positions);
   if (s->position.runtime)
     brim_text_free(&s->position);
+}
+
+/* ---- masked words ------------------------------------------------------------------------------------------ */
+
+/* Rows that come again within an epoch are masked again. */
+static void masks_of_step(brim_supply *s) {
+  const bool again = s->feed && brim_feed_how(s->feed)->repeat;
+  s->masks.epoch = again ? s->number : s->feed ? brim_feed_epoch(s->feed) : s->plan_epoch;
+  brim_masks_at_step(&s->masks, s->number, s->total);
+}
+
+static uint64_t masked_units(void *context, const brim_sample *row, int32_t length, uint64_t name) {
+  brim_supply *s = context;
+  masks_of_step(s);
+  return (uint64_t)brim_masks_count(&s->masks, name, row->token_labels, length, row->length);
+}
+
+static void mask_batch(void *context, brim_batch *batch) {
+  brim_supply *s = context;
+  masks_of_step(s);
+  brim_masks_make(&s->masks, batch);
+}
+
+int brim_supply_mask(brim_supply *s, brim_error *err) {
+  s->counter.units = masked_units;
+  s->counter.context = s;
+  int64_t slots, rows;
+  int32_t longest = s->feed ? 0 : brim_dataset_longest(s->dataset);
+  if (s->feed) {
+    brim_feed_make(s->feed, &(brim_feed_maker){masked_units, mask_batch, s});
+    brim_feed_limits(s->feed, &slots, &rows, &longest);
+  }
+  return brim_masks_reserve(&s->masks, longest, err);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------ */
@@ -161,6 +218,12 @@ static double step_weight(brim_supply *s, uint64_t step) {
   return brim_class_counter_divisor(&s->counter);
 }
 
+/* Otherwise the loss divides by the rows. */
+static bool counts_units(const brim_supply *s) {
+  const brim_task task = brim_model_task(s->model);
+  return s->counter.weights || brim_task_has_tokens(task) || brim_task_has_masks(task);
+}
+
 /* Counts come from the plan, which knows every rank's parts. */
 static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim_error *err) {
   const brim_group *group = &s->options->group;
@@ -168,7 +231,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->counter.weights || brim_task_has_tokens(brim_model_task(s->model))) {
+    if (counts_units(s)) {
       s->divisor = step_weight(s, mine.step);
       s->weight = brim_class_counter_sum(&s->counter);
     }
@@ -183,6 +246,8 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   s->batch->count = s->batch->row_count = 0;
   if (mine.count > 0)
     BRIM_TRY(brim_batch_fill(s->batch, s->runtime, s->dataset, &mine, err));
+  if (mine.count > 0 && s->counter.units)
+    mask_batch(s, s->batch);
   s->batch->divisor = s->divisor;
   *out = s->batch;
   return BRIM_OK;

@@ -3,6 +3,7 @@
 #define BRIM_TRAIN_SUPPLY_H
 #include "batch/weight.h"
 #include "reduce/reduce.h"
+#include "train/masks.h"
 #include "train/schedule.h"
 
 typedef struct brim_supply {
@@ -13,6 +14,8 @@ typedef struct brim_supply {
   brim_dataset *mapped;        /* the dataset as the model numbers its labels, which is then `dataset`; NULL: it was so */
   brim_feed *feed;
   brim_class_counter counter; /* of what the loss divides by, where that is not the rows */
+  brim_masks masks;           /* of masked words: what is to be found is made with the batch */
+  uint64_t number, total;     /* steps of the run before this one, and all: what the rate of masks goes by */
 
   brim_plan *plan;  /* dataset: of plan_epoch, or NULL */
   brim_plan *first; /* of epoch 0, which the outlook made; NULL: it is used up */
@@ -31,12 +34,16 @@ typedef struct brim_supply {
   uint64_t tokens, slots;
 } brim_supply;
 
+/* Masked words from now on: `supply->masks` is initialized. */
+int brim_supply_mask(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Rows that the model cannot take are refused: all of a dataset here, those of a feed when they come. */
 int brim_supply_check(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Steps of the run, and what the largest part takes: of a dataset exactly, of a feed at most. */
 int brim_supply_outlook(brim_supply *supply, brim_outlook *out, brim_error *err) BRIM_CHECK;
 /* What a checkpoint must find again. A feed has its own, finer words for it: rows is 0, and its state is compared. */
 void brim_supply_identity(const brim_supply *supply, uint64_t *rows, uint64_t *fingerprint);
+/* Whether texts of a row are windows of one. */
+bool brim_supply_has_windows(const brim_supply *supply);
 /* K: the most texts that a row may have. */
 int32_t brim_supply_most_texts(const brim_supply *supply);
 /* Makes ready to give the steps of `epoch` from `epoch_step` on. */

@@ -13,6 +13,7 @@ typedef struct brim_eval_set {
   const char *name;
   const brim_dataset *dataset;
   brim_dataset *mapped; /* as the model numbers its labels, which is then `dataset`; NULL: it was so */
+  uint64_t *firsts;     /* brim_logit_firsts */
   brim_plan *plan;      /* made once: the same parts at every evaluation */
 } brim_eval_set;
 
@@ -39,6 +40,8 @@ typedef struct brim_trainer {
   bool small;           /* of it less is better */
   brim_eval_set *evals; /* [eval_room] */
   int eval_count, eval_room;
+  brim_dataset **masked; /* [masked_count] evaluation sets of masked words */
+  int masked_count;
   brim_run_folder folder;
   brim_train_identity identity;
 

@@ -38,8 +38,8 @@ static int compare_lengths(const void *a, const void *b) {
 
 /* Lengths after truncation, as the documents plot them: as they come, and sorted. */
 static int put_order(brim_page *page, const brim_analysis *a, brim_error *err) {
-  const uint64_t rows = brim_dataset_rows(a->dataset);
-  const int32_t *lengths = brim_dataset_lengths(a->dataset);
+  const uint64_t rows = brim_dataset_texts(a->dataset);
+  const int32_t *lengths = brim_dataset_text_lengths(a->dataset);
   double *x = brim_alloc_array(page->runtime, rows, sizeof *x), *y = brim_alloc_array(page->runtime, rows, sizeof *y);
   const bool room = x && y;
   for (uint64_t i = 0; room && i < rows; i++)
@@ -216,18 +216,21 @@ enum { SHOWN_ROWS = 128, SHOWN_BATCHES = 16 };
 static void put_blocks(brim_page *page, const brim_analysis *a, const brim_plan *plan, const char *name) {
   int32_t lengths[SHOWN_ROWS];
   brim_block blocks[SHOWN_BATCHES];
-  const int32_t *all = brim_dataset_lengths(a->dataset);
+  const brim_lengths all = brim_lengths_of(a->dataset);
   int used = 0, rows = 0;
   const int32_t cut = a->how->max_length, tallest = cut ? cut : a->study->longest;
   for (uint64_t i = 0; i < brim_plan_parts(plan) && used < SHOWN_BATCHES; i++) {
     brim_planned part;
     brim_plan_part(plan, 0, i, &part);
-    if (part.count == 0 || (rows && rows + (int)part.count > SHOWN_ROWS))
+    if (part.count == 0 || (rows && rows + (int)part.texts > SHOWN_ROWS))
       break;
     blocks[used] = (brim_block){lengths + rows, 0, part.width};
-    for (uint32_t r = 0; r < part.count && rows < SHOWN_ROWS; r++, blocks[used].count++) {
-      const int32_t length = all[part.rows[r]];
-      lengths[rows++] = cut && length > cut ? cut : length;
+    for (uint32_t r = 0; r < part.count; r++) {
+      const uint64_t row = part.rows[r], end = all.firsts ? all.firsts[row + 1] : row + 1;
+      for (uint64_t t = all.firsts ? all.firsts[row] : row; t < end && rows < SHOWN_ROWS; t++, blocks[used].count++) {
+        const int32_t length = all.text_lengths[t];
+        lengths[rows++] = cut && length > cut ? cut : length;
+      }
     }
     used++;
   }
@@ -237,22 +240,19 @@ static void put_blocks(brim_page *page, const brim_analysis *a, const brim_plan 
 
 typedef enum measure { BY_WIDTH, BY_ROWS, BY_TOKENS } measure;
 
-static int64_t measured(const brim_planned *part, const int32_t *lengths, measure by) {
-  int32_t longest = part->width;
-  for (uint32_t r = 0; by == BY_WIDTH && !part->width && r < part->count; r++)
-    longest = lengths[part->rows[r]] > longest ? lengths[part->rows[r]] : longest;
-  return by == BY_ROWS ? part->count : by == BY_TOKENS ? part->tokens : longest;
+static int64_t measured(const brim_planned *part, measure by) {
+  const int32_t widest = part->width ? part->width : part->longest;
+  return by == BY_ROWS ? part->count : by == BY_TOKENS ? part->tokens : widest;
 }
 
-static int put_batch_histogram(brim_page *page, const brim_analysis *a, const brim_plan *plan, const char *name, measure by,
-                               const char *what, brim_error *err) {
-  const int32_t *lengths = brim_dataset_lengths(a->dataset);
+static int put_batch_histogram(brim_page *page, const brim_plan *plan, const char *name, measure by, const char *what,
+                               brim_error *err) {
   const uint64_t parts = brim_plan_parts(plan);
   brim_planned part;
   int64_t most = 0;
   for (uint64_t i = 0; i < parts; i++) {
     brim_plan_part(plan, 0, i, &part);
-    const int64_t value = measured(&part, lengths, by);
+    const int64_t value = measured(&part, by);
     most = value > most ? value : most;
   }
   uint64_t *counts = brim_alloc_array_zero(page->runtime, (size_t)most + 1, sizeof *counts);
@@ -261,7 +261,7 @@ static int put_batch_histogram(brim_page *page, const brim_analysis *a, const br
   for (uint64_t i = 0; i < parts; i++) {
     brim_plan_part(plan, 0, i, &part);
     if (part.count)
-      counts[measured(&part, lengths, by)]++;
+      counts[measured(&part, by)]++;
   }
   brim_page_histogram(page, (brim_caption){name, what}, &(brim_bins){0, 1, true, counts, most + 1, what, "batches"});
   brim_release(page->runtime, counts);
@@ -279,7 +279,7 @@ static int put_batches(brim_page *page, const brim_analysis *a, char (*names)[64
   for (int by = BY_WIDTH; by <= BY_TOKENS; by++) {
     brim_page_section(page, titles[by]);
     for (int i = 0; i < a->study->strategy_count && !status; i++)
-      status = put_batch_histogram(page, a, plans[i], names[i], (measure)by, whats[by], err);
+      status = put_batch_histogram(page, plans[i], names[i], (measure)by, whats[by], err);
   }
   return status;
 }
@@ -289,8 +289,8 @@ static int plan_and_put_batches(brim_page *page, const brim_analysis *a, char (*
   int status = BRIM_OK;
   for (int i = 0; i < a->study->strategy_count && !status; i++) {
     const brim_plan_options how = brim_study_strategy_options(a->study, a->how, i);
-    status = brim_plan_new(page->runtime, brim_dataset_lengths(a->dataset), brim_dataset_rows(a->dataset), &how, 0, &plans[i],
-                           err);
+    const brim_lengths lengths = brim_lengths_of(a->dataset);
+    status = brim_plan_new_of(page->runtime, &lengths, &how, 0, &plans[i], err);
   }
   if (!status)
     status = put_batches(page, a, names, plans, err);

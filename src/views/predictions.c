@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "model/run/ask.h"
 #include "task/task.h"
 #include "train/evaluate.h"
 #include "views/views.h"
@@ -69,7 +70,10 @@ static void put_row(brim_json_writer *json, const brim_model *model, const float
   const brim_labels *labels = brim_model_labels(model);
   int32_t count = brim_model_outputs(model);
   brim_task task = brim_model_task(model);
-  if (brim_task_has_values(task))
+  if (brim_task_has_scores(task)) {
+    scores[0] = brim_model_scores_bare(model) ? (double)logits[0] : brim_sigmoid(logits[0]);
+    put_value(json, "label", scores[0]);
+  } else if (brim_task_has_values(task))
     put_values(json, logits, count, scores);
   else if (brim_task_has_lists(task))
     put_many(json, labels, logits, scores);

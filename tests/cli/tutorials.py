@@ -16,6 +16,8 @@ import fixtures
 from run import scratch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples" / "python"))
+import verses  # noqa: E402
 
 
 def texts(count, least, most, seed):
@@ -36,6 +38,8 @@ def write_data(folder):
         (folder / name).write_text("text\ttext_pair\tlabel\n" + "\n".join(lines) + "\n", encoding="utf-8")
     lines = [f"{text},{draw.gauss(-1, 1):.4f}" for text in texts(30, 10, 60, 3)]
     (folder / "commonlit.csv").write_text("excerpt,target\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    pairs = list(zip(range(60), texts(60, 3, 6, 6), texts(60, 5, 30, 7)))
+    verses.write(folder / "verses", pairs, train=40, test=10, others=10)
     (folder / "wiki.txt").write_text("\n\n".join(texts(300, 1, 90, 4)) + "\n", encoding="utf-8")
 
 

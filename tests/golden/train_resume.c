@@ -270,9 +270,9 @@ static void older(const float *weights, const char *log) {
   state = realloc(state, length + 1);
   state[length] = 0;
   *strstr(state, ",\"digest\"") = 0;
-  static const char *const members[] = {"\"optimizer\":null,", "\"momentum\":null,", "\"decay_towards\":null,",
-                                        "\"mixout\":null,", "\"train_only\":null,"};
-  for (int i = 0; i < 5; i++)
+  static const char *const members[] = {"\"optimizer\":null,", "\"momentum\":null,",   "\"decay_towards\":null,",
+                                        "\"mixout\":null,",    "\"train_only\":null,", "\"mask_rate\":null,"};
+  for (int i = 0; i < 6; i++)
     leave_out(state, members[i]);
   job = case_open(model_folder, 1);
   brim_text text;

@@ -111,11 +111,11 @@ class Examples(unittest.TestCase):
             with open(data, "w", encoding="utf-8", newline="") as file:
                 csv.writer(file).writerows([("text",), *((text,) for text in documents)])
             for _ in range(2):
-                out = run("search.py", FOLDERS / "st-prompts", data, "--query", "the loud sea", "--query", texts[0], "--top", 2).splitlines()
+                out = run("search.py", FOLDERS / "st-prompts", data, "the loud sea", texts[0], "--top", 2).splitlines()
                 before = kept.stat().st_mtime_ns
                 self.assertEqual((out[0], out[3], len(out)), ("the loud sea", texts[0], 6))
             self.assertEqual(kept.stat().st_mtime_ns, before)
-        out = run("search.py", FOLDERS / "st-mean-normalize", data, "--query", "the loud sea").splitlines()
+        out = run("search.py", FOLDERS / "st-mean-normalize", data, "the loud sea").splitlines()
         self.assertEqual(out[1], "  1.0000  the loud sea")
 
     def test_mteb_encoder(self):

@@ -1,5 +1,6 @@
 """Encoded rows that meet a model made for others, options that have no effect on them, and labels of every kind of source."""
 import json
+import os
 import pickle
 import random
 import unittest
@@ -100,6 +101,48 @@ class Datasets(unittest.TestCase):
                 call(encoded, max_length=4)
 
 
+class Asked(unittest.TestCase):
+    """What is asked for and would have no effect, or would replace what is read."""
+
+    def test_without_effect(self):
+        for options, words in (({"epochs": 2, "max_steps": 1}, "epochs and max_steps contradict"), ({"num_train_epochs": 2, "max_steps": 1}, "num_train_epochs and"),
+                               ({"best_metric": "f1"}, "best_metric has no effect without"), ({"eval_steps": 3}, "eval_steps has no effect"),
+                               ({"compute_metrics": dict}, "compute_metrics has no effect"), ({"min_delta": 1.0}, "min_delta has no effect"),
+                               ({"fold_seed": 1}, "fold_seed is for folds")):
+            with self.assertRaisesRegex(brim.errors.UsageError, words):
+                brim.train(MODEL, TRAIN, **options)
+        self.assertEqual(brim.train(MODEL, TRAIN, epochs=9, max_steps=-1, batch_size=60).steps, 9)
+        brim.train(MODEL, TRAIN, eval="10%", fold_seed=1, max_steps=1, best_metric="f1")
+
+    def test_inputs_are_not_replaced(self):
+        run, file = HERE / "own", HERE / "own.csv"
+        file.write_text("text,label\na good film,1\na bad film,0\n")
+        brim.train(MODEL, file, output=run, max_steps=1)
+        weights = (run / "model.safetensors").read_bytes()
+        (run / "predictions.csv").write_text(file.read_text())
+        (HERE / "trace.csv").symlink_to(file)
+        for model, data, options, words in ((run, file, {"output": run, "overwrite": True}, "the model .* would be replaced"),
+                                            (brim.Model(run), file, {"output": HERE / "data" / ".." / "own", "overwrite": True}, "would be replaced"),
+                                            (run / "checkpoints" / "step-1", file, {"output": run, "overwrite": True}, "would be replaced"),
+                                            (run, file, {"output": run, "resume": True}, "is the run's own"),
+                                            (MODEL, run / "predictions.csv", {"output": run, "overwrite": True}, r"predictions.csv in it is also an input \(train\)"),
+                                            (MODEL, file, {"profile": HERE / "trace.csv"}, r"is also an input \(train\)"),
+                                            (MODEL, TWO, {"eval": str(file), "profile": file}, r"is also an input \(own\)"),
+                                            (run, TWO, {"profile": run / "config.json"}, r"is also an input \(the model\)")):
+            with self.assertRaisesRegex(brim.errors.UsageError, words):
+                brim.train(model, data, max_steps=2, **options)
+        with self.assertRaisesRegex(brim.errors.FileError, "cannot make the folder: No such file"):
+            brim.train(run, file, output=HERE / "not-there" / ".." / "own", overwrite=True, max_steps=2)
+        self.assertEqual((file.read_text().splitlines()[0], (run / "model.safetensors").read_bytes()), ("text,label", weights))
+
+    def test_pipe(self):
+        """a stream that is read twice cannot be a pipe"""
+        pipe = HERE / "pipe.csv"
+        os.mkfifo(pipe)
+        with self.assertRaisesRegex(brim.errors.UsageError, "a pipe can be read only once"):
+            brim.train(MODEL, pipe, stream=True, epochs=2)
+
+
 class Labels(unittest.TestCase):
     def names(self, labels, **options):
         texts = [f"film {i}" for i in range(len(labels))]
@@ -164,6 +207,36 @@ class Labels(unittest.TestCase):
         tagger.save(folder)
         for one in (tagger, brim.Model(folder)):
             self.assertEqual({type(label) for row in one.predict(["a good film"]) for label in row.labels}, {int})
+
+    def test_names_of_labels(self):
+        """what rows have is called otherwise, also in the folder; no name, and what is no list of names, is an error"""
+        folder = case.folder() / "renamed"
+        model = brim.train(MODEL, [("a", 0), ("b", 1)] * 3, labels={0: "1", 1: "0"}, max_steps=1).model
+        model.save(folder)
+        self.assertEqual((model.labels.values, brim.Model(folder).labels.values), (["1", "0"], ["1", "0"]))
+        for wrong, error, words in (([], brim.Error, "no class"), ("pos", TypeError, "a list of names"), (3, TypeError, "a list of names")):
+            with self.assertRaisesRegex(error, words):
+                brim.train(MODEL, TWO, labels=wrong, max_steps=1)
+
+    def test_other_names_do_not_resume(self):
+        run = case.folder() / "named-run"
+        rows = [("a good film", 0), ("a bad film", 1)] * 4
+        brim.train(MODEL, rows, output=run, max_steps=1)
+        with self.assertRaisesRegex(brim.errors.MismatchError, "classes of other names"):
+            brim.train(MODEL, [(text, label + 1) for text, label in rows], output=run, max_steps=2, resume=True)
+        self.assertTrue(brim.train(MODEL, rows, output=run, max_steps=2, resume=True).resumed)
+
+    def test_texts(self):
+        """bytes are UTF-8, as files are; either end of rows in memory may be cut"""
+        with self.assertRaisesRegex(ValueError, r"row 1: b'.xff' is not UTF-8"):
+            brim.Dataset.from_texts([b"good", b"\xff"], TOKENIZER)
+        long = "good bad film good"
+        ids = brim.Dataset.from_texts([long], TOKENIZER)[0]["input_ids"]
+        for side, want in (("right", [*ids[:3], ids[-1]]), ("left", [ids[0], *ids[-3:]])):
+            for data in ([(long, "x")], {"text": [long], "label": ["x"]}):
+                made = brim.Dataset.of(data, TOKENIZER, max_length=4, truncation_side=side)
+                self.assertEqual(made[0]["input_ids"], want)
+        self.assertEqual(brim.train(MODEL, [(long, "x"), (long, "y")], max_length=4, truncation_side="left", max_steps=1).steps, 1)
 
     def test_class_label(self):
         """-1 of datasets' ClassLabel is none, as of other integers, and is said; a number of no class is an error"""

@@ -55,6 +55,13 @@ class Classifiers(unittest.TestCase):
         for wrong in ([], ["a", 3], "a", [("a", "b", "c")]):
             self.assertRaises(ValueError, made.predict, wrong)
         self.assertRaises(ValueError, TextClassifier(MODEL).fit, ["a", "b"], [1, 1])
+        for classes, words in (([None, "x"], "row 0 of y has no class"), ([1.0, np.nan], "row 1 of y has no class"), ([0.5, 1.5], "continuous")):
+            with self.assertRaisesRegex(ValueError, words):
+                TextClassifier(MODEL, max_steps=1).fit(["a", "b"], classes)
+        with self.assertRaisesRegex(ValueError, "folds leave no model"):
+            TextClassifier(MODEL, folds=2).fit(TEXTS, CLASSES)
+        numbers = TextClassifier(MODEL, **short).fit(TEXTS, np.where(CLASSES == "yes", -1, 1))
+        self.assertEqual((numbers.model_.labels.values, set(numbers.predict(TEXTS)) <= {-1, 1}), ([-1, 1], True))
         self.assertRaises(NotFittedError, TextClassifier(MODEL).predict, ["a"])
 
     def test_sample_weight(self):

@@ -152,7 +152,7 @@ class Studies(unittest.TestCase):
         with self.assertRaisesRegex(ZeroDivisionError, "."):
             brim.train(MODEL, TRAIN, folds=2, max_steps=1, compute_metrics=lambda p: {"x": 1 / 0})
         with self.assertRaisesRegex(ValueError, "brim.compare has no compute_metrics"):
-            brim.compare(MODEL, TRAIN, max_steps=1, compute_metrics=mine)
+            brim.compare(MODEL, TRAIN, eval=TEST, max_steps=1, compute_metrics=mine)
 
     def test_result(self):
         """A result's page is that of a run of the program, also without a folder."""

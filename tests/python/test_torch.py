@@ -73,6 +73,8 @@ class Loaders(unittest.TestCase):
     def test_workers_change_nothing(self):
         want = None
         for workers in (0, 1, 2):
+            with self.assertRaisesRegex(TypeError, r"batches or a stream are needed, .*dataset.batches"):
+                brim.torch.DataLoader(rows())
             loader = brim.torch.DataLoader(rows().batches(batch_size=7, batching="uniform", padding="longest"), num_workers=workers)
             got = [ids_of(loader), ids_of(loader)]
             want = want or got

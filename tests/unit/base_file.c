@@ -175,6 +175,14 @@ static void folders(void) {
   snprintf(base, sizeof base, "%s/deep/er/still", scratch_folder());
   ok(brim_make_folder(runtime, base, &err) == BRIM_OK && brim_path_is_folder(base), "a folder with its parents");
   ok_int(brim_make_folder(runtime, base, &err), BRIM_OK, "again is fine");
+  char climbing[1100];
+  snprintf(climbing, sizeof climbing, "%s/missing/../other", base);
+  ok(brim_make_folder(runtime, climbing, &err) == BRIM_E_IO && strstr(err.message, "No such file"),
+     "nor what is reached through a missing one");
+  snprintf(climbing, sizeof climbing, "%s/missing", base);
+  ok(!brim_path_exists(climbing), "which is not made");
+  snprintf(climbing, sizeof climbing, "%s/../climbed/x..y", base);
+  ok(brim_make_folder(runtime, climbing, &err) == BRIM_OK && brim_path_is_folder(climbing), "through one that is there it is");
   snprintf(path, sizeof path, "%s/file", base);
   ok(brim_file_write_all(runtime, path, "", 0, &err) == BRIM_OK && brim_make_folder(runtime, path, &err) == BRIM_E_IO,
      "not where a file is");

@@ -37,7 +37,8 @@ int32_t brim_declare_named(const brim_writing *w, const char *module, const char
     snprintf(of_layer, sizeof of_layer, w->names->layer, is_shared ? w->shared : w->layer);
 #pragma GCC diagnostic pop
   }
-  snprintf(name, sizeof name, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, module, suffix);
+  const bool bare = w->outside || brim_task_has_vectors(w->config->labels.task); /* whose files are of a bare encoder */
+  snprintf(name, sizeof name, "%s%s%s%s", bare ? "" : w->config->family->prefix, of_layer, module, suffix);
   return brim_declare(w->p, name, rows, columns, flags | (is_shared ? BRIM_WEIGHT_SHARED : 0));
 }
 
@@ -152,6 +153,24 @@ static int32_t pool(const brim_writing *w, int32_t x) {
   return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
 }
 
+/* Pooled tokens, and dense layers where the folder has them. Backward begins with the gradient that the host gives: the loss is
+ * none of the device's. */
+static void write_vector_head(const brim_writing *w, int32_t x) {
+  brim_begin_section(w->p, "head", false, x);
+  brim_writing outside = *w;
+  outside.layer = outside.shared = BRIM_NONE;
+  int32_t text = pool(w, x);
+  for (int32_t i = 0; i < w->config->dense_count; i++) {
+    const brim_dense_module *d = &w->config->dense[i];
+    char name[sizeof d->path + 8];
+    snprintf(name, sizeof name, "%s/linear", d->path);
+    text = brim_append_dense(w->p, text, brim_declare_linear(&outside, name, d->out, d->in, d->biased ? 0 : BRIM_WEIGHT_BARE),
+                             d->activation);
+  }
+  w->p->logits = text;
+  brim_append_loss(w->p, text, w->config->labels.task);
+}
+
 /* Token -> dropout -> classifier, by this name in all families. */
 static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
   const brim_config *c = w->config;
@@ -202,6 +221,10 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
     return;
   }
   const bool tokens = brim_task_has_tokens(c->labels.task);
+  if (brim_task_has_vectors(c->labels.task)) {
+    write_vector_head(w, x);
+    return;
+  }
   if (tokens && !head.norm) { /* a head with a norm is the same for tokens */
     write_token_head(w, x, head.dropout);
     return;
@@ -223,6 +246,7 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
     text = pool(w, text);
   if (head.dropout >= 0)
     text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
-  const int32_t output = brim_declare_linear(&outside, w->names->head_output, c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
+  const int32_t output = brim_declare_linear(&outside, w->names->head_output, brim_config_outputs(c), c->hidden,
+                                             BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, text, output), c->labels.task);
 }

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/families/families.h"
+#include "model/files/sentence.h"
 #include "task/task.h"
 
 #define CONFIG_LIMIT ((size_t)64 << 20) /* bytes; a few thousand label names fit in one */
@@ -300,6 +301,8 @@ static int read_task(const reading *r, int32_t count, brim_task *task, brim_erro
   if (*task != BRIM_TASK_AUTO)
     return BRIM_OK;
   *task = brim_task_of_outputs(count);
+  if (count == 1 && r->config->reranks)
+    return *task = brim_task_of_scores(), BRIM_OK;
   if (!problem || problem->kind == BRIM_JSON_NULL)
     return BRIM_OK;
   *task = problem->kind == BRIM_JSON_STRING ? brim_task_of_problem(problem->as.text, problem->length) : BRIM_TASK_AUTO;
@@ -435,7 +438,9 @@ int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_con
 int brim_config_load(brim_runtime *runtime, const char *folder, const brim_labels *labels, brim_config *out, brim_error *err) {
   BRIM_TRY(brim_config_load_encoder(runtime, folder, out, err));
   const reading r = {runtime, out, out->document, brim_json_root(out->document)};
-  int status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
+  int status = brim_sentence_read_reranker(runtime, folder, out, err);
+  if (!status)
+    status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
   if (status)
     brim_config_free(out);
   return status;
@@ -456,6 +461,10 @@ void brim_config_free(brim_config *config) {
   brim_labels_free(&config->labels);
   brim_json_free(config->document);
   *config = (brim_config){0};
+}
+
+int32_t brim_config_outputs(const brim_config *config) {
+  return brim_task_has_scores(config->labels.task) ? 1 : config->labels.count;
 }
 
 int32_t brim_config_max_length(const brim_config *config) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "model/config.h"
 #include "model/families/rotary.h"
+#include "model/files/sentence.h"
 #include "task/task.h"
 
 /* ---- any JSON value, two spaces a level as Hugging Face writes it ------------------------------------------ */
@@ -96,7 +97,7 @@ static void write_name(brim_text *out, const brim_config *config, int32_t id) {
 
 static void write_id2label(brim_text *out, const brim_config *config) {
   brim_text_string(out, "{");
-  for (int32_t id = 0; id < config->labels.count; id++) {
+  for (int32_t id = 0; id < brim_config_outputs(config); id++) {
     brim_text_printf(out, "%s\n    \"%d\": ", id ? "," : "", id);
     write_name(out, config, id);
   }
@@ -105,7 +106,7 @@ static void write_id2label(brim_text *out, const brim_config *config) {
 
 static void write_label2id(brim_text *out, const brim_config *config) {
   brim_text_string(out, "{");
-  for (int32_t id = 0; id < config->labels.count; id++) {
+  for (int32_t id = 0; id < brim_config_outputs(config); id++) {
     brim_text_string(out, id ? ",\n    " : "\n    ");
     write_name(out, config, id);
     brim_text_printf(out, ": %d", id);
@@ -119,7 +120,7 @@ static void write_problem(brim_text *out, const brim_config *config) {
 }
 
 static void write_label_count(brim_text *out, const brim_config *config) {
-  brim_text_integer(out, config->labels.count);
+  brim_text_integer(out, brim_config_outputs(config));
 }
 
 static void write_dtype(brim_text *out, const brim_config *config) {
@@ -149,8 +150,13 @@ static bool always(const brim_config *config) {
   return true;
 }
 
+/* A vector has no names. */
+static bool has_labels(const brim_config *config) {
+  return !brim_task_has_vectors(config->labels.task) && !brim_task_has_masks(config->labels.task);
+}
+
 static bool has_own_pooling(const brim_config *config) {
-  return config->family->first;
+  return config->family->first && has_labels(config);
 }
 
 static bool has_problem(const brim_config *config) {
@@ -158,7 +164,18 @@ static bool has_problem(const brim_config *config) {
 }
 
 bool brim_config_pools(const brim_config *config) {
+  if (!has_labels(config)) /* other files say how */
+    return false;
   return config->pooling == BRIM_POOLING_MAX || (config->pooling == BRIM_POOLING_MEAN && !has_own_pooling(config));
+}
+
+static bool is_reranker(const brim_config *config) {
+  return brim_task_has_scores(config->labels.task);
+}
+
+/* By which sentence-transformers before 5.4 knows what a cross-encoder's scores are made of. */
+static void write_reranker(brim_text *out, const brim_config *config) {
+  brim_text_printf(out, "{\n    \"activation_fn\": \"%s\"\n  }", brim_sentence_activation(config));
 }
 
 static bool ignores_types(const brim_config *config) {
@@ -193,8 +210,8 @@ static const struct decided {
     {"model_type", NULL, write_type},
     {"rope_parameters", writes_rope, brim_write_rope},
     {"architectures", always, write_architectures},
-    {"id2label", always, write_id2label},
-    {"label2id", always, write_label2id},
+    {"id2label", has_labels, write_id2label},
+    {"label2id", has_labels, write_label2id},
     {"problem_type", has_problem, write_problem},
     {"dtype", NULL, write_dtype},
     {"torch_dtype", NULL, write_dtype},
@@ -204,13 +221,14 @@ static const struct decided {
     {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
     {"brim_label_strings", names_look_typed, write_strings},
+    {"sentence_transformers", is_reranker, write_reranker},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 
-/* The outputs of masked words have no names: what the file says of labels is another task's, and stays. */
+/* Where outputs have no names, what the file says of labels is another task's, and stays. */
 static bool is_decided(const brim_config *config, const struct decided *d) {
   const bool labels = d->write == write_id2label || d->write == write_label2id || d->write == write_label_count;
-  return !(labels && brim_task_has_masks(config->labels.task)) && (d->added != writes_rope || writes_rope(config));
+  return (!labels || has_labels(config)) && (d->added != writes_rope || writes_rope(config));
 }
 
 static const struct decided *find_decided(const brim_config *config, const char *key, size_t length) {

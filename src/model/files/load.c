@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/files/sentence.h"
 #include "model/kind.h"
 #include "model/run/ask.h"
 #include "model/run/model.h"
@@ -27,7 +28,8 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
   if (brim_task_has_masks(out->task)) /* how pretrained encoders are published: a head for anything may follow */
     out->task = BRIM_TASK_AUTO;
   brim_config_free(&config);
-  return brim_pooling_made_for(runtime, folder, &out->made_for, err);
+  BRIM_TRY(brim_pooling_made_for(runtime, folder, &out->made_for, err));
+  return brim_length_made_for(runtime, folder, &out->made_length, err);
 }
 
 #ifdef BRIM_REAL_DOUBLE
@@ -96,6 +98,8 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return opened;
   }
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
+  if (brim_task_has_vectors(m->config.labels.task))
+    BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));
   if (options->pooling != BRIM_POOLING_CONFIG) {
     m->config.pooling = options->pooling;
     m->config.late = false;
@@ -144,6 +148,7 @@ void brim_model_free(brim_model *model) {
     model->ops->release(&model->context, model->answers);
     model->ops->close(&model->context);
   }
+  brim_sentence_free(model->sentence);
   brim_release(model->runtime, model->frozen_words);
   brim_release(model->runtime, model->only_words);
   brim_program_free(&model->program);
@@ -173,7 +178,8 @@ int32_t brim_model_max_length(const brim_model *model) {
   return brim_config_max_length(&model->config);
 }
 int32_t brim_model_outputs(const brim_model *model) {
-  return model->config.labels.count;
+  return brim_task_has_vectors(model->config.labels.task) ? model->program.values[model->program.logits].width
+                                                          : brim_config_outputs(&model->config);
 }
 int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch) {
   const int32_t tokens = batch->offsets[batch->count];
@@ -206,6 +212,15 @@ const char *brim_model_type(const brim_model *model) {
 }
 brim_pooling brim_model_pooling(const brim_model *model) {
   return model->config.pooling;
+}
+bool brim_model_normalizes(const brim_model *model) {
+  return model->sentence && model->sentence->normalizes;
+}
+bool brim_model_scores_bare(const brim_model *model) {
+  return model->config.bare_scores;
+}
+void brim_model_set_scores_bare(brim_model *model, bool bare) {
+  model->config.bare_scores = bare;
 }
 bool brim_model_reads_types(const brim_model *model) {
   return model->config.types > 0 && !model->config.ignores_types;

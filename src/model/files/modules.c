@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/files/safetensors.h"
+#include "task/task.h"
 
 enum { LIMIT = 1 << 20 };
 
@@ -27,16 +28,17 @@ static double gelu(double x) {
 static double silu(double x) {
   return x / (1 + exp(-x));
 }
-static double sigmoid(double x) {
-  return 1 / (1 + exp(-x));
-}
 
 /* Classes of torch.nn; what a path says before the last point is where they live. */
 static const struct {
   const char *class;
   double (*of)(double x);
-} activations[] = {{"Identity", same}, {"Tanh", tanh}, {"ReLU", relu}, {"GELU", gelu}, {"SiLU", silu}, {"Sigmoid", sigmoid}};
+} activations[] = {{"Identity", same}, {"Tanh", tanh}, {"ReLU", relu}, {"GELU", gelu}, {"SiLU", silu}, {"Sigmoid", brim_sigmoid}};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
+
+const char *brim_module_activation(const brim_module_step *step) {
+  return activations[step->activation].class;
+}
 
 static int32_t activation_of(const char *path, size_t length) {
   size_t from = length;
@@ -201,6 +203,7 @@ static int read_step(brim_modules *m, const char *folder, const brim_json_value 
     BRIM_TRY(read_dense(m, folder, path, step, err));
   if (step->in != width)
     return brim_error_at(err, BRIM_E_MISMATCH, folder, 0, -1, "%s takes %d numbers, but gets %d", path, step->in, width);
+  step->path = path;
   m->step_count++;
   return BRIM_OK;
 }

@@ -25,7 +25,10 @@ typedef struct brim_module_step {
   const float *weight; /* [out, in]; NULL: a norm */
   const float *bias;   /* [out], or NULL */
   int32_t activation;  /* index in modules.c's table */
+  const char *path;    /* its folder, such as "2_Dense" */
 } brim_module_step;
+/* The class of torch.nn: "Tanh". */
+const char *brim_module_activation(const brim_module_step *step);
 
 typedef struct brim_modules {
   brim_runtime *runtime;

@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/files/safetensors.h"
+#include "model/files/sentence.h"
 #include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model/run/model.h"
@@ -80,6 +81,8 @@ int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
                                .data = values + p->weights[i].is.offset};
   if (!status)
     status = brim_tensors_write(model->runtime, path, tensors, (int32_t)p->weight_count, err);
+  if (!status)
+    status = brim_sentence_save(model->sentence, model->runtime, &model->config, tensors, (int32_t)p->weight_count, folder, err);
   if (values)
     brim_flat_unmap(model, values);
   if (!status)

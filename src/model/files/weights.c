@@ -7,8 +7,10 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "model/files/safetensors.h"
+#include "model/files/sentence.h"
 #include "model/run/flat.h"
 #include "model/run/model.h"
+#include "task/task.h"
 
 typedef struct loading {
   brim_model *model;
@@ -45,11 +47,25 @@ static const brim_stored *find_name(const brim_store *store, const char *name) {
   return t ? t : find_old_name(store, name);
 }
 
+static const brim_stored *find_prefixed(const loading *l, const char *prefix, const char *older, const char *own) {
+  char name[192];
+  snprintf(name, sizeof name, "%s%s", prefix, own);
+  const brim_stored *t = find_name(l->store, name);
+  if (!t && older) {
+    snprintf(name, sizeof name, "%s%s", older, own);
+    t = find_name(l->store, name);
+  }
+  return t;
+}
+
 /* Under its name; or without the encoder's prefix, as files of a bare encoder have it; or with an older one. */
 static const brim_stored *find_tensor(const loading *l, const brim_parameter *p) {
   const char *prefix = l->model->config.family->prefix, *older = l->model->config.family->older_prefix;
   const size_t length = strlen(prefix);
   const brim_stored *t = find_name(l->store, p->name);
+  if (!t && brim_task_has_vectors(
+                l->model->config.labels.task)) /* an encoder's own names lack the prefix, a classifier's file has it */
+    return find_prefixed(l, prefix, older, p->name);
   if (!t && strncmp(p->name, prefix, length) == 0)
     t = find_name(l->store, p->name + length);
   if (!t && older && strncmp(p->name, prefix, length) == 0) {
@@ -215,8 +231,18 @@ static bool may_be_missing(const loading *l, const brim_weight *w) {
   return w->section == (int32_t)l->model->program.section_count - 1;
 }
 
+/* Of a dense layer after pooling, which is in another file. */
+static bool take_dense(const loading *l, const brim_parameter *p) {
+  const float *from = l->model->sentence && strchr(p->name, '/') ? brim_sentence_weight(l->model->sentence, p->name) : NULL;
+  for (int64_t i = 0; from && i < p->count; i++)
+    l->values[p->offset + i] = (real)from[i];
+  return from != NULL;
+}
+
 static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
   const brim_parameter *p = &w->is;
+  if (take_dense(l, p))
+    return BRIM_OK;
   const brim_stored *t = find_tensor(l, p);
   if (is_reinitialized(l, w)) {
     if (t)

@@ -7,6 +7,7 @@
 #include "model/run/fits.h"
 #include "model/run/host.h"
 #include "model/run/model.h"
+#include "task/task.h"
 
 static int32_t length_of(const brim_batch *batch, int32_t sequence) {
   return batch->offsets[sequence + 1] - batch->offsets[sequence];
@@ -203,6 +204,9 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   const int64_t slots = batch->width ? (int64_t)batch->count * batch->width : batch->offsets[batch->count];
   model->tape = (brim_tape){0};
   BRIM_TRY(check_room(stage, batch, slots, err));
+  if (labels && brim_task_has_vectors(model->config.labels.task))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the loss of embeddings is of all rows of a step: brim_train computes it, no pass does");
   BRIM_TRY(check_loss(batch, labels, err));
   if (pass->all_tokens && pass->training && !stage->limits.all_tokens)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared to compute the last layer for all tokens");

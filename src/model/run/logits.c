@@ -23,7 +23,7 @@ bool brim_model_has_card(const brim_model *model, int32_t *card) {
 void brim_model_copy_logits(brim_model *model, int32_t row, float *to) {
   const real *from = version_of(model, model->tape.schedule->logits);
   const brim_slots *laid = model->tape.laid;
-  const int32_t width = model->config.labels.count;
+  const int32_t width = brim_model_outputs(model);
   const int64_t first = has_tokens(model) ? laid->offsets[row] : row, count = has_tokens(model) ? laid->lengths[row] : 1;
   model->ops->copy(&model->context, to, from + first * width, (size_t)(count * width) * sizeof *from);
 }
@@ -71,17 +71,19 @@ static void copy_floats(brim_model *m, const real *from, bool tokens, int32_t wi
 }
 
 void brim_model_copy_out(brim_model *model, float *logits) {
-  copy_floats(model, version_of(model, model->tape.schedule->logits), has_tokens(model), model->config.labels.count, logits);
+  copy_floats(model, version_of(model, model->tape.schedule->logits), has_tokens(model), brim_model_outputs(model), logits);
 }
 
-int brim_model_read_outcomes(brim_model *model, brim_outcome *outcomes, int32_t *count, brim_error *err) {
+int brim_model_read_outcomes(brim_model *model, int32_t first, int32_t count, brim_outcome *outcomes, brim_error *err) {
   const brim_tape *tape = &model->tape;
-  *count = tape->chosen;
   if (!tape->stage || tape->backward_done || (tape->layout.n > 0 && tape->schedule->outcomes == BRIM_NONE))
     return brim_error_set(err, BRIM_E_USAGE, "outcomes are there only after a forward pass of masked words without logits");
-  if (tape->chosen > 0)
-    model->ops->read(&model->context, outcomes, version_of(model, tape->schedule->outcomes),
-                     (size_t)tape->chosen * sizeof *outcomes);
+  if (first < 0 || count < 0 || count > tape->chosen - first)
+    return brim_error_set(err, BRIM_E_USAGE, "masked words %d to %d: the batch has %d", (int)first, (int)(first + count),
+                          (int)tape->chosen);
+  if (count > 0)
+    model->ops->read(&model->context, outcomes, (const brim_outcome *)version_of(model, tape->schedule->outcomes) + first,
+                     (size_t)count * sizeof *outcomes);
   return brim_model_settle(model, err);
 }
 
@@ -123,7 +125,7 @@ int brim_model_read_logits(brim_model *model, real *logits, brim_error *err) {
   if (!model->tape.stage || model->tape.backward_done)
     return brim_error_set(err, BRIM_E_USAGE, "logits are there only after a forward pass, and before its backward");
   for (int32_t i = 0; i < stretch_count(model, tokens); i++) {
-    r = stretch_at(model, tokens, model->config.labels.count, i, r);
+    r = stretch_at(model, tokens, brim_model_outputs(model), i, r);
     model->ops->read(&model->context, logits + r.here, version_of(model, model->tape.schedule->logits) + r.there,
                      (size_t)r.count * sizeof *logits);
   }
@@ -132,7 +134,7 @@ int brim_model_read_logits(brim_model *model, real *logits, brim_error *err) {
 
 /* Padding between the tokens of a padded batch. */
 static void zero_gradient(brim_model *m, real *at) {
-  const brim_zero op = {.count = (int64_t)m->tape.layout.slots * m->config.labels.count, .x = at};
+  const brim_zero op = {.count = (int64_t)m->tape.layout.slots * brim_model_outputs(m), .x = at};
   m->ops->zero(&m->context, &op);
 }
 
@@ -143,7 +145,7 @@ static void write_gradient(brim_model *m, const real *gradient) {
   if (tokens && m->tape.layout.slots > m->tape.layout.tokens)
     zero_gradient(m, to);
   for (int32_t i = 0; i < stretch_count(m, tokens); i++) {
-    r = stretch_at(m, tokens, m->config.labels.count, i, r);
+    r = stretch_at(m, tokens, brim_model_outputs(m), i, r);
     m->ops->write(&m->context, to + r.there, gradient + r.here, (size_t)r.count * sizeof *gradient);
   }
 }

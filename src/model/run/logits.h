@@ -26,9 +26,8 @@ int brim_model_settle(brim_model *model, brim_error *err) BRIM_CHECK;
 
 /* Those of the laid out batch as floats, by rows or by real tokens; queued. */
 void brim_model_copy_out(brim_model *model, float *logits);
-/* After a forward of masked words that gives no logits: what became of each of them, in the order of texts, and how many there
- * are: brim_model_logit_rows of the batch. */
-int brim_model_read_outcomes(brim_model *model, brim_outcome *outcomes, int32_t *count, brim_error *err) BRIM_CHECK;
+/* After a forward of masked words that gives no logits: what became of `count` of them from `first` on, in the order of texts. */
+int brim_model_read_outcomes(brim_model *model, int32_t first, int32_t count, brim_outcome *outcomes, brim_error *err) BRIM_CHECK;
 /* After a forward: its logits, [texts or real tokens, outputs], as the model has them (double in the model of doubles). */
 int brim_model_read_logits(brim_model *model, real *logits, brim_error *err) BRIM_CHECK;
 /* After a training forward without loss: the gradient of the loss by these logits, [texts or real tokens, outputs], from which

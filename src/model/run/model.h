@@ -60,6 +60,7 @@ struct brim_model {
   brim_runtime *runtime;
   brim_arena arena; /* names and tables */
   brim_config config;
+  struct brim_sentence *sentence; /* of embeddings; NULL: of no other task */
   brim_program program;
   const char **unused, **initialized;
   int32_t unused_count, initialized_count;

@@ -1,0 +1,19 @@
+/* columns.h: which columns are the texts of a row, where rows have several. */
+#ifndef BRIM_CLI_COLUMNS_H
+#define BRIM_CLI_COLUMNS_H
+#include "cli.h"
+
+typedef struct cli_columns {
+  brim_text_columns found;
+  char *given; /* --columns, cut */
+  const char *names[BRIM_MOST_TEXT_COLUMNS];
+  int count;
+} cli_columns;
+
+/* Fills *source for embeddings and rerankers; nothing for other tasks. source->need_label: labels are wanted where there are any.
+ * What is filled in is borrowed from *columns. */
+int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, brim_task task, cli_columns *columns,
+                     brim_source_options *source);
+void cli_columns_free(cli_columns *columns);
+
+#endif

@@ -1,0 +1,203 @@
+/* columns.c: which columns of a file are the texts of a row, and which its label, as data sets of sentence-transformers name
+ * them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/stream.h"
+#include "data/csv_scan.h"
+#include "data/source.h"
+#include "task/task.h"
+
+enum { HEAD = 1 << 20, MOST = BRIM_MOST_TEXT_COLUMNS };
+
+/* ---- the names of a file's columns --------------------------------------------------------------------------- */
+
+typedef struct names {
+  brim_arena *arena;
+  const char *of[MOST];
+  int count;
+} names;
+
+static int add_name(names *n, const char *text, size_t length, brim_error *err) {
+  if (n->count == MOST) /* nobody looks at so many */
+    return BRIM_OK;
+  n->of[n->count] = brim_arena_copy_string(n->arena, text, length);
+  return n->of[n->count++] ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+/* What does not end within the head has no names here: who reads the rows says why. */
+static int read_table(brim_runtime *runtime, const brim_source_file *file, const char *bytes, size_t length, names *n,
+                      brim_error *err) {
+  brim_csv_scan scan = {.runtime = runtime};
+  char *decoded = brim_alloc(runtime, length + 1);
+  int status = decoded ? BRIM_OK : BRIM_NOMEM(err);
+  const brim_csv_status scanned = (file->quoted ? brim_csv_scan_quoted : brim_csv_scan_plain)(&scan, bytes, length, length < HEAD,
+                                                                                              file->delimiter);
+  for (size_t i = 0; scanned == BRIM_CSV_DONE && i < scan.count && !status; i++) {
+    const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
+    status = add_name(n, decoded, used, err);
+  }
+  brim_csv_scan_free(&scan);
+  brim_release(runtime, decoded);
+  return status;
+}
+
+/* The keys of the first object. */
+static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, names *n, brim_error *err) {
+  brim_json_reader json;
+  brim_json_token token;
+  brim_error ignored;
+  int status = BRIM_OK;
+  brim_json_reader_init(&json, runtime, NULL);
+  brim_json_reader_start(&json, bytes, length, 0, 0);
+  bool found = !brim_json_next(&json, &token, &ignored);
+  if (found && token.kind == BRIM_JSON_ARRAY)
+    found = !brim_json_next(&json, &token, &ignored);
+  for (found = found && token.kind == BRIM_JSON_OBJECT; found && !status;) {
+    found = !brim_json_next(&json, &token, &ignored) && token.kind == BRIM_JSON_KEY;
+    if (found)
+      status = add_name(n, token.text, token.length, err);
+    found = found && !brim_json_skip(&json, &ignored);
+  }
+  brim_json_reader_free(&json);
+  return status;
+}
+
+static int read_names(brim_runtime *runtime, const brim_source_file *file, names *n, brim_error *err) {
+  brim_stream *stream = NULL;
+  const char *bytes;
+  size_t length;
+  if (strcmp(file->path, "-") == 0 || (file->size < 0))
+    return BRIM_OK; /* it can be read once */
+  int status = brim_stream_open(runtime, file->path, &stream, err);
+  if (!status)
+    status = brim_stream_peek(stream, HEAD, &bytes, &length, err);
+  if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
+    bytes += 3, length -= 3;
+  if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
+    status = read_keys(runtime, bytes, length, n, err);
+  else if (!status && length > 0 && (file->format == BRIM_FORMAT_CSV || file->format == BRIM_FORMAT_TSV))
+    status = read_table(runtime, file, bytes, length, n, err);
+  brim_stream_free(stream);
+  return status;
+}
+
+/* ---- which of them ------------------------------------------------------------------------------------------- */
+
+static const char *const firsts[] = {"anchor", "query", "question", "sentence1", "premise", "text1", "text", NULL};
+static const char *const seconds[] = {"positive", "document", "passage",   "answer",   "sentence2", "hypothesis",
+                                      "text2",    "text",     "text_pair", "response", "context",   NULL};
+static const char *const labels[] = {"score", "label", "scores", "labels", "similarity", "similarity_score", NULL};
+static const char *const others[] = {"id", "_id", "idx", "index", "split", "source", "genre", NULL};
+
+static int place_of(const char *name, const char *const *list) {
+  for (int i = 0; list[i]; i++)
+    if (strcmp(name, list[i]) == 0)
+      return i;
+  return -1;
+}
+
+/* The column whose name comes first in the list; -1: there is none. */
+static int best_of(const names *n, const char *const *list, int but) {
+  int best = -1;
+  for (int i = 0; i < n->count; i++) {
+    const int place = i == but ? -1 : place_of(n->of[i], list);
+    if (place >= 0 && (best < 0 || place < place_of(n->of[best], list)))
+      best = i;
+  }
+  return best;
+}
+
+static void take(brim_text_columns *c, const char *name) {
+  if (c->count < MOST)
+    c->names[c->count++] = name;
+}
+
+/* negative, negative_1, negatives, .. */
+static void take_negatives(const names *n, brim_text_columns *c) {
+  for (int i = 0; i < n->count; i++)
+    if (strncmp(n->of[i], "negative", 8) == 0 && strcmp(n->of[i], "negative_score") != 0)
+      take(c, n->of[i]);
+}
+
+/* Where no names are known: all but the label and what is no text by its name, in order. */
+static void take_in_order(const names *n, brim_text_columns *c) {
+  for (int i = 0; i < n->count; i++)
+    if (place_of(n->of[i], labels) < 0 && place_of(n->of[i], others) < 0 && (!c->label || strcmp(n->of[i], c->label) != 0))
+      take(c, n->of[i]);
+}
+
+static void choose(const names *n, brim_text_columns *c) {
+  const int first = best_of(n, firsts, -1), second = first >= 0 ? best_of(n, seconds, first) : -1;
+  if (second >= 0) {
+    take(c, n->of[first]);
+    take(c, n->of[second]);
+    take_negatives(n, c);
+  } else {
+    take_in_order(n, c);
+  }
+}
+
+static int refuse(const brim_source *source, const names *n, brim_task task, brim_error *err) {
+  char list[300] = "";
+  size_t used = 0;
+  for (int i = 0; i < n->count && used < sizeof list - 60; i++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.40s\"", i ? ", " : "", n->of[i]);
+  return brim_error_at(
+      err, BRIM_E_USAGE, brim_source_name(&source->files[0]), 0, -1,
+      "the task %s needs columns with two texts or more, such as anchor and positive, or sentence1, sentence2 and "
+      "score; the columns are %s: name them (--columns)",
+      brim_task_name(task), used ? list : "not known before they are read");
+}
+
+/* ---- entry --------------------------------------------------------------------------------------------------- */
+
+static int find(brim_source *source, brim_arena *arena, const brim_source_options *given, brim_task task, brim_text_columns *out,
+                brim_error *err) {
+  names n = {.arena = arena};
+  if (!given->no_header)
+    BRIM_TRY(read_names(source->runtime, &source->files[0], &n, err));
+  const int label = best_of(&n, labels, -1);
+  out->label = given->label_column ? given->label_column : label >= 0 ? n.of[label] : NULL;
+  for (int i = 0; i < given->text_column_count; i++)
+    take(out, given->text_columns[i]);
+  if (given->text_column_count == 0 && (given->text_column || given->pair_column)) {
+    take(out, given->text_column ? given->text_column : "text");
+    take(out, given->pair_column ? given->pair_column : "text_pair");
+  }
+  if (out->count == 0)
+    choose(&n, out);
+  out->paired = brim_task_has_scores(task);
+  out->least = out->count < 2 ? out->count : 2;
+  return out->count >= 2 ? BRIM_OK : refuse(source, &n, task, err);
+}
+
+int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *given,
+                           brim_task task, brim_text_columns *out, brim_error *err) {
+  brim_source source;
+  *out = (brim_text_columns){.runtime = runtime};
+  BRIM_TRY(brim_source_find(runtime, paths, path_count, given, &source, err));
+  out->memory = brim_alloc_zero(runtime, sizeof(brim_arena));
+  int status = out->memory ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status) {
+    brim_arena_init(out->memory, runtime, 0);
+    status = find(&source, out->memory, given, task, out, err);
+  }
+  brim_source_free(&source);
+  if (status)
+    brim_text_columns_free(out);
+  return status;
+}
+
+void brim_text_columns_free(brim_text_columns *columns) {
+  if (columns->memory)
+    brim_arena_free(columns->memory);
+  if (columns->runtime)
+    brim_release(columns->runtime, columns->memory);
+  *columns = (brim_text_columns){0};
+}

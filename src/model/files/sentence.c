@@ -1,0 +1,149 @@
+/* sentence.c: reads what a folder of sentence-transformers says of how its encoder is trained. */
+#include "model/files/sentence.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/status.h"
+#include "model/files/modules.h"
+
+#define SETTINGS "config_sentence_transformers.json"
+enum { LIMIT = 1 << 20 };
+
+/* ---- modules ------------------------------------------------------------------------------------------------- */
+
+/* The pooling that is computed on the device; CONFIG: none. */
+static brim_pooling pooling_of(const brim_modules *m) {
+  static const brim_pooling same[BRIM_POOL_MODES] = {
+      [BRIM_POOL_CLS] = BRIM_POOLING_CLS, [BRIM_POOL_MAX] = BRIM_POOLING_MAX, [BRIM_POOL_MEAN] = BRIM_POOLING_MEAN};
+  return m->mode_count == 1 ? same[m->modes[0]] : BRIM_POOLING_CONFIG;
+}
+
+static const struct {
+  const char *class;
+  brim_activation activation;
+} activations[] = {{"Identity", BRIM_ACT_NONE},
+                   {"Tanh", BRIM_ACT_TANH},
+                   {"ReLU", BRIM_ACT_RELU},
+                   {"GELU", BRIM_ACT_GELU},
+                   {"SiLU", BRIM_ACT_SILU}};
+enum { ACTIVATIONS = sizeof activations / sizeof *activations };
+
+static int take_dense(const brim_module_step *step, const char *folder, brim_config *config, brim_error *err) {
+  brim_dense_module *d = &config->dense[config->dense_count];
+  int which = 0;
+  while (which < ACTIVATIONS && strcmp(activations[which].class, brim_module_activation(step)) != 0)
+    which++;
+  if (config->dense_count == BRIM_MOST_DENSE || which == ACTIVATIONS || strlen(step->path) >= sizeof d->path)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
+                         "the Dense module %.40s is not trained by brim: at most %d are, with Identity, Tanh, ReLU, GELU or SiLU",
+                         step->path, BRIM_MOST_DENSE);
+  *d = (brim_dense_module){
+      .in = step->in, .out = step->out, .biased = step->bias != NULL, .activation = activations[which].activation};
+  memcpy(d->path, step->path, strlen(step->path));
+  config->dense_count++;
+  return BRIM_OK;
+}
+
+/* Pooling, dense layers, and a norm at the end. */
+static int take_modules(brim_sentence *s, const char *folder, brim_pooling wanted, brim_config *config, brim_error *err) {
+  const brim_modules *m = &s->modules;
+  for (int32_t i = 0; i < m->step_count; i++) {
+    if (s->normalizes && m->steps[i].weight)
+      return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
+                           "the folder has a Dense module after Normalize, which brim uses (brim embed) but does not train");
+    if (m->steps[i].weight)
+      BRIM_TRY(take_dense(&m->steps[i], folder, config, err));
+    else
+      s->normalizes = true;
+  }
+  s->without_prompt = m->without_prompt;
+  config->pooling = wanted != BRIM_POOLING_CONFIG && m->mode_count == 1 ? wanted : pooling_of(m);
+  if (config->pooling == BRIM_POOLING_CONFIG)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
+                         "the folder pools by more than one way, or by one that brim uses (brim embed) but does not train: "
+                         "cls, mean and max are trained, one of them");
+  return BRIM_OK;
+}
+
+const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
+  for (int32_t i = 0; i < s->modules.step_count; i++) {
+    const brim_module_step *step = &s->modules.steps[i];
+    const size_t length = step->path ? strlen(step->path) : 0;
+    if (step->weight && strncmp(name, step->path, length) == 0 && name[length] == '/')
+      return strcmp(name + length + 1, "linear.weight") == 0 ? step->weight : step->bias;
+  }
+  return NULL;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------------ */
+
+static int read_settings(brim_sentence *s, const char *folder, brim_error *err) {
+  char *path = brim_path_join(s->runtime, folder, SETTINGS);
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_exists(path))
+    status = brim_file_read_all(s->runtime, path, LIMIT, &s->settings, &s->settings_length, err);
+  brim_release(s->runtime, path);
+  return status;
+}
+
+/* ---- rerankers ----------------------------------------------------------------------------------------------- */
+
+static bool is_identity(const brim_json_value *class) {
+  static const char name[] = "Identity";
+  const size_t length = sizeof name - 1;
+  return class && class->kind == BRIM_JSON_STRING && class->length >= length &&
+         memcmp(class->as.text + class->length - length, name, length) == 0;
+}
+
+/* A file of another program's: what brim cannot read says nothing. */
+static int read_newer(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
+  brim_json_document *d = NULL;
+  brim_error ignored;
+  char *path = brim_path_join(runtime, folder, SETTINGS);
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_exists(path) && brim_json_load(runtime, path, LIMIT, &d, &ignored) == BRIM_E_MEMORY)
+    status = BRIM_NOMEM(err);
+  if (d && brim_json_is_string(brim_json_get(brim_json_root(d), "model_type"), "CrossEncoder")) {
+    config->reranks = true;
+    config->bare_scores = is_identity(brim_json_get(brim_json_root(d), "activation_fn"));
+  }
+  brim_json_free(d);
+  brim_release(runtime, path);
+  return status;
+}
+
+int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
+  const brim_json_value *root = brim_json_root(config->document), *member = brim_json_get(root, "sentence_transformers"),
+                        *older = brim_json_get(root, "sbert_ce_default_activation_function");
+  config->reranks = member || older;
+  config->bare_scores = is_identity(older ? older : member ? brim_json_get(member, "activation_fn") : NULL);
+  return config->reranks ? BRIM_OK : read_newer(runtime, folder, config, err);
+}
+
+const char *brim_sentence_activation(const brim_config *config) {
+  return config->bare_scores ? "torch.nn.modules.linear.Identity" : "torch.nn.modules.activation.Sigmoid";
+}
+
+/* ---- entry --------------------------------------------------------------------------------------------------- */
+
+int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
+                       brim_error *err) {
+  brim_sentence *s = *out = brim_alloc_zero(runtime, sizeof *s);
+  if (!s)
+    return BRIM_NOMEM(err);
+  s->runtime = runtime;
+  BRIM_TRY(brim_modules_find_encoder(runtime, folder, &s->modules, err));
+  BRIM_TRY(brim_modules_load(&s->modules, folder, config->hidden, err));
+  BRIM_TRY(take_modules(s, folder, wanted, config, err));
+  return read_settings(s, folder, err);
+}
+
+void brim_sentence_free(brim_sentence *sentence) {
+  if (!sentence)
+    return;
+  brim_release(sentence->runtime, sentence->settings);
+  brim_modules_free(&sentence->modules);
+  brim_release(sentence->runtime, sentence);
+}

@@ -1,0 +1,168 @@
+/* sentence_write.c: the files that make sentence-transformers open a folder. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "model/files/sentence.h"
+#include "task/task.h"
+
+static int write_file(brim_runtime *runtime, const char *folder, const char *name, const char *text, size_t length,
+                      brim_error *err) {
+  char *path = brim_path_join(runtime, folder, name);
+  const int status = path ? brim_file_write_all(runtime, path, text, length, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int write_text(brim_runtime *runtime, const char *folder, const char *name, brim_text *text, brim_error *err) {
+  int status = brim_text_status(text, err);
+  if (!status)
+    status = write_file(runtime, folder, name, text->data, text->length, err);
+  brim_text_free(text);
+  return status;
+}
+
+/* ---- embeddings ---------------------------------------------------------------------------------------------- */
+
+static void put_module(brim_text *out, int number, const char *path, const char *class) {
+  brim_text_printf(out,
+                   "%s  {\n    \"idx\": %d,\n    \"name\": \"%d\",\n    \"path\": \"%s\",\n    \"type\": "
+                   "\"sentence_transformers.models.%s\"\n  }",
+                   number ? ",\n" : "", number, number, path, class);
+}
+
+static int write_modules(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const char *folder,
+                         brim_error *err) {
+  brim_text out;
+  brim_text_init(&out, runtime);
+  brim_text_string(&out, "[\n");
+  put_module(&out, 0, "", "Transformer");
+  put_module(&out, 1, "1_Pooling", "Pooling");
+  for (int32_t i = 0; i < config->dense_count; i++)
+    put_module(&out, 2 + i, config->dense[i].path, "Dense");
+  char norm[32];
+  snprintf(norm, sizeof norm, "%d_Normalize", 2 + (int)config->dense_count);
+  if (s->normalizes)
+    put_module(&out, 2 + config->dense_count, norm, "Normalize");
+  brim_text_string(&out, "\n]\n");
+  return write_text(runtime, folder, "modules.json", &out, err);
+}
+
+/* Members that an old version does not know stop it: only those that say something are written. */
+static int write_pooling(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const char *folder,
+                         brim_error *err) {
+  static const struct {
+    brim_pooling pooling;
+    const char *name;
+  } flags[] = {{BRIM_POOLING_CLS, "cls_token"}, {BRIM_POOLING_MEAN, "mean_tokens"}, {BRIM_POOLING_MAX, "max_tokens"}};
+  brim_text out;
+  char *inner = brim_path_join(runtime, folder, "1_Pooling");
+  if (!inner)
+    return BRIM_NOMEM(err);
+  brim_text_init(&out, runtime);
+  brim_text_printf(&out, "{\n  \"word_embedding_dimension\": %d", (int)config->hidden);
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    brim_text_printf(&out, ",\n  \"pooling_mode_%s\": %s", flags[i].name, flags[i].pooling == config->pooling ? "true" : "false");
+  brim_text_string(&out, ",\n  \"pooling_mode_mean_sqrt_len_tokens\": false");
+  brim_text_string(&out, s->without_prompt ? ",\n  \"include_prompt\": false\n}\n" : "\n}\n");
+  int status = brim_make_folder(runtime, inner, err);
+  if (!status)
+    status = write_text(runtime, inner, "config.json", &out, err);
+  else
+    brim_text_free(&out);
+  brim_release(runtime, inner);
+  return status;
+}
+
+static const char *class_of(brim_activation activation) {
+  switch (activation) {
+  case BRIM_ACT_TANH:
+    return "activation.Tanh";
+  case BRIM_ACT_RELU:
+    return "activation.ReLU";
+  case BRIM_ACT_GELU:
+    return "activation.GELU";
+  case BRIM_ACT_SILU:
+    return "activation.SiLU";
+  default:
+    return "linear.Identity";
+  }
+}
+
+/* Its tensors without the folder's name before theirs. */
+static int write_dense_weights(brim_runtime *runtime, const brim_dense_module *d, const brim_tensor *tensors, int32_t count,
+                               const char *inner, brim_error *err) {
+  const size_t length = strlen(d->path);
+  brim_tensor own[2];
+  int found = 0;
+  for (int32_t i = 0; i < count && found < 2; i++)
+    if (strncmp(tensors[i].name, d->path, length) == 0 && tensors[i].name[length] == '/') {
+      own[found] = tensors[i];
+      own[found++].name += length + 1;
+    }
+  char *path = brim_path_join(runtime, inner, "model.safetensors");
+  const int status = path ? brim_tensors_write(runtime, path, own, found, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int write_dense(brim_runtime *runtime, const brim_dense_module *d, const brim_tensor *tensors, int32_t count,
+                       const char *folder, brim_error *err) {
+  brim_text out;
+  char *inner = brim_path_join(runtime, folder, d->path);
+  if (!inner)
+    return BRIM_NOMEM(err);
+  brim_text_init(&out, runtime);
+  brim_text_printf(&out,
+                   "{\n  \"in_features\": %d,\n  \"out_features\": %d,\n  \"bias\": %s,\n  \"activation_function\": "
+                   "\"torch.nn.modules.%s\"\n}\n",
+                   (int)d->in, (int)d->out, d->biased ? "true" : "false", class_of(d->activation));
+  int status = brim_make_folder(runtime, inner, err);
+  if (!status)
+    status = write_text(runtime, inner, "config.json", &out, err);
+  else
+    brim_text_free(&out);
+  if (!status)
+    status = write_dense_weights(runtime, d, tensors, count, inner, err);
+  brim_release(runtime, inner);
+  return status;
+}
+
+/* How long texts may be is in tokenizer_config.json. */
+static int write_settings(const brim_sentence *s, brim_runtime *runtime, const char *folder, brim_error *err) {
+  static const char plain[] =
+      "{\n  \"model_type\": \"SentenceTransformer\",\n  \"prompts\": {},\n  \"default_prompt_name\": null,\n"
+      "  \"similarity_fn_name\": \"cosine\"\n}\n";
+  static const char lengths[] = "{\n  \"do_lower_case\": false\n}\n";
+  BRIM_TRY(write_file(runtime, folder, "sentence_bert_config.json", lengths, strlen(lengths), err));
+  return write_file(runtime, folder, "config_sentence_transformers.json", s->settings ? s->settings : plain,
+                    s->settings ? s->settings_length : strlen(plain), err);
+}
+
+/* ---- rerankers ----------------------------------------------------------------------------------------------- */
+
+static int write_reranker(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
+  brim_text out;
+  brim_text_init(&out, runtime);
+  brim_text_printf(&out,
+                   "{\n  \"model_type\": \"CrossEncoder\",\n  \"activation_fn\": \"%s\",\n  \"prompts\": {},\n"
+                   "  \"default_prompt_name\": null\n}\n",
+                   brim_sentence_activation(config));
+  return write_text(runtime, folder, "config_sentence_transformers.json", &out, err);
+}
+
+int brim_sentence_save(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const brim_tensor *tensors,
+                       int32_t tensor_count, const char *folder, brim_error *err) {
+  if (brim_task_has_scores(config->labels.task))
+    return write_reranker(runtime, config, folder, err);
+  if (!brim_task_has_vectors(config->labels.task))
+    return BRIM_OK;
+  BRIM_TRY(write_modules(s, runtime, config, folder, err));
+  BRIM_TRY(write_pooling(s, runtime, config, folder, err));
+  for (int32_t i = 0; i < config->dense_count; i++)
+    BRIM_TRY(write_dense(runtime, &config->dense[i], tensors, tensor_count, folder, err));
+  return write_settings(s, runtime, folder, err);
+}

@@ -1,0 +1,278 @@
+/* embedding.c: the target of embeddings: which loss of vectors, and the way from a step's outputs to it and back. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "target/metrics.h"
+#include "target/target.h"
+#include "target/vector_loss.h"
+#include "target/vectors.h"
+
+/* ---- which loss ---------------------------------------------------------------------------------------------- */
+
+static const char *const directions[] = {"query-to-doc", "query-to-query", "doc-to-query", "doc-to-doc", NULL};
+static const char *const hardnesses[] = {"none", "in-batch", "own", "all", NULL};
+static const char *const partitions[] = {"joint", "per-direction", NULL};
+static const char *const similarities[] = {"cosine", "dot", NULL};
+static const char *const distances[] = {"cosine", "euclidean", "manhattan", NULL};
+enum { DIRECTIONS = 4 };
+
+static const char *loss_by_rows(const brim_row_facts *facts) {
+  if (facts->labels == BRIM_RANGE_NONE)
+    return "in-batch";
+  if (facts->most_texts > 2)
+    return "margin-mse";
+  return facts->labels == BRIM_RANGE_BINARY ? "contrastive" : "cosent";
+}
+
+static int read_numbers(const char *name, const char *text, double *numbers, int32_t *count, brim_error *err) {
+  *count = 0;
+  for (const char *at = text; *at;) {
+    char *end;
+    const double number = strtod(at, &end);
+    if (end == at || !(number > 0 && number <= INT32_MAX) || (*end && *end != ',') || *count == BRIM_MOST_DIMENSIONS)
+      return brim_error_set(err, BRIM_E_USAGE,
+                            "%s is \"%s\": numbers with commas between are expected, such as 384,256,128, at most %d", name, text,
+                            BRIM_MOST_DIMENSIONS);
+    numbers[(*count)++] = number;
+    at = *end ? end + 1 : end;
+  }
+  return BRIM_OK;
+}
+
+/* "384,256,128", and "1,0.5,0.25". */
+static int read_matryoshka(const brim_loss_options *o, brim_vector_loss *loss, brim_error *err) {
+  double numbers[BRIM_MOST_DIMENSIONS];
+  int32_t weights = 0;
+  BRIM_TRY(read_numbers("matryoshka", o->matryoshka, numbers, &loss->dimension_count, err));
+  for (int32_t i = 0; i < loss->dimension_count; i++) {
+    loss->dimensions[i] = (int32_t)numbers[i];
+    loss->weights[i] = 1;
+    if (numbers[i] != loss->dimensions[i])
+      return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\": whole numbers of dimensions are expected", o->matryoshka);
+  }
+  if (o->matryoshka_weights)
+    BRIM_TRY(read_numbers("matryoshka_weights", o->matryoshka_weights, loss->weights, &weights, err));
+  return !o->matryoshka_weights || weights == loss->dimension_count
+             ? BRIM_OK
+             : brim_error_set(err, BRIM_E_USAGE, "matryoshka has %d numbers, and matryoshka_weights %d", loss->dimension_count,
+                              weights);
+}
+
+static int read_in_batch(const brim_loss_options *o, brim_vector_loss *loss, brim_error *err) {
+  int which[DIRECTIONS], count;
+  if (o->directions) {
+    count = brim_words_of(o->directions, directions, which, DIRECTIONS);
+    loss->directions = 0;
+    for (int i = 0; i < count; i++)
+      loss->directions |= 1U << which[i];
+    if (count < 0 || !(loss->directions & BRIM_QUERY_TO_DOC))
+      return brim_error_set(
+          err, BRIM_E_USAGE,
+          "directions are \"%s\": query-to-doc is expected, and with commas between query-to-query, doc-to-query, "
+          "doc-to-doc",
+          o->directions);
+  }
+  if (o->partition && brim_words_of(o->partition, partitions, which, 1) != 1)
+    return brim_error_set(err, BRIM_E_USAGE, "partition is \"%s\": joint or per-direction are expected", o->partition);
+  loss->per_direction = o->partition && which[0] == 1;
+  if (o->similarity && brim_words_of(o->similarity, similarities, which, 1) != 1)
+    return brim_error_set(err, BRIM_E_USAGE, "similarity is \"%s\": cosine or dot are expected", o->similarity);
+  loss->dot = o->similarity && which[0] == 1;
+  if (loss->dot && o->scale <= 0)
+    loss->scale = 1;
+  if (!o->hardness)
+    return BRIM_OK;
+  if (brim_words_of(o->hardness, hardnesses, which, 1) != 1)
+    return brim_error_set(err, BRIM_E_USAGE, "hardness is \"%s\": none, in-batch, own or all are expected", o->hardness);
+  loss->hardness = (brim_hardness)which[0];
+  loss->hardness_strength = o->hardness_strength > 0 ? o->hardness_strength : loss->hardness == BRIM_HARDNESS_IN_BATCH ? 9 : 5;
+  return BRIM_OK;
+}
+
+static int read_options(const brim_loss_options *o, brim_vector_loss *loss, brim_error *err) {
+  int which;
+  if (o->scale > 0)
+    loss->scale = o->scale;
+  if (o->margin > 0)
+    loss->margin = o->margin;
+  if (o->temperature > 0)
+    loss->temperature = o->temperature;
+  if (o->distance) {
+    if (brim_words_of(o->distance, distances, &which, 1) != 1)
+      return brim_error_set(err, BRIM_E_USAGE, "distance is \"%s\": cosine, euclidean or manhattan are expected", o->distance);
+    loss->distance = (brim_distance)which;
+  }
+  BRIM_TRY(read_in_batch(o, loss, err));
+  return o->matryoshka ? read_matryoshka(o, loss, err) : BRIM_OK;
+}
+
+/* An option that the loss does not look at would do nothing. */
+static int check_options(const brim_vector_loss *loss, const brim_loss_options *o, brim_error *err) {
+  const brim_vector_loss_kind k = loss->kind;
+  const bool in_batch = k == BRIM_LOSS_IN_BATCH, apart = k == BRIM_LOSS_TRIPLET || k == BRIM_LOSS_CONTRASTIVE;
+  const struct {
+    const char *name;
+    bool given, used;
+  } all[] = {{"scale", o->scale > 0, in_batch || k == BRIM_LOSS_COSENT},
+             {"margin", o->margin > 0, apart},
+             {"distance", o->distance, apart},
+             {"temperature", o->temperature > 0, k == BRIM_LOSS_DISTILL_KL},
+             {"directions", o->directions, in_batch},
+             {"partition", o->partition, in_batch},
+             {"similarity", o->similarity, in_batch},
+             {"hardness", o->hardness, in_batch}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].given && !all[i].used)
+      return brim_error_set(err, BRIM_E_USAGE, "the loss %s has no %s: leave it out", brim_vector_loss_name(k), all[i].name);
+  return BRIM_OK;
+}
+
+/* Rows of embeddings have one label at most, so that a loss of several needs rows of as many texts. */
+static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts, brim_error *err) {
+  const char *name = brim_vector_loss_name(loss->kind);
+  int32_t least, most;
+  bool labelled;
+  brim_vector_loss_needs(loss->kind, &least, &most, &labelled);
+  if (facts->least_texts < least || (most && facts->most_texts > most))
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs %d%s texts a row, and the rows have %d%s%.0d", name, least,
+                          most ? "" : " or more", facts->least_texts, facts->most_texts > facts->least_texts ? " to " : "",
+                          facts->most_texts > facts->least_texts ? facts->most_texts : 0);
+  if (labelled && facts->labels == BRIM_RANGE_NONE)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
+  if (loss->kind == BRIM_LOSS_CONTRASTIVE && facts->labels > BRIM_RANGE_UNIT)
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the loss contrastive needs labels from 0 (unlike) to 1 (alike): use cosent for others");
+  if (loss->kind == BRIM_LOSS_COSINE && facts->labels == BRIM_RANGE_ANY)
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the loss cosine needs labels from -1 to 1, which cosines can have: divide them, or use cosent");
+  return BRIM_OK;
+}
+
+static const brim_target of_part;
+
+static int choose(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how, const brim_target **target,
+                  brim_error *err) {
+  const char *name = options->name ? options->name : loss_by_rows(facts);
+  if (facts->least_texts < 2)
+    return brim_error_set(err, BRIM_E_MISMATCH, "embeddings are trained with rows of two or more texts, and these have one");
+  if (!brim_vector_loss_named(name, strlen(name), &how->vectors))
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "loss is \"%s\": embeddings have in-batch, cosent, cosine, contrastive, triplet, margin-mse and distill-kl", name);
+  BRIM_TRY(check_options(&how->vectors, options, err));
+  BRIM_TRY(read_options(options, &how->vectors, err));
+  for (int32_t i = 0; i < how->vectors.dimension_count; i++)
+    if (how->vectors.dimensions[i] > facts->width)
+      return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
+                            facts->width);
+  BRIM_TRY(check_rows(&how->vectors, facts, err));
+  const bool of_step = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT;
+  *target = of_step ? &brim_embedding_target : &of_part;
+  return BRIM_OK;
+}
+
+/* ---- the loss ------------------------------------------------------------------------------------------------ */
+
+typedef struct job {
+  double *values, *gradient, *lengths, *labels;
+  int32_t *firsts;
+  void *work;
+} job;
+
+static int take_memory(brim_runtime *runtime, const brim_outputs *o, int32_t texts, job *j, brim_error *err) {
+  const size_t n = (size_t)texts, rows = (size_t)o->rows;
+  j->values = brim_alloc_array(runtime, n, (size_t)o->width * sizeof *j->values);
+  j->gradient = brim_alloc_array(runtime, n, (size_t)o->width * sizeof *j->gradient);
+  j->lengths = brim_alloc_array(runtime, n, sizeof *j->lengths);
+  j->labels = brim_alloc_array(runtime, rows, ((size_t)o->label_width + 1) * sizeof *j->labels);
+  j->firsts = brim_alloc_array(runtime, rows + 1, sizeof *j->firsts);
+  j->work = brim_alloc(runtime, brim_vector_loss_work(&o->how->vectors, o->rows, texts, o->width));
+  return j->values && j->gradient && j->lengths && j->labels && j->firsts && j->work ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+static void give_back(brim_runtime *runtime, job *j) {
+  void *const blocks[] = {j->values, j->gradient, j->lengths, j->labels, j->firsts, j->work};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    brim_release(runtime, blocks[i]);
+}
+
+/* Vectors as the loss sees them: after the folder's modules. */
+static void read_vectors(const brim_outputs *o, int32_t texts, job *j) {
+  for (int64_t i = 0; i < (int64_t)texts * o->width; i++)
+    j->values[i] = (double)o->values[i];
+  for (int32_t t = 0; t < texts && o->how->normalized; t++) {
+    double *x = j->values + (int64_t)t * o->width;
+    j->lengths[t] = brim_make_unit(x, o->width, BRIM_NORM_EPS, x);
+  }
+  for (int64_t i = 0; i < (int64_t)o->rows * o->label_width; i++)
+    j->labels[i] = (double)o->labels[i];
+}
+
+static void write_gradient(const brim_outputs *o, int32_t texts, job *j, double factor, float *gradient) {
+  for (int32_t t = 0; t < texts; t++) {
+    double *by = j->gradient + (int64_t)t * o->width;
+    if (o->how->normalized)
+      brim_unit_gradient(j->values + (int64_t)t * o->width, j->lengths[t], BRIM_NORM_EPS, by, o->width, by);
+    for (int32_t k = 0; k < o->width; k++)
+      gradient[(int64_t)t * o->width + k] = (float)(by[k] * factor);
+  }
+}
+
+static int compute(brim_runtime *runtime, const brim_outputs *o, double divisor, job *j, float *gradient, double *loss,
+                   brim_error *err) {
+  const int32_t texts = o->texts;
+  const double factor = o->rows / divisor;
+  uint64_t left_out = 0;
+  BRIM_TRY(take_memory(runtime, o, texts, j, err));
+  read_vectors(o, texts, j);
+  for (int32_t r = 0; r <= o->rows; r++)
+    j->firsts[r] = o->firsts ? o->firsts[r] : r;
+  const brim_vector_rows rows = {.rows = o->rows,
+                                 .width = o->width,
+                                 .firsts = j->firsts,
+                                 .values = j->values,
+                                 .labels = o->label_width > 0 ? j->labels : NULL,
+                                 .label_width = o->label_width,
+                                 .same = o->same};
+  BRIM_TRY(brim_vector_loss_compute(runtime, &o->how->vectors, &rows, j->work, j->gradient, loss, &left_out, err));
+  *loss *= factor;
+  write_gradient(o, texts, j, factor, gradient);
+  if (o->found && o->how->vectors.kind == BRIM_LOSS_IN_BATCH) {
+    const uint64_t n = (uint64_t)o->rows, documents = (uint64_t)texts - n;
+    o->found->left_out += left_out;
+    o->found->negatives += n * (documents - 1) - (left_out < n * (documents - 1) ? left_out : n * (documents - 1));
+  }
+  return BRIM_OK;
+}
+
+static int vector_loss(brim_runtime *runtime, const brim_outputs *o, double divisor, float *gradient, double *loss,
+                       brim_error *err) {
+  job j = {0};
+  *loss = 0;
+  const int status = o->rows > 0 ? compute(runtime, o, divisor, &j, gradient, loss, err) : BRIM_OK;
+  give_back(runtime, &j);
+  return status;
+}
+
+static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width) {
+  return texts * (2 * (uint64_t)width + 1) * sizeof(double) +
+         rows * (((uint64_t)label_width + 1) * sizeof(double) + sizeof(int32_t)) +
+         brim_vector_loss_work(&how->vectors, (int32_t)rows, (int32_t)texts, width);
+}
+
+/* In-batch negatives and CoSENT compare the rows of a step with each other; others are sums over rows. */
+const brim_target brim_embedding_target = {.name = "vectors of a step",
+                                           .scope = BRIM_LOSS_OF_STEP,
+                                           .choose = choose,
+                                           .loss = vector_loss,
+                                           .room = room,
+                                           .measure = brim_measure_vectors};
+static const brim_target of_part = {.name = "vectors of rows",
+                                    .scope = BRIM_LOSS_OF_PART,
+                                    .choose = choose,
+                                    .loss = vector_loss,
+                                    .room = room,
+                                    .measure = brim_measure_vectors};

@@ -1,0 +1,123 @@
+/* rerank.c: the target of rerankers: which loss of scores, and the way from outputs to it and back. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "target/metrics.h"
+#include "target/target.h"
+
+/* ---- which loss ---------------------------------------------------------------------------------------------- */
+
+static const char *loss_by_rows(const brim_row_facts *facts) {
+  if (facts->most_texts > 1)
+    return facts->labels == BRIM_RANGE_NONE ? "in-group" : "margin-mse";
+  return facts->labels > BRIM_RANGE_UNIT ? "mse" : "bce";
+}
+
+/* A mean over scores, whatever groups they are in. */
+static bool is_by_score(const brim_loss_how *how) {
+  return how->scores.kind == BRIM_SCORE_BCE || how->scores.kind == BRIM_SCORE_MSE;
+}
+
+static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, brim_error *err) {
+  const char *name = brim_score_loss_name(how->scores.kind);
+  if (!is_by_score(how) && facts->least_texts < 2)
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the loss %s compares the documents of a row: give a query, a positive and negatives", name);
+  if (facts->labels == BRIM_RANGE_NONE &&
+      (how->scores.kind == BRIM_SCORE_MARGIN_MSE || (is_by_score(how) && facts->least_texts < 2)))
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
+  if (how->scores.kind == BRIM_SCORE_BCE && facts->labels > BRIM_RANGE_UNIT)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss bce needs labels from 0 to 1: divide them, or use mse");
+  return BRIM_OK;
+}
+
+static const brim_target of_step;
+
+static int choose(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how, const brim_target **target,
+                  brim_error *err) {
+  const char *name = options->name ? options->name : loss_by_rows(facts);
+  if (!brim_score_loss_named(name, strlen(name), &how->scores) || how->scores.kind == BRIM_SCORE_CROSS_ENTROPY)
+    return brim_error_set(err, BRIM_E_USAGE, "loss is \"%s\": rerankers have bce, mse, in-group, list-net and margin-mse", name);
+  if ((options->scale > 0 && how->scores.kind != BRIM_SCORE_IN_GROUP) ||
+      (options->positive_weight > 0 && how->scores.kind != BRIM_SCORE_BCE))
+    return brim_error_set(err, BRIM_E_USAGE, "the loss %s has no %s: leave it out", brim_score_loss_name(how->scores.kind),
+                          options->scale > 0 && how->scores.kind != BRIM_SCORE_IN_GROUP ? "scale" : "positive_weight");
+  if (options->scale > 0)
+    how->scores.scale = options->scale;
+  if (options->positive_weight > 0)
+    how->scores.positive_weight = options->positive_weight;
+  BRIM_TRY(check_rows(how, facts, err));
+  *target = is_by_score(how) && facts->most_texts > 1 ? &of_step : &brim_rerank_target;
+  return BRIM_OK;
+}
+
+/* ---- the loss ------------------------------------------------------------------------------------------------ */
+
+/* Labels of scores, one each: as given; where a row has none its first is relevant. Margins are one less, and stay as they are.
+ * Returns how many a group has; 0: one a score. */
+static int32_t read_labels(const brim_outputs *o, const int32_t *firsts, double *labels) {
+  const bool margins = o->how->scores.kind == BRIM_SCORE_MARGIN_MSE;
+  for (int32_t r = 0; r < o->rows; r++) {
+    const float *own = o->labels + (int64_t)r * o->label_width;
+    const bool none = o->label_width == 0 || isnan(*own);
+    if (margins && o->label_width < firsts[r + 1] - firsts[r])
+      for (int32_t k = 0; k < o->label_width; k++)
+        labels[(int64_t)r * o->label_width + k] = (double)own[k];
+    else
+      for (int32_t t = firsts[r]; t < firsts[r + 1]; t++)
+        labels[t] = none ? t == firsts[r] : t - firsts[r] < o->label_width ? (double)own[t - firsts[r]] : 0;
+  }
+  return margins && o->label_width < firsts[1] - firsts[0] ? o->label_width : 0;
+}
+
+static int compute(const brim_outputs *o, double divisor, int32_t texts, double *numbers, int32_t *firsts, float *gradient,
+                   double *loss, brim_error *err) {
+  double *scores = numbers, *by = scores + texts, *labels = by + texts;
+  brim_score_rows rows = {.groups = o->rows, .firsts = firsts, .scores = scores, .labels = labels};
+  for (int32_t r = 0; r <= o->rows; r++)
+    firsts[r] = o->firsts ? o->firsts[r] : r;
+  for (int32_t t = 0; t < texts; t++)
+    scores[t] = (double)o->values[t];
+  rows.label_width = read_labels(o, firsts, labels);
+  BRIM_TRY(brim_score_loss_compute(&o->how->scores, &rows, by, loss, err));
+  *loss *= o->rows / divisor;
+  for (int32_t t = 0; t < texts; t++)
+    gradient[t] = (float)(by[t] * (o->rows / divisor));
+  return BRIM_OK;
+}
+
+static int score_loss(brim_runtime *runtime, const brim_outputs *o, double divisor, float *gradient, double *loss,
+                      brim_error *err) {
+  const int32_t texts = o->texts;
+  const size_t labels = (size_t)o->rows * (size_t)o->label_width, n = (size_t)texts;
+  *loss = 0;
+  if (o->rows == 0)
+    return BRIM_OK;
+  double *numbers = brim_alloc_array(runtime, 2 * n + (labels > n ? labels : n), sizeof *numbers);
+  int32_t *firsts = brim_alloc_array(runtime, (size_t)o->rows + 1, sizeof *firsts);
+  const int status = numbers && firsts ? compute(o, divisor, texts, numbers, firsts, gradient, loss, err) : BRIM_NOMEM(err);
+  brim_release(runtime, numbers);
+  brim_release(runtime, firsts);
+  return status;
+}
+
+static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width) {
+  const uint64_t labels = rows * (uint64_t)label_width;
+  (void)how, (void)width;
+  return (2 * texts + (labels > texts ? labels : texts)) * sizeof(double) + (rows + 1) * sizeof(int32_t);
+}
+
+const brim_target brim_rerank_target = {.name = "scores of rows",
+                                        .scope = BRIM_LOSS_OF_PART,
+                                        .choose = choose,
+                                        .loss = score_loss,
+                                        .room = room,
+                                        .measure = brim_measure_scores};
+static const brim_target of_step = {.name = "scores of a step",
+                                    .scope = BRIM_LOSS_OF_STEP,
+                                    .choose = choose,
+                                    .loss = score_loss,
+                                    .room = room,
+                                    .measure = brim_measure_scores};

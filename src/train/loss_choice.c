@@ -1,0 +1,156 @@
+#include "train/loss_choice.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "feed/steps.h"
+#include "model/run/ask.h"
+#include "target/target.h"
+#include "task/task.h"
+
+/* ---- facts of rows ------------------------------------------------------------------------------------------- */
+
+static void add_row(brim_row_facts *facts, int32_t texts, const float *label) {
+  facts->least_texts = facts->least_texts == 0 || texts < facts->least_texts ? texts : facts->least_texts;
+  facts->most_texts = texts > facts->most_texts ? texts : facts->most_texts;
+  if (label && !isnan(*label))
+    facts->labels = brim_label_range_with(facts->labels, *label);
+}
+
+static brim_row_facts facts_of(const brim_dataset *dataset) {
+  brim_row_facts facts = {0};
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    add_row(&facts, sample.text_lengths ? sample.text_count : 1, sample.labels);
+  }
+  return facts;
+}
+
+uint64_t brim_equal_pairs(const brim_dataset *dataset) {
+  uint64_t count = 0;
+  for (uint64_t row = 0; brim_dataset_firsts(dataset) && row < brim_dataset_rows(dataset); row++) {
+    brim_sample s;
+    brim_dataset_sample(dataset, row, &s);
+    count += s.text_count > 1 && s.text_lengths[0] == s.text_lengths[1] &&
+             memcmp(s.ids, s.ids + s.text_lengths[0], (size_t)s.text_lengths[0] * sizeof *s.ids) == 0;
+  }
+  return count;
+}
+
+/* ---- the loss ------------------------------------------------------------------------------------------------ */
+
+/* A stream's rows are not known: what they lack is found when they come. */
+static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_error *err) {
+  const brim_feed_options *how = brim_feed_how(t->supply.feed);
+  if (!t->options.loss.name)
+    return brim_error_set(err, BRIM_E_USAGE, "loss: a stream's rows are not looked at before training, so name it");
+  const brim_source_options *source = &how->source;
+  const int32_t most = brim_supply_most_texts(&t->supply), least = source->text_column_count == 0 ? 1
+                                                                   : source->least_columns        ? source->least_columns
+                                                                                                  : source->text_column_count;
+  *facts = (brim_row_facts){.least_texts = source->paired ? least - 1 : least,
+                            .most_texts = most,
+                            .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
+  return BRIM_OK;
+}
+
+/* An option that is given; NULL: none is. */
+static const char *first_given(const brim_loss_options *o) {
+  const struct {
+    const char *name;
+    bool given;
+  } all[] = {{"loss", o->name},
+             {"scale", o->scale != 0},
+             {"margin", o->margin != 0},
+             {"temperature", o->temperature != 0},
+             {"positive_weight", o->positive_weight != 0},
+             {"distance", o->distance},
+             {"directions", o->directions},
+             {"partition", o->partition},
+             {"similarity", o->similarity},
+             {"hardness", o->hardness},
+             {"hardness_strength", o->hardness_strength != 0},
+             {"matryoshka", o->matryoshka},
+             {"matryoshka_weights", o->matryoshka_weights}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].given)
+      return all[i].name;
+  return NULL;
+}
+
+static int choose(const brim_model *model, const brim_row_facts *of_rows, const brim_loss_options *options, brim_loss_how *how,
+                  const brim_target **target, brim_error *err) {
+  brim_row_facts all = *of_rows, *facts = &all;
+  all.width = brim_model_outputs(model);
+  *how = (brim_loss_how){.normalized = brim_model_normalizes(model)};
+  if ((*target)->choose)
+    return (*target)->choose(options, facts, how, target, err);
+  const char *given = first_given(options);
+  return !given ? BRIM_OK
+                : brim_error_set(err, BRIM_E_USAGE, "%s is of losses of embeddings and rerankers: the task %s has one loss",
+                                 given, brim_task_name(brim_model_task(model)));
+}
+
+/* Of rows of windows the loss is computed on the host. */
+static int find_target(const brim_trainer *t, const brim_target **target, brim_error *err) {
+  const brim_task task = brim_model_task(t->model);
+  const bool windows = brim_supply_has_windows(&t->supply);
+  *target = windows ? brim_target_of_windows(task) : brim_target_of(task);
+  if (!*target)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the rows are windows, and the model is of %s, which has none: leave them out",
+                          brim_task_name(task));
+  if (windows && (t->options.class_weights || t->options.label_smoothing > 0.0))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "rows of windows have neither class_weights nor label_smoothing: leave out one of them");
+  return BRIM_OK;
+}
+
+int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
+  const brim_task task = brim_model_task(t->model);
+  const brim_target *target;
+  brim_loss_how how;
+  brim_row_facts facts = {0};
+  BRIM_TRY(find_target(t, &target, err));
+  if (target->choose && t->supply.feed)
+    BRIM_TRY(facts_of_feed(t, &facts, err));
+  else if (target->choose)
+    facts = facts_of(t->supply.dataset);
+  BRIM_TRY(choose(t->model, &facts, &t->options.loss, &how, &target, err));
+  if (target->choose)
+    t->options.loss.name = brim_loss_name(task, &how);
+  brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
+  t->host_loss.how = how;
+  if (brim_task_has_scores(task)) /* those of squared errors are what labels are, others' are probabilities */
+    brim_model_set_scores_bare(t->model, how.scores.kind == BRIM_SCORE_MSE || how.scores.kind == BRIM_SCORE_MARGIN_MSE);
+  return BRIM_OK;
+}
+
+int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset,
+                     const brim_loss_options *options, brim_host_loss *out, brim_error *err) {
+  const brim_target *target = brim_target_of(brim_model_task(model));
+  const brim_row_facts facts = facts_of(dataset);
+  brim_loss_how how;
+  if (!target->choose)
+    return brim_error_set(err, BRIM_E_USAGE, "the task %s has one loss, which the device computes",
+                          brim_task_name(brim_model_task(model)));
+  BRIM_TRY(choose(model, &facts, options, &how, &target, err));
+  brim_host_loss_init(out, runtime, target, model, brim_dataset_most_texts(dataset));
+  out->how = how;
+  return BRIM_OK;
+}
+
+/* ---- the best ------------------------------------------------------------------------------------------------ */
+
+const char *brim_best_metric_of(brim_task task, const brim_dataset *dataset) {
+  const char *own = brim_task_rules_of(task)->best;
+  if (!dataset || !(brim_task_has_vectors(task) || brim_task_has_scores(task)))
+    return own;
+  const brim_row_facts facts = facts_of(dataset);
+  if (brim_task_has_scores(task))
+    return own;
+  if (facts.labels == BRIM_RANGE_NONE)
+    return facts.most_texts > 2 ? "accuracy" : "mrr";
+  return facts.labels == BRIM_RANGE_BINARY ? "average_precision" : own;
+}

@@ -1,0 +1,55 @@
+# Embeddings: pairs, triples, scores and lists of negatives from columns that are found by name or named; what is wrong with rows is
+# one line; the run is a folder of sentence-transformers, whose vectors `brim embed` has.
+python3 - <<'END'
+import csv, json, os
+texts = [row["text"] for row in csv.DictReader(open(os.environ["DATA"] + "/train.csv"))][:24]
+def table(name, header, rows):
+    with open(name, "w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+pairs = list(zip(texts[::2], texts[1::2]))
+table("pairs.csv", ["anchor", "positive"], pairs)
+table("equal.csv", ["query", "document"], [*pairs, *pairs[:2]])
+table("same.csv", ["anchor", "positive"], [(a, a) for a, _ in pairs])
+table("scores.csv", ["id", "sentence1", "sentence2", "score"], [(i, a, b, i / 12) for i, (a, b) in enumerate(pairs)])
+table("words.csv", ["sentence1", "sentence2", "score"], [(a, b, "alike") for a, b in pairs])
+table("named.csv", ["left", "right", "worse"], [(a, b, texts[0]) for a, b in pairs])
+table("one.csv", ["sentence"], [[a] for a, _ in pairs])
+table("alone.csv", ["anchor", "positive"], pairs[:1])
+with open("lists.jsonl", "w") as file:
+    for i, (a, b) in enumerate(pairs):
+        file.write(json.dumps({"query": a, "positive": b, "negatives": texts[:i % 3]}) + "\n")
+END
+train() { $BRIM train --model $MODEL --task embedding --output run --overwrite --max-steps 2 --batch-size 8 "$@" 2>&1 | grep -v "^train\|tokens/s\|memory\|tensors\|is new\|are new"; }
+train --train pairs.csv --eval pairs.csv
+ls run && cat run/modules.json run/1_Pooling/config.json run/config_sentence_transformers.json run/sentence_bert_config.json
+python3 -c 'import json; config = json.load(open("run/config.json")); print(config["architectures"], sorted(set(config) & {"id2label", "brim_pooling", "problem_type"}))'
+echo a text | $BRIM embed --model run - | cut -c 1-16
+echo "--- equal texts"
+train --train equal.csv --batch-size 14
+python3 -c '
+import json
+print([{k: line[k] for k in ("step", "rows", "negatives", "equal_texts")} for line in map(json.loads, open("run/log.jsonl")) if line["event"] == "step"])'
+echo "--- losses"
+train --train scores.csv --eval scores.csv --pooling cls
+train --train named.csv --eval named.csv --loss triplet --distance cosine --margin 0.2
+train --train named.csv --columns left,worse --matryoshka 8,4 --directions query-to-doc,doc-to-query
+train --train lists.jsonl
+train --train same.csv --max-steps 1
+train --train alone.csv --max-steps 1
+echo "--- a stream"
+train --train pairs.csv --stream --loss in-batch
+train --train scores.csv --stream --loss cosent
+train --train pairs.csv --stream
+echo "--- refused"
+$BRIM predict --model run pairs.csv 2>&1
+train --train one.csv
+train --train words.csv
+train --train pairs.csv --loss cosent
+train --train pairs.csv --loss bce
+train --train pairs.csv --loss triplet
+train --train scores.csv --loss contrastive --directions query-to-doc
+train --train pairs.csv --directions doc-to-query
+train --train pairs.csv --columns anchor,nothing
+train --train pairs.csv --matryoshka 64
+$BRIM train --model $MODEL --train pairs.csv --output no --loss in-batch
+$BRIM train --model $MODEL --train pairs.csv --output no --columns anchor,positive
