@@ -54,9 +54,9 @@ BRIM_API brim_windowing brim_tokenizer_windows(const brim_tokenizer *tokenizer);
 
 /* What a run adds to its tokenizer. */
 typedef struct brim_tokenizer_saving {
-  int32_t max_length;   /* tokens that rows were cut to; 0: what the tokenizer says */
-  bool words;           /* rows are lists of words: bytes get a space before each, also for whoever loads the folder */
-  bool no_type_ids;     /* the model takes no token_type_ids */
+  int32_t max_length;     /* tokens that rows were cut to; 0: what the tokenizer says */
+  bool words;             /* rows are lists of words: bytes get a space before each, also for whoever loads the folder */
+  bool no_type_ids;       /* the model takes no token_type_ids */
   brim_windowing windows; /* of long rows, for brim alone: transformers cuts them */
 } brim_tokenizer_saving;
 /* Writes the tokenizer files of a run folder: tokenizer.json as brim reads it with all that stands beside it, a

@@ -1,6 +1,5 @@
 /* saved.c: the tokenizer_config.json of a run: what the tokenizer was loaded with, and what of it decides ids said in full. */
 #include "base/status.h"
-#include "text/beside.h"
 #include "text/fields.h"
 #include "text/tokenizer.h"
 #include <stdio.h>
