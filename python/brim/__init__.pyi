@@ -80,6 +80,8 @@ def train(
     stratify: bool = False,
     on_event: Callable[[str, dict[str, Any]], Any] | None = None,
     runtime: Any = None,
+    windows: int | None = None,
+    max_windows: int | None = None,
     epochs: float | None = 1,
     max_steps: int | None = None,
     resume: bool | None = False,
@@ -267,6 +269,9 @@ def train(
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
 
+    windows: int. A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their
+        logits. Default: none.
+    max_windows: int. Windows of a row at most; what is beyond them is cut, and counted. Default: 16.
     epochs: float. Passes over the data; may be a fraction. Default: 1.
     max_steps: int. Optimizer steps, instead of epochs. Default: by epochs.
     resume: bool. Continue from the newest checkpoint in output, if there is one; a larger epochs or max_steps extends the run, even a
@@ -406,6 +411,8 @@ def train(
     stratify: bool = False,
     on_event: Callable[[str, dict[str, Any]], Any] | None = None,
     runtime: Any = None,
+    windows: int | None = None,
+    max_windows: int | None = None,
     epochs: float | None = 1,
     max_steps: int | None = None,
     resume: bool | None = False,

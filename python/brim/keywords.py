@@ -119,6 +119,11 @@ class FileOptions(TypedDict, total=False):
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
     truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
+    windows: int | None
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
+    none."""
+    max_windows: int | None
+    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     delimiter: str | None
@@ -151,6 +156,11 @@ class TextOptions(TypedDict, total=False):
     special_tokens: bool
     truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
+    windows: int | None
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
+    none."""
+    max_windows: int | None
+    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     most_texts: int | None
@@ -177,6 +187,9 @@ class PredictOptions(TypedDict, total=False):
 class TrainOptions(TypedDict, total=False):
     """Options of training.
 
+    windows: int. A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their
+        logits. Default: none.
+    max_windows: int. Windows of a row at most; what is beyond them is cut, and counted. Default: 16.
     epochs: float. Passes over the data; may be a fraction. Default: 1.
     max_steps: int. Optimizer steps, instead of epochs. Default: by epochs.
     resume: bool. Continue from the newest checkpoint in output, if there is one; a larger epochs or max_steps extends the run, even a
@@ -285,6 +298,11 @@ class TrainOptions(TypedDict, total=False):
     remove_unused_columns, run_name, save_only_model, save_safetensors, use_cpu.
     """
 
+    windows: int | None
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
+    none."""
+    max_windows: int | None
+    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
     epochs: float | None
     """Passes over the data; may be a fraction. Default: 1."""
     max_steps: int | None

@@ -206,6 +206,8 @@ class Model:
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         refuse_encoded(data, max_length=max_length, **columns)
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
+        if self.tokenizer.windows and self.task != "tokens":  # as the run made them
+            how["windows"], how["max_windows"] = self.tokenizer.windows
         if self.task == "tokens" and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
                 data = [data]

@@ -16,7 +16,7 @@ TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio"
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
          "best_metric", "best_is_small", "keep", "eval_when", "save_when", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
 #: How files are read; of a stream also how its rows are mixed.
-SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record", "cache", "truncation", "truncation_side"}
+SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record", "cache", "truncation", "truncation_side", "windows", "max_windows"}
 STREAM = {"stream", "shuffle_window", "weights", "repeat", "prefetch"}
 #: What brim.train does with them itself.
 HERE = {"validation_split", "test", "fold_column", "cpu", "profile", "compute_metrics", "callbacks", "report_to", "progress"}
@@ -211,7 +211,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 #: Options of reading that rows in memory have too.
-_OF_ROWS = {"text_column", "pair_column", "label_column", "missing_label", "min_chars", "truncation", "truncation_side"}
+_OF_ROWS = {"text_column", "pair_column", "label_column", "missing_label", "min_chars", "truncation", "truncation_side", "windows", "max_windows"}
 
 
 def of_rows(how: dict[str, Any], *, strict: bool) -> dict[str, Any]:
