@@ -97,7 +97,7 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, most_texts=most_texts, paired=paired, numbering=numbering)
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, **({} if most_texts is None else {"most_texts": most_texts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
@@ -278,7 +278,7 @@ class Dataset:
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
         part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
-        part._kind, part._mapping = self._kind, self._mapping
+        part._kind, part._mapping, part._pair = self._kind, self._mapping, self._pair
         return part
 
     def _words(self, row: int):
@@ -447,6 +447,7 @@ class Dataset:
         """int32 [texts]: tokens of each text; where each row is one, ``lengths``."""
         return self._core.text_lengths()
 
+    _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 
     @property
@@ -463,7 +464,7 @@ class Dataset:
         task, names, outputs, strings = found
         if task == "mlm":
             return None
-        if task == "regression":
+        if task in ("regression", "embedding", "rerank"):
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
         return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
 
