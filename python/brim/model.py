@@ -64,12 +64,12 @@ _METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"a
             "tokens": {"accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"},
             "mlm": {"accuracy", "perplexity"},
             "embedding": {"accuracy", "f1", "pearson", "spearman", "spearman_dot", "spearman_euclidean", "spearman_manhattan", "average_precision", "mrr"},
-            "rerank": {"mrr", "ndcg", "map"}}
+            "rerank": {"accuracy", "f1", "pearson", "spearman", "average_precision", "mrr", "ndcg", "map"}}
 
 
 def of_task(task: str, metrics: dict[str, Any]) -> dict[str, Any]:
     """Those that fit the task."""
-    others = set().union(*_METRICS.values()) - _METRICS[task]
+    others = set().union(*_METRICS.values()) - _METRICS[task] | ({"loss"} if task == "embedding" else set())  # which depends on the rows
     return {name: value for name, value in metrics.items() if name not in others}
 
 
@@ -238,6 +238,8 @@ class Model:
     def _of_pairs(self, data, labelled: bool, columns, how) -> Dataset:
         if self.task == "embedding" and not labelled:
             raise UsageError("the model gives vectors: model.embed(texts)")
+        if not labelled and (isinstance(data, (str, bytes)) or isinstance(data, (list, tuple)) and all(isinstance(one, (str, bytes)) for one in data)):
+            raise UsageError(f"the model scores pairs: [(query, document), ..] is expected, not {_rows._short(data)}")
         found = _pairs.dataset(data, self.tokenizer, task=self.task, columns=None, labelled=labelled, **columns, **how)
         if not labelled and found.firsts is not None:
             raise UsageError("the rows have several documents: give pairs of a query and a document, each a row")

@@ -67,6 +67,8 @@ def _in_memory(data: Any) -> tuple[Any, list[str], list[str] | None]:
 def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
     if isinstance(columns, str):
         columns = [one.strip() for one in columns.split(",")]
+    if columns is not None and not isinstance(columns, (list, tuple)):
+        raise UsageError(f"columns={columns!r:.60}: names of columns are expected, such as [\"anchor\", \"positive\"]")
     given = {"text_columns": None if columns is None else [str(one) for one in columns], **how}
     return Columns(*_core.text_columns(runtime, paths, names, task, given))
 

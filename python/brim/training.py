@@ -356,7 +356,7 @@ def _refuse_of_pairs(task: str, model, folds, ways, keep_head, labels, told, opt
              "stream": stream or bool(options.get("stream"))}
     idle = next((name for name, there in given.items() if there), None)
     if idle or ways is not None:
-        raise UsageError(f'task="{task}" has no {idle or "comparison"}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in ("folds", "stream") else ""))
+        raise UsageError(f'task="{task}" has no {idle or "comparison"}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in (None, "folds", "stream") else ""))
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:

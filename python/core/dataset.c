@@ -104,7 +104,7 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
 
 static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
   static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task,
-                                       "classification, regression, multi-label or tokens"},
+                                       "classification, regression, multi_label, tokens, embedding or rerank"},
                                       CORE_FIELD(brim_dataset_options, cache, CORE_TEXT),
                                       {0}};
   return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) &&

@@ -117,10 +117,22 @@ class Pairs(unittest.TestCase):
         """MRR, nDCG and average precision, of the run and of Model.evaluate."""
         rows = [{"query": WORDS[i % 6], "document": " ".join(WORDS[i % 5:i % 5 + 2]), "label": i % 2} for i in range(36)]
         result = brim.train(HERE / "model", [tuple(row.values()) for row in rows], task="rerank", eval=rows, **HOW)
-        found, again = result.evaluations[-1], result.model.evaluate(rows)
+        found, again = result.evaluations[-1], result.model.evaluate(str(written("ranked.jsonl", rows)))
+        self.assertEqual({name for name, value in again.items() if value == value}, {name for name, value in found.items() if value == value} - {"step", "epoch", "name", "averaged"})
+        with self.assertRaisesRegex(brim.Error, "scores pairs"):
+            result.model.predict(["a text"])
         for name in ("mrr", "ndcg", "map"):
             self.assertAlmostEqual(again[name], found[name], places=6)
             self.assertGreater(found[name], 0)
+
+    def test_rows_of_several_texts(self):
+        """Logits of rows of several documents are one of each; a prediction is of one."""
+        model = brim.train(HERE / "model", RANKED, task="rerank", **HOW).model
+        rows = brim.Dataset.of(PAIRS, model.tokenizer, labelled=False, text_columns=["anchor", "positive", "negative"], paired=True)
+        pairs = [(row["anchor"], row[one]) for row in PAIRS for one in ("positive", "negative")]
+        np.testing.assert_allclose(np.asarray(model.logits(rows)), np.asarray(model.logits(pairs)), atol=1e-6)
+        with self.assertRaisesRegex(brim.Error, "several texts"):
+            model.predict(rows)
 
     def test_refuses(self):
         """A line for each thing that cannot be, before anything is trained."""
@@ -141,6 +153,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"matryoshka": [4096]}, "vectors have"),
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
                 (PAIRS, {"folds": 3}, "has no folds"),
+                (PAIRS, {"columns": 7}, "columns=7: names"),
                 (PAIRS, {"keep_head": True}, "has no keep_head"),
                 ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
                 (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),
