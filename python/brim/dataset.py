@@ -97,7 +97,8 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, **({} if most_texts is None else {"most_texts": most_texts}))
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering,
+                          **({} if most_texts is None else {"most_texts": most_texts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "data/facts.h"
+#include "data/dataset.h"
 #include "data/source.h"
 #include "dist/group.h"
 #include "feed/steps.h"
@@ -105,6 +106,7 @@ int32_t brim_supply_most_texts(const brim_supply *s) {
 
 static int plan_of(const brim_supply *s, uint64_t epoch, brim_plan **out, brim_error *err) {
   const brim_lengths lengths = brim_lengths_of(s->dataset);
+  BRIM_TRY(brim_dataset_intact(s->dataset, err));
   return brim_plan_new_of(s->runtime, &lengths, &s->options->plan, epoch, out, err);
 }
 
