@@ -247,7 +247,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         task = said["task"]
     several = task in _pairs.TASKS
     if several:
-        _refuse_of_pairs(task, model, folds, ways, keep_head, labels, told, options, isinstance(train, Stream))
+        _refuse_of_pairs(task, model, folds, keep_head, labels, told, options, isinstance(train, Stream))
         if task == "embedding" and max_length is None:  # as texts will be cut when the folder is used
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
@@ -348,15 +348,15 @@ def _said(model: Model) -> dict[str, Any]:
             "made_length": _core.describe(model._runtime, model.path)["made_length"] if model.task == "embedding" else 0}
 
 
-def _refuse_of_pairs(task: str, model, folds, ways, keep_head, labels, told, options, stream: bool) -> None:
+def _refuse_of_pairs(task: str, model, folds, keep_head, labels, told, options, stream: bool) -> None:
     """What embeddings and rerankers have not."""
     if isinstance(model, Model) and model.task != task:
         raise UsageError(f'task="{task}": the model is loaded for {model.task}; give its folder: brim.train({model.path!r}, ..)')
     given = {"labels": labels is not None, "keep_head": keep_head, "folds": folds is not None, "compute_metrics": told.measure is not None,
              "stream": stream or bool(options.get("stream"))}
     idle = next((name for name, there in given.items() if there), None)
-    if idle or ways is not None:
-        raise UsageError(f'task="{task}" has no {idle or "comparison"}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in (None, "folds", "stream") else ""))
+    if idle:
+        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in ("folds", "stream") else ""))
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
@@ -539,10 +539,17 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
     found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
-    metric = None if not evals else {"regression": "rmse", "tokens": "f1_micro"}.get(model.task, "accuracy")
+    metric = _compared(model.task, found[0]["metrics"]) if evals else None
     name = f": {os.fspath(data)}" if isinstance(data, (str, os.PathLike)) else ""
     return Comparison([Way(**one) for one in found], metric, regression=model.task == "regression",
                       title=f"The same job in {len(found)} ways{name}")
+
+
+def _compared(task: str, metrics: dict[str, Any]) -> str:
+    """The metric that a comparison shows; of embeddings it depends on the rows."""
+    if task == "embedding":
+        return next((name for name in ("average_precision", "spearman") if not math.isnan(metrics[name])), "accuracy")
+    return {"regression": "rmse", "tokens": "f1_micro", "rerank": "mrr"}.get(task, "accuracy")
 
 
 class Listeners:

@@ -18,6 +18,7 @@ WORDS = "red green blue small large round old new".split()
 PAIRS = [{"anchor": f"{a} {b}", "positive": f"{b} {a} {a}", "negative": f"{WORDS[(i * 3 + j) % 8]} {a}"} for i, a in enumerate(WORDS) for j, b in enumerate(WORDS)][:48]
 SCORED = [{"sentence1": row["anchor"], "sentence2": row["negative"], "score": (i * 7 % 11) / 10} for i, row in enumerate(PAIRS)]
 RANKED = [{"query": row["anchor"], "document": row["positive" if i % 3 else "negative"], "label": int(i % 3 > 0)} for i, row in enumerate(PAIRS)]
+ASKED = [{"query": WORDS[i % 3], "document": " ".join(WORDS[i % 5:i % 5 + 2]), "label": i * 3 // 2 % 2} for i in range(36)]
 HOW = {"batch_size": 8, "max_steps": 6, "lr": 1e-3, "progress": False}
 
 
@@ -87,6 +88,13 @@ class Pairs(unittest.TestCase):
         result = brim.train(FOLDERS / "st-mean-normalize", SCORED, task="embedding", eval="25%", **HOW)
         self.assertEqual(result.evaluations[-1]["rows"], 12)
 
+    def test_compare(self):
+        """Ways of batching are compared by what the rows are measured by."""
+        for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "mrr")]:
+            found = brim.compare(FOLDERS / "st-mean-normalize", rows, eval=rows[:12], modes=["fixed", "brim"], task=task, pooling="mean", batch_size=8, max_steps=2, progress=False)
+            self.assertEqual(found.metric, metric)
+            self.assertAlmostEqual(*(way.metrics[metric] for way in found.ways), places=5)
+
     def test_says_what_it_does(self):
         """The loss, the columns and the negatives are said."""
         with self.assertLogs("brim", logging.INFO) as logs:
@@ -115,9 +123,8 @@ class Pairs(unittest.TestCase):
 
     def test_reranker_metrics(self):
         """MRR, nDCG and average precision, of the run and of Model.evaluate."""
-        rows = [{"query": WORDS[i % 6], "document": " ".join(WORDS[i % 5:i % 5 + 2]), "label": i % 2} for i in range(36)]
-        result = brim.train(HERE / "model", [tuple(row.values()) for row in rows], task="rerank", eval=rows, **HOW)
-        found, again = result.evaluations[-1], result.model.evaluate(str(written("ranked.jsonl", rows)))
+        result = brim.train(HERE / "model", [tuple(row.values()) for row in ASKED], task="rerank", eval=ASKED, **HOW)
+        found, again = result.evaluations[-1], result.model.evaluate(str(written("ranked.jsonl", ASKED)))
         self.assertEqual({name for name, value in again.items() if value == value}, {name for name, value in found.items() if value == value} - {"step", "epoch", "name", "averaged"})
         with self.assertRaisesRegex(brim.Error, "scores pairs"):
             result.model.predict(["a text"])
