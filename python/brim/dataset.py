@@ -289,7 +289,7 @@ class Dataset:
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
         part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
-        part._kind, part._mapping = self._kind, self._mapping
+        part._kind, part._mapping, part._pair = self._kind, self._mapping, self._pair
         return part
 
     def _words(self, row: int):
@@ -458,6 +458,7 @@ class Dataset:
         """int32 [texts]: tokens of each text; where each row is one, ``lengths``."""
         return self._core.text_lengths()
 
+    _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 
     @property
@@ -474,7 +475,7 @@ class Dataset:
         task, names, outputs, strings = found
         if task == "mlm":
             return None
-        if task == "regression":
+        if task in ("regression", "embedding", "rerank"):
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
         return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
 
