@@ -116,6 +116,8 @@ int cli_encode_options(cli_call *cli, brim_encode_options *out) {
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
   if (cli_given(&cli->arguments, "windows") && out->max_windows == 0)
     out->max_windows = WINDOWS;
+  if (!cli_given(&cli->arguments, "windows") && cli->windows.most > 1)
+    out->max_windows = cli->windows.most, out->window_overlap = cli->windows.overlap;
   return status;
 }
 
@@ -228,7 +230,7 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)cut, cut_text, sizeof cut_text);
   brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
-  if (cli_given(&cli->arguments, "windows"))
+  if (cli_given(&cli->arguments, "windows") || cli->windows.most > 1)
     cli_note(cli, "%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; --max-windows changes it", path,
              cut_text, rows_text, 100.0 * (double)cut / (double)rows, lost_text);
   else

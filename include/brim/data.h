@@ -154,6 +154,10 @@ typedef struct brim_text_columns {
 BRIM_API int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int path_count,
                                     const brim_source_options *given, brim_task task, brim_text_columns *out,
                                     brim_error *err) BRIM_CHECK;
+/* The same of rows that the caller holds, whose columns have these names, in order; borrowed. */
+BRIM_API int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, int column_count,
+                                     const brim_source_options *given, brim_task task, brim_text_columns *out,
+                                     brim_error *err) BRIM_CHECK;
 BRIM_API void brim_text_columns_free(brim_text_columns *columns);
 
 /* ---- shards ----------------------------------------------------------------------------------------------- */

@@ -15,7 +15,8 @@ typedef struct brim_embedder brim_embedder;
 BRIM_API int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
                                 brim_error *err) BRIM_CHECK;
 /* The same over a model and a tokenizer that the caller has, and keeps for as long. Each run prepares the model again, for
- * predictions. */
+ * predictions. A model of embeddings has the pooling and the dense layers that it has now, whatever its folder says: after
+ * training, open another. */
 BRIM_API int brim_embedder_over(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const char *folder,
                                 brim_embedder **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_embedder_free(brim_embedder *embedder);

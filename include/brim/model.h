@@ -108,6 +108,8 @@ BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
 BRIM_API void brim_model_set_tokenizer(brim_model *model, uint64_t content);
 BRIM_API uint64_t brim_model_tokenizer(const brim_model *model);
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
+/* Of a reranker: its answers are its scores as they are, not their sigmoid. */
+BRIM_API bool brim_model_scores_bare(const brim_model *model);
 BRIM_API const char *brim_model_kernels(const brim_model *model);
 
 /* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16,

@@ -44,11 +44,20 @@ BRIM_API int32_t brim_tokenizer_max_length(const brim_tokenizer *tokenizer);
 /* The end that is cut where the caller does not say it: truncation_side of tokenizer_config.json. */
 BRIM_API bool brim_tokenizer_truncates_left(const brim_tokenizer *tokenizer);
 
+/* Windows of a text that is longer than max_length (brim_encode_options). */
+typedef struct brim_windowing {
+  int32_t most;    /* of a row; 0 and 1: there are none */
+  int32_t overlap; /* tokens */
+} brim_windowing;
+/* Those of the run whose folder this is; most 0: none. */
+BRIM_API brim_windowing brim_tokenizer_windows(const brim_tokenizer *tokenizer);
+
 /* What a run adds to its tokenizer. */
 typedef struct brim_tokenizer_saving {
-  int32_t max_length; /* tokens that rows were cut to; 0: what the tokenizer says */
-  bool words;         /* rows are lists of words: bytes get a space before each, also for whoever loads the folder */
-  bool no_type_ids;   /* the model takes no token_type_ids */
+  int32_t max_length;     /* tokens that rows were cut to; 0: what the tokenizer says */
+  bool words;             /* rows are lists of words: bytes get a space before each, also for whoever loads the folder */
+  bool no_type_ids;       /* the model takes no token_type_ids */
+  brim_windowing windows; /* of long rows, for brim alone: transformers cuts them */
 } brim_tokenizer_saving;
 /* Writes the tokenizer files of a run folder: tokenizer.json as brim reads it with all that stands beside it, a
  * tokenizer_config.json with which transformers gives the same ids, and vocabularies found at load, byte for byte. `how` NULL:

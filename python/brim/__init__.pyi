@@ -63,6 +63,7 @@ def train(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    columns: str | Sequence[str] | None = None,
     missing_label: str = 'error',
     delimiter: str | None = None,
     header: bool = True,
@@ -80,6 +81,8 @@ def train(
     stratify: bool = False,
     on_event: Callable[[str, dict[str, Any]], Any] | None = None,
     runtime: Any = None,
+    windows: int | None = None,
+    max_windows: int | None = None,
     epochs: float | None = 1,
     max_steps: int | None = None,
     resume: bool | None = False,
@@ -109,6 +112,19 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
+    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
+    scale: float | None = None,
+    distance: Literal["cosine", "euclidean", "manhattan"] | None = None,
+    margin: float | None = None,
+    temperature: float | None = None,
+    directions: str | Sequence[str] | None = None,
+    partition: Literal["joint", "per-direction"] | None = None,
+    similarity: Literal["cosine", "dot"] | None = None,
+    hardness: Literal["none", "in-batch", "own", "all"] | None = None,
+    hardness_strength: float | None = None,
+    matryoshka: str | Sequence[int] | None = None,
+    matryoshka_weights: str | Sequence[float] | None = None,
+    positive_weight: float | None = None,
     mask_rate: str | None = None,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,
@@ -237,6 +253,10 @@ def train(
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
     task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: "0.15", or "0.3:0.15" for the first and the
     last step; whole_words=True masks all tokens of a word); training then continues from the folder with any other task.
+    task="embedding": vectors of texts; task="rerank": a score of a query and a document. Their rows are two texts or more: columns named as data
+    sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
+    "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
+    where loss is not given, the rows do. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -267,6 +287,9 @@ def train(
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
 
+    windows: int. A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their
+        logits. Default: none.
+    max_windows: int. Windows of a row at most; what is beyond them is cut, and counted. Default: 16.
     epochs: float. Passes over the data; may be a fraction. Default: 1.
     max_steps: int. Optimizer steps, instead of epochs. Default: by epochs.
     resume: bool. Continue from the newest checkpoint in output, if there is one; a larger epochs or max_steps extends the run, even a
@@ -310,6 +333,23 @@ def train(
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
+    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-
+        net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or contrastive (pairs
+        with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows.
+    scale: float. Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10.
+    distance: Literal["cosine", "euclidean", "manhattan"]. Of triplet and contrastive. Default: euclidean; contrastive cosine.
+    margin: float. Of triplet and contrastive. Default: 5; contrastive 0.5.
+    temperature: float. Of distill-kl. Default: 1.
+    directions: str | Sequence[str]. In-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-
+        doc. Default: query-to-doc.
+    partition: Literal["joint", "per-direction"]. In-batch: one softmax of all directions, or the mean of one for each. Default: joint.
+    similarity: Literal["cosine", "dot"]. In-batch: what is compared; dot has scale 1. Default: cosine.
+    hardness: Literal["none", "in-batch", "own", "all"]. In-batch: negatives that weigh more the more alike they are. Default: none.
+    hardness_strength: float. How much more. Default: 9 of in-batch, else 5.
+    matryoshka: str | Sequence[int]. The sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128.
+        Default: all numbers of a vector.
+    matryoshka_weights: str | Sequence[float]. The weight of each of these losses. Default: 1 each.
+    positive_weight: float. Bce: weight of relevant documents. Default: 1.
     mask_rate: str. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15.
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
         bert_adam is AdamW without bias correction. Default: adamw.
@@ -389,6 +429,7 @@ def train(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    columns: str | Sequence[str] | None = None,
     missing_label: str = 'error',
     delimiter: str | None = None,
     header: bool = True,
@@ -406,6 +447,8 @@ def train(
     stratify: bool = False,
     on_event: Callable[[str, dict[str, Any]], Any] | None = None,
     runtime: Any = None,
+    windows: int | None = None,
+    max_windows: int | None = None,
     epochs: float | None = 1,
     max_steps: int | None = None,
     resume: bool | None = False,
@@ -435,6 +478,19 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
+    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
+    scale: float | None = None,
+    distance: Literal["cosine", "euclidean", "manhattan"] | None = None,
+    margin: float | None = None,
+    temperature: float | None = None,
+    directions: str | Sequence[str] | None = None,
+    partition: Literal["joint", "per-direction"] | None = None,
+    similarity: Literal["cosine", "dot"] | None = None,
+    hardness: Literal["none", "in-batch", "own", "all"] | None = None,
+    hardness_strength: float | None = None,
+    matryoshka: str | Sequence[int] | None = None,
+    matryoshka_weights: str | Sequence[float] | None = None,
+    positive_weight: float | None = None,
     mask_rate: str | None = None,
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None = "adamw",
     lr: float | None = 5e-5,

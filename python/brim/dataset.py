@@ -37,6 +37,13 @@ def _skips(missing_label: str) -> bool:
     return missing_label == "skip"
 
 
+def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
+    """Windows of long texts, as the library takes them."""
+    if overlap is None and most is not None:
+        raise UsageError("max_windows has no effect without windows: add it or leave out max_windows")
+    return {} if overlap is None else {"window_overlap": overlap, "max_windows": 16 if most is None else most}
+
+
 def refuse_encoded(data, **options) -> None:
     """Options that say how rows become ids, or what their labels are, have no effect on a Dataset: refused by name."""
     given = [name for name, value in options.items() if value is not None]
@@ -72,7 +79,8 @@ class Dataset:
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
                    where: dict[str, str] | None = None, skip_damaged: bool = False, quote: str | None = None, max_record: int | None = None,
-                   truncation_side: str | None = None, missing_label: str = "error", delimiter: str | None = None,
+                   truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None,
+                   missing_label: str = "error", delimiter: str | None = None,
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
                    least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
@@ -82,7 +90,7 @@ class Dataset:
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
         without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
         lists). quote: "csv", "none" or "backslash" (a quote inside quotes may be \\"); max_record: bytes. cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
-        names it) instead of failing; numbering: "tokens" or "words", of texts that brim.train masks (task="mlm"); missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
+        names it) instead of failing; windows: a text longer than max_length becomes windows that overlap by so many tokens, at most max_windows (16), and the row's answer is the mean of theirs; numbering: "tokens" or "words", of texts that brim.train masks (task="mlm"); missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
 
         text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
@@ -105,7 +113,7 @@ class Dataset:
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
-                   "truncation_side": truncation_side, "text_columns": None if text_columns is None else [str(name) for name in text_columns],
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                    "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
@@ -124,7 +132,8 @@ class Dataset:
     def from_texts(cls, texts: Sequence[str | bytes | list[str]], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes | list[str]] | None = None,
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
-                   truncation_side: str | None = None, missing_label: str = "error", most_texts: int | None = None, numbering: str | None = None, runtime: Any = None) -> "Dataset":
+                   truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None, missing_label: str = "error",
+                   most_texts: int | None = None, numbering: str | None = None, runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
@@ -141,7 +150,7 @@ class Dataset:
         known = _labels(mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, "most_texts": most_texts, "numbering": numbering}
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering}
         core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
@@ -160,7 +169,8 @@ class Dataset:
     def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
-                   special_tokens: bool = True, truncation_side: str | None = None, missing_label: str = "error", numbering: str | None = None,
+                   special_tokens: bool = True, truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None,
+                   missing_label: str = "error", numbering: str | None = None,
                    runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
@@ -171,13 +181,13 @@ class Dataset:
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
-                "truncation_side": truncation_side, "missing_label": missing_label, "numbering": numbering}
+                "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering}
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, **rest)
         known = _labels(found.names if mapping is None else mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, "numbering": numbering}
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
@@ -279,7 +289,7 @@ class Dataset:
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
         part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
-        part._kind, part._mapping = self._kind, self._mapping
+        part._kind, part._mapping, part._pair = self._kind, self._mapping, self._pair
         return part
 
     def _words(self, row: int):
@@ -448,6 +458,7 @@ class Dataset:
         """int32 [texts]: tokens of each text; where each row is one, ``lengths``."""
         return self._core.text_lengths()
 
+    _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 
     @property
@@ -464,7 +475,7 @@ class Dataset:
         task, names, outputs, strings = found
         if task == "mlm":
             return None
-        if task == "regression":
+        if task in ("regression", "embedding", "rerank"):
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
         return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
 

@@ -158,8 +158,8 @@ class Streamed:
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
         files, window = _rows.paths_of(train), how.pop("shuffle_window", 100_000)
-        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right":
-            raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
+        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right" or how.pop("windows", None) is not None:
+            raise UsageError("cache, truncation_side and windows are for rows in memory: leave them out with stream=True")
         truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where = how.pop("where", None)
         source = _options.for_files(how)

@@ -120,7 +120,7 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
     rows = [one[0] for one in judged.facts()["wrong"]]
     if not rows:
         return
-    text, pair = columns.get("text_column"), columns.get("pair_column")
+    text, pair = dataset._pair or (columns.get("text_column"), columns.get("pair_column"))
     try:
         if dataset._words(0) is not None:
             places = {dataset.row(i)["origin"]: i for i in range(len(dataset))}

@@ -119,6 +119,11 @@ class FileOptions(TypedDict, total=False):
     """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
     truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
+    windows: int | None
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
+    none."""
+    max_windows: int | None
+    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     delimiter: str | None
@@ -151,6 +156,11 @@ class TextOptions(TypedDict, total=False):
     special_tokens: bool
     truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
+    windows: int | None
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
+    none."""
+    max_windows: int | None
+    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     most_texts: int | None
@@ -177,6 +187,9 @@ class PredictOptions(TypedDict, total=False):
 class TrainOptions(TypedDict, total=False):
     """Options of training.
 
+    windows: int. A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their
+        logits. Default: none.
+    max_windows: int. Windows of a row at most; what is beyond them is cut, and counted. Default: 16.
     epochs: float. Passes over the data; may be a fraction. Default: 1.
     max_steps: int. Optimizer steps, instead of epochs. Default: by epochs.
     resume: bool. Continue from the newest checkpoint in output, if there is one; a larger epochs or max_steps extends the run, even a
@@ -220,6 +233,23 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
+    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-
+        net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or contrastive (pairs
+        with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows.
+    scale: float. Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10.
+    distance: Literal["cosine", "euclidean", "manhattan"]. Of triplet and contrastive. Default: euclidean; contrastive cosine.
+    margin: float. Of triplet and contrastive. Default: 5; contrastive 0.5.
+    temperature: float. Of distill-kl. Default: 1.
+    directions: str | Sequence[str]. In-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-
+        doc. Default: query-to-doc.
+    partition: Literal["joint", "per-direction"]. In-batch: one softmax of all directions, or the mean of one for each. Default: joint.
+    similarity: Literal["cosine", "dot"]. In-batch: what is compared; dot has scale 1. Default: cosine.
+    hardness: Literal["none", "in-batch", "own", "all"]. In-batch: negatives that weigh more the more alike they are. Default: none.
+    hardness_strength: float. How much more. Default: 9 of in-batch, else 5.
+    matryoshka: str | Sequence[int]. The sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128.
+        Default: all numbers of a vector.
+    matryoshka_weights: str | Sequence[float]. The weight of each of these losses. Default: 1 each.
+    positive_weight: float. Bce: weight of relevant documents. Default: 1.
     mask_rate: str. Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15.
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"]. How a gradient changes the weights; each needs another learning rate.
         bert_adam is AdamW without bias correction. Default: adamw.
@@ -285,6 +315,11 @@ class TrainOptions(TypedDict, total=False):
     remove_unused_columns, run_name, save_only_model, save_safetensors, use_cpu.
     """
 
+    windows: int | None
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
+    none."""
+    max_windows: int | None
+    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
     epochs: float | None
     """Passes over the data; may be a fraction. Default: 1."""
     max_steps: int | None
@@ -351,6 +386,33 @@ class TrainOptions(TypedDict, total=False):
     1 each."""
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
+    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None
+    """Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or contrastive (pairs with a
+    score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows."""
+    scale: float | None
+    """Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10."""
+    distance: Literal["cosine", "euclidean", "manhattan"] | None
+    """Of triplet and contrastive. Default: euclidean; contrastive cosine."""
+    margin: float | None
+    """Of triplet and contrastive. Default: 5; contrastive 0.5."""
+    temperature: float | None
+    """Of distill-kl. Default: 1."""
+    directions: str | Sequence[str] | None
+    """In-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-doc. Default: query-to-doc."""
+    partition: Literal["joint", "per-direction"] | None
+    """In-batch: one softmax of all directions, or the mean of one for each. Default: joint."""
+    similarity: Literal["cosine", "dot"] | None
+    """In-batch: what is compared; dot has scale 1. Default: cosine."""
+    hardness: Literal["none", "in-batch", "own", "all"] | None
+    """In-batch: negatives that weigh more the more alike they are. Default: none."""
+    hardness_strength: float | None
+    """How much more. Default: 9 of in-batch, else 5."""
+    matryoshka: str | Sequence[int] | None
+    """The sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128. Default: all numbers of a vector."""
+    matryoshka_weights: str | Sequence[float] | None
+    """The weight of each of these losses. Default: 1 each."""
+    positive_weight: float | None
+    """Bce: weight of relevant documents. Default: 1."""
     mask_rate: str | None
     """Share of a text's tokens that are masked, at least one; 0.3:0.15 falls from the first step to the last. Default: 0.15."""
     optimizer: Literal["adamw", "bert_adam", "sgd", "madgrad"] | None

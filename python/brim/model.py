@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, device as _device, embedding as _embedding, hub as _hub, progress as _progress, rows as _rows, runtime as _runtime
+from . import _core, device as _device, embedding as _embedding, hub as _hub, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import MismatchError, UsageError
 from .judged import Evaluation, add_texts
@@ -62,12 +62,14 @@ _MARKS = {"B": "B", "I": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 _METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
             "regression": {"rmse", "pearson", "spearman"},
             "tokens": {"accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"},
-            "mlm": {"accuracy", "perplexity"}}
+            "mlm": {"accuracy", "perplexity"},
+            "embedding": {"accuracy", "f1", "pearson", "spearman", "spearman_dot", "spearman_euclidean", "spearman_manhattan", "average_precision", "mrr"},
+            "rerank": {"accuracy", "f1", "pearson", "spearman", "average_precision", "mrr", "ndcg", "map"}}
 
 
 def of_task(task: str, metrics: dict[str, Any]) -> dict[str, Any]:
     """Those that fit the task."""
-    others = set().union(*_METRICS.values()) - _METRICS[task]
+    others = set().union(*_METRICS.values()) - _METRICS[task] | ({"loss"} if task == "embedding" else set())  # which depends on the rows
     return {name: value for name, value in metrics.items() if name not in others}
 
 
@@ -108,7 +110,8 @@ class Model:
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         encoder = _core.encoder_folder(self._runtime, self.path)  # of a folder of sentence-transformers it may be another
-        self._core = _core.model(self._runtime, encoder, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
+        whole = getattr(labels, "task", None) == "embedding"  # with what the folder puts after the encoder
+        self._core = _core.model(self._runtime, self.path if whole else encoder, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
@@ -132,7 +135,7 @@ class Model:
 
     @property
     def task(self) -> str:
-        """What it answers: classification, multi_label, regression, tokens or mlm."""
+        """What it answers: classification, multi_label, regression, tokens, mlm, embedding or rerank."""
         return self._facts["task"]
 
     @property
@@ -156,7 +159,7 @@ class Model:
         trained on; of a folder integers and booleans where all names are written so."""
         if self._mapping is not None:
             return self._mapping
-        if self.task not in ("regression", "mlm"):
+        if self.task not in ("regression", "mlm", "embedding", "rerank"):
             return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["strings"]), runtime=self._runtime)
         return Labels(None, task=self.task, outputs=self.outputs,
                       runtime=self._runtime)
@@ -172,7 +175,11 @@ class Model:
     def written(self) -> None:
         """Says that ``parameters()`` were written to."""
         self._core.written()
-        self._untrained = None
+        self._trained()
+
+    def _trained(self) -> None:
+        """The weights are others now."""
+        self._untrained = self._embedder = None
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes config.json, model.safetensors and the tokenizer's files: transformers opens the folder."""
@@ -182,8 +189,8 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(folder)
-            files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
-        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping)
+            files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
+        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task)
 
     def _check_trained(self) -> None:
         if self._untrained:
@@ -206,6 +213,10 @@ class Model:
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         refuse_encoded(data, max_length=max_length, **columns)
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
+        if self.task in _pairs.TASKS and not isinstance(data, Dataset):
+            return self._of_pairs(data, labelled, columns, how)
+        if self.tokenizer.windows and self.task != "tokens":  # as the run made them
+            how["windows"], how["max_windows"] = self.tokenizer.windows
         if self.task == "tokens" and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
                 data = [data]
@@ -225,6 +236,16 @@ class Model:
         if not (_rows.is_table(data) or isinstance(data, (dict, Dataset))):
             data = _Rows(_rows.as_list(data))
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
+
+    def _of_pairs(self, data, labelled: bool, columns, how) -> Dataset:
+        if self.task == "embedding" and not labelled:
+            raise UsageError("the model gives vectors: model.embed(texts)")
+        if not labelled and (isinstance(data, (str, bytes)) or isinstance(data, (list, tuple)) and all(isinstance(one, (str, bytes)) for one in data)):
+            raise UsageError(f"the model scores pairs: [(query, document), ..] is expected, not {_rows._short(data)}")
+        found = _pairs.dataset(data, self.tokenizer, task=self.task, columns=None, labelled=labelled, **columns, **how)
+        if not labelled and found.firsts is not None:
+            raise UsageError("the rows have several documents: give pairs of a query and a document, each a row")
+        return found
 
     def logits(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
                progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, on_device: bool = False, **options: Unpack[PredictOptions]) -> _core.Array:
@@ -248,7 +269,8 @@ class Model:
         """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. threshold: a label holds from this
         probability on (0.5); of one class a row, a row whose best class has less has the label None. top_k: so many classes in
         ``Prediction.scores``, the most probable first. ``predict_each`` holds a window of predictions at a time. Of a model that labels
-        tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white space."""
+        tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white space. Of a reranker a score (a float) a pair:
+        ``model.predict([(query, document) for document in documents])``; the larger, the more relevant."""
         return list(self.predict_each(data, **options))
 
     def predict_each(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None,
@@ -258,11 +280,15 @@ class Model:
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
         self._check_trained()
         self._refuse_masks()
-        how = How(self.task, self.labels.values or [], threshold, top_k).checked()
+        if self.task == "embedding":
+            raise UsageError("the model gives vectors, not classes: model.embed(texts)")
+        how = How(self.task, self.labels.values or [], threshold, top_k, self._core.facts()["bare"]).checked()
         data = _data_or_file(data, file)
         if isinstance(data, (list, tuple)) and not data:
             return iter(())
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
+        if dataset.firsts is not None:
+            raise UsageError("the rows have several texts each: an answer is of one text, or of one pair")
         return self._windows(dataset, options, progress, how)
 
     def _windows(self, dataset, options, progress, how) -> Iterator[Prediction]:
@@ -372,10 +398,11 @@ def _data_or_file(data, file):
     return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
 
 
-def _remake(path, files, tokenizer, untrained, mapping=None):
+def _remake(path, files, tokenizer, untrained, mapping=None, task=None):
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
+            pathlib.Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
             pathlib.Path(folder, name).write_bytes(content)
-        model = Model(folder, tokenizer=tokenizer)
+        model = Model(folder, tokenizer=tokenizer, labels=Labels(None, task=task) if task == "embedding" else None)
     model.path, model._untrained, model._mapping = path, untrained, mapping
     return model

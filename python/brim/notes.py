@@ -66,6 +66,12 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
             log.info("trained: %s of %s parameters (%d tensors)", f"{fields['trained_parameters']:,}", f"{fields['parameters']:,}", fields["trained_tensors"])
         log.info("steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", f"{fields['total_steps']:,}",
                  fields["memory_planned"] / 1e6, fields["memory_training"] / 1e6, f"{fields['slots_at_once']:,}")
+        if fields.get("loss"):
+            log.info("loss: %s", fields["loss"])
+        if fields.get("equal_pairs"):
+            log.warning("in %d row%s the second text is the first: there is little to learn from them", fields["equal_pairs"], "" if fields["equal_pairs"] == 1 else "s")
+    elif kind == "step" and fields["step"] == 1 and fields.get("negatives") is not None and fields.get("rows"):
+        _of_negatives(fields["rows"], fields["negatives"], fields["equal_texts"])
     elif kind == "eval":
         log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
     elif kind == "resume":
@@ -78,6 +84,14 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
                         fields["former_kernels"], fields["kernels"])
     elif kind == "fold":
         log.info("fold %d of 0 to %d", fields["fold"], fields["count"] - 1)
+
+
+def _of_negatives(rows: int, negatives: int, equal: int) -> None:
+    """In-batch: what the rows of the first step were compared with."""
+    if negatives:
+        log.info("negatives: each row of the first step has %.4g (%d equal texts were left out)", negatives / rows, equal)
+    else:
+        log.warning("the first step's rows have no negatives, from which in-batch learns (%d equal texts were left out): take a larger batch_size", equal)
 
 
 def of_result(result, swa_start: float) -> None:

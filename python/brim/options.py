@@ -14,14 +14,15 @@ PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumula
 TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "optimizer", "weight_decay", "decay_towards", "mixout", "momentum", "beta1", "beta2", "eps", "clip",
          "layer_lr_decay", "freeze", "train_only", "checkpoint_activations", "precision", "class_weights", "mask_rate", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
-         "best_metric", "best_is_small", "keep", "eval_when", "save_when", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
+         "best_metric", "best_is_small", "keep", "loss", "scale", "margin", "temperature", "positive_weight", "distance", "directions", "partition", "similarity",
+         "hardness", "hardness_strength", "matryoshka", "matryoshka_weights", "eval_when", "save_when", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
 #: How files are read; of a stream also how its rows are mixed.
-SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record", "cache", "truncation", "truncation_side"}
+SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record", "cache", "truncation", "truncation_side", "windows", "max_windows"}
 STREAM = {"stream", "shuffle_window", "weights", "repeat", "prefetch"}
 #: What brim.train does with them itself.
 HERE = {"validation_split", "test", "fold_column", "cpu", "profile", "compute_metrics", "callbacks", "report_to", "progress"}
 CALL = {"whole_words", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "reinit_layers",
-        "no_type_ids", "revision", "on_event", "device", "tf32"}
+        "columns", "no_type_ids", "revision", "on_event", "device", "tf32"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",
          "per_device_eval_batch_size": "eval_batch_size", "adam_beta1": "beta1", "adam_beta2": "beta2", "adam_epsilon": "eps",
@@ -61,7 +62,6 @@ _ELSEWHERE = {
     "model_init": "each run begins with the folder's weights, and with a head drawn by seed",
     "preprocess_logits_for_metrics": "model.logits(rows) gives the logits",
     "peft_config": "brim trains all weights, or those that freeze and train_only leave",
-    "loss": "the loss follows from the task: labels that are classes, lists or values",
 }
 #: Defaults of TrainingArguments, which an object of it means where it does not say otherwise.
 _ARGUMENTS = ("num_train_epochs", "per_device_train_batch_size", "learning_rate", "weight_decay", "max_grad_norm", "seed")
@@ -92,6 +92,8 @@ def _value(name: str, given: str, value: Any) -> Any:
         raise ValueError("max_steps is 0: give a number of steps, or epochs")
     if name in ("freeze", "train_only") and not isinstance(value, (str, bool)) and value is not None:
         return ",".join(map(str, [value] if isinstance(value, int) else value))
+    if name in ("directions", "matryoshka", "matryoshka_weights") and value is not None and not isinstance(value, str):
+        return ",".join(map(str, value if hasattr(value, "__iter__") else [value]))
     if given == "load_best_model_at_end" and value is not None:
         return "best" if value else "last"
     if given in _STRATEGIES and value is not None:
@@ -211,7 +213,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 #: Options of reading that rows in memory have too.
-_OF_ROWS = {"text_column", "pair_column", "label_column", "missing_label", "min_chars", "truncation", "truncation_side"}
+_OF_ROWS = {"text_column", "pair_column", "label_column", "missing_label", "min_chars", "truncation", "truncation_side", "windows", "max_windows"}
 
 
 def of_rows(how: dict[str, Any], *, strict: bool) -> dict[str, Any]:

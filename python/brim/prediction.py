@@ -51,6 +51,7 @@ class How(NamedTuple):
     labels: Sequence[Any]
     threshold: float | None = None
     top_k: int | None = None
+    bare: bool = False  #: of a reranker: scores are what the model gives, not its sigmoid
 
     def checked(self) -> "How":
         if self.threshold is not None and (self.task not in ("classification", "multi_label") or not 0 <= self.threshold <= 1):
@@ -59,7 +60,9 @@ class How(NamedTuple):
             raise UsageError(f"top_k={self.top_k!r}: a number of classes, of a model whose labels are classes")
         return self
 
-    def of(self, row: list[float]) -> Prediction:
+    def of(self, row: list[float]) -> Prediction | float:
+        if self.task == "rerank":
+            return row[0] if self.bare else _sigmoid(row[0])
         if self.task == "regression":
             return Prediction(row[0] if len(row) == 1 else row, None, math.nan, range(len(row)), row)
         scores = [_sigmoid(v) for v in row] if self.task == "multi_label" else _softmax(row)

@@ -99,6 +99,11 @@ class Tokenizer:
         return self._core.max_length or None
 
     @property
+    def windows(self) -> tuple[int, int] | None:
+        """Windows of long texts, as the run whose folder this is made them: (tokens that they overlap by, windows of a row at most)."""
+        return self._core.windows
+
+    @property
     def truncation_side(self) -> str:
         """The end that is cut, "right" or "left", where a call does not say it: truncation_side of tokenizer_config.json."""
         return "left" if self._core.truncates_left else "right"

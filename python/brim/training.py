@@ -16,7 +16,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, progress as _progress, ranks as _ranks, rows as _rows,
+from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime)
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
@@ -138,7 +138,7 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
+          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
@@ -156,6 +156,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
     task="mlm": texts without labels, some of whose tokens are masked and are to be found (mask_rate: "0.15", or "0.3:0.15" for the first and the
     last step; whole_words=True masks all tokens of a word); training then continues from the folder with any other task.
+    task="embedding": vectors of texts; task="rerank": a score of a query and a document. Their rows are two texts or more: columns named as data
+    sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
+    "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
+    where loss is not given, the rows do. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -231,7 +235,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
-    said = {"max_length": model.max_length, "made_for": None, "task": model.task if model.task == "tokens" else "auto"} if isinstance(model, Model) else _core.describe(runtime, model)
+    said = _said(model) if isinstance(model, Model) else _core.describe(runtime, model)
     _outputs.check(output, told.trace, model.path if isinstance(model, Model) else model, bool(options.get("resume")),
                    [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
@@ -241,12 +245,19 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     asked = task
     if task == "auto":
         task = said["task"]
+    several = task in _pairs.TASKS
+    if several:
+        _refuse_of_pairs(task, model, folds, keep_head, labels, told, options, isinstance(train, Stream))
+        if task == "embedding" and max_length is None:  # as texts will be cut when the folder is used
+            limit = min(limit, said["made_length"] or limit)
+    elif columns is not None:
+        raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
     named = _named(eval, train)
-    refuse_encoded(_rows_to_train(train), labels=labels, task=None if asked == "auto" else asked)
+    refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
     if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
         refuse_encoded(_rows_to_train(train), text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header)
-    columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
+    text_columns, columns = columns, {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
@@ -266,8 +277,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         elif not _of_text_files(data):
             how = _options.of_rows(how, strict=name == "")
         with _in_set(name):
-            found = Dataset.of(data, tokenizer, labelled=labelled, labels=known, task=task if task == "tokens" or not (masked or isinstance(known, Labels)) else "auto",
-                               max_length=limit, runtime=runtime, **numbered, **how)
+            if several and not isinstance(data, Dataset):
+                found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train", **how)
+            else:
+                found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
+                                   task=task if task == "tokens" or not (masked or isinstance(known, Labels)) else "auto",
+                                   max_length=limit, runtime=runtime, **numbered, **how)
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
@@ -288,10 +303,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if streamed:
             raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
         dataset, opened = rows(_rows_to_train(train), None if masked else known), None
-        if dataset.labels is None and not masked:
+        if dataset.labels is None and not masked and not several:
             raise UsageError("training needs labels: give a column, or labels=[...]")
-        known_by = dataset
-    if not masked:
+        known_by = Labels(None, task=task, runtime=runtime) if several else dataset
+    if not masked and not several:
         _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
         model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
@@ -299,7 +314,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         _notes.of_model(model._facts)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
-        if asked == "auto" and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
+        if asked == "auto" and not several and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
@@ -324,6 +339,24 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+
+
+def _said(model: Model) -> dict[str, Any]:
+    """What a model says of itself, as the description of a folder does."""
+    own = model.task in ("tokens", *_pairs.TASKS)
+    return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto",
+            "made_length": _core.describe(model._runtime, model.path)["made_length"] if model.task == "embedding" else 0}
+
+
+def _refuse_of_pairs(task: str, model, folds, keep_head, labels, told, options, stream: bool) -> None:
+    """What embeddings and rerankers have not."""
+    if isinstance(model, Model) and model.task != task:
+        raise UsageError(f'task="{task}": the model is loaded for {model.task}; give its folder: brim.train({model.path!r}, ..)')
+    given = {"labels": labels is not None, "keep_head": keep_head, "folds": folds is not None, "compute_metrics": told.measure is not None,
+             "stream": stream or bool(options.get("stream"))}
+    idle = next((name for name, there in given.items() if there), None)
+    if idle:
+        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in ("folds", "stream") else ""))
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
@@ -506,10 +539,17 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
     found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
-    metric = None if not evals else {"regression": "rmse", "tokens": "f1_micro"}.get(model.task, "accuracy")
+    metric = _compared(model.task, found[0]["metrics"]) if evals else None
     name = f": {os.fspath(data)}" if isinstance(data, (str, os.PathLike)) else ""
     return Comparison([Way(**one) for one in found], metric, regression=model.task == "regression",
                       title=f"The same job in {len(found)} ways{name}")
+
+
+def _compared(task: str, metrics: dict[str, Any]) -> str:
+    """The metric that a comparison shows; of embeddings it depends on the rows."""
+    if task == "embedding":
+        return next((name for name in ("average_precision", "spearman") if not math.isnan(metrics[name])), "accuracy")
+    return {"regression": "rmse", "tokens": "f1_micro", "rerank": "mrr"}.get(task, "accuracy")
 
 
 class Listeners:
@@ -547,7 +587,7 @@ class Listeners:
 def _run(model, rows, evals, output, seed, limit, told, options, sources, tokenizer, columns) -> Result:
     plan, rest = _prepared(model, output, seed, limit, options)
     plan = {"seed": seed} if isinstance(rows, Streamed) else plan
-    result = Result(model, output=rest["output"], metric=_metric(model.task, options) if evals else None)
+    result = Result(model, output=rest["output"])
     if isinstance(rows, Dataset):
         result.truncated, result.lost = rows.truncated, rows.lost
 
@@ -570,7 +610,7 @@ def _run(model, rows, evals, output, seed, limit, told, options, sources, tokeni
         if result.losses:  # what was stopped keeps them too
             texts()
         raise
-    model._untrained = None  # ranks but the first have no events
+    model._trained()  # ranks but the first have no events
     kept = texts()
     for note in found.pop("notes").splitlines():
         warnings.warn(note, RuntimeWarning, stacklevel=3)
@@ -585,11 +625,6 @@ def _run(model, rows, evals, output, seed, limit, told, options, sources, tokeni
         _callbacks.write_csv(result.output)
     _notes.of_result(result, told.swa_start)
     return result
-
-
-def _metric(task: str, options: dict[str, Any]) -> str:
-    """What decides the best, by name."""
-    return options.get("best_metric") or {"regression": "rmse", "tokens": "f1_micro"}.get(task, "accuracy")
 
 
 def train_events(model: Model | str | os.PathLike[str], train_data: Any, **options: Any) -> Iterator[Event]:

@@ -234,6 +234,7 @@ PyObject *core_tokenizer_make(PyObject *module, PyObject *args);
 PyObject *core_encode_batch(PyObject *module, PyObject *args);
 PyObject *core_labels_make(PyObject *module, PyObject *args);
 PyObject *core_label_notes(PyObject *module, PyObject *labels);
+PyObject *core_columns_find(PyObject *module, PyObject *args);
 PyObject *core_dataset_load(PyObject *module, PyObject *args);
 PyObject *core_dataset_texts(PyObject *module, PyObject *args);
 PyObject *core_dataset_arrow(PyObject *module, PyObject *args);

@@ -65,9 +65,46 @@ bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **h
   return true;
 }
 
+/* text_columns(runtime, paths, names or None, task, options) -> (texts, least, label or None): which columns of files, or among
+ * these names, are the texts of a row. */
+PyObject *core_columns_find(PyObject *module, PyObject *args) {
+  PyObject *runtime, *files, *list, *options, *held = NULL, *texts = NULL, *result = NULL;
+  const char *task_name;
+  brim_source_options source = {0};
+  brim_text_columns found = {0};
+  brim_error error;
+  Py_ssize_t path_count, count;
+  int task, status = BRIM_OK;
+  if (!PyArg_ParseTuple(args, "OOOsO", &runtime, &files, &list, &task_name, &options))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  if (!of || !core_parse_task(task_name, &task))
+    return of ? PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name) : NULL;
+  const char **paths = core_strings(files, &path_count), **names = PyErr_Occurred() ? NULL : core_strings(list, &count);
+  if (!PyErr_Occurred() && core_text_columns(options, &source, &held) && core_source_options(options, &source) &&
+      core_no_more(options)) {
+    status = names ? brim_text_columns_among(core_use(of), names, (int)count, &source, (brim_task)task, &found, &error)
+                   : brim_text_columns_find(core_use(of), paths, (int)path_count, &source, (brim_task)task, &found, &error);
+    texts = status == BRIM_OK ? PyList_New(0) : core_fail(core_of(module), status, &error);
+  }
+  for (int i = 0; texts && i < found.count; i++) {
+    PyObject *name = PyUnicode_FromString(found.names[i]);
+    if (!name || PyList_Append(texts, name) < 0)
+      Py_CLEAR(texts);
+    Py_XDECREF(name);
+  }
+  if (texts)
+    result = Py_BuildValue("(Niz)", texts, found.least, found.label);
+  brim_text_columns_free(&found);
+  PyMem_Free(paths);
+  PyMem_Free(names);
+  Py_XDECREF(held);
+  return result;
+}
+
 static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
   static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task,
-                                       "classification, regression, multi-label or tokens"},
+                                       "classification, regression, multi_label, tokens, embedding or rerank"},
                                       CORE_FIELD(brim_dataset_options, cache, CORE_TEXT),
                                       {0}};
   return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) &&

@@ -26,12 +26,13 @@ bool core_known_labels(core_state *state, PyObject *object, const brim_labels **
 }
 
 bool core_parse_task(const char *name, int *out) {
-  static const char *const names[] = {"auto", "classification", "regression", "multi_label", "tokens", "mlm", NULL};
+  static const char *const names[] = {"auto", "classification", "regression", "multi_label", "tokens",
+                                      "mlm",  "embedding",      "rerank",     NULL};
   return core_named(names, name, out);
 }
 
 const char *core_task_name(brim_task task) {
-  if (brim_task_has_tokens(task) || brim_task_has_masks(task))
+  if (brim_task_has_tokens(task) || brim_task_has_masks(task) || brim_task_has_vectors(task) || brim_task_has_scores(task))
     return brim_task_name(task);
   return brim_task_has_values(task) ? "regression" : brim_task_has_lists(task) ? "multi_label" : "classification";
 }

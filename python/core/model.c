@@ -94,8 +94,8 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   return (PyObject *)self;
 }
 
-/* describe(runtime, path) -> {type, task, max_length, vocab_size, type_count, made_for}: what the folder says; weights are not
- * read. */
+/* describe(runtime, path) -> {type, task, max_length, vocab_size, type_count, made_for, made_length}: what the folder says;
+ * weights are not read. */
 PyObject *core_describe(PyObject *module, PyObject *args) {
   PyObject *runtime;
   const char *path;
@@ -110,7 +110,7 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
   if (status != BRIM_OK)
     return core_fail(core_of(module), status, &error);
   const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for);
-  return Py_BuildValue("{szsssssisisi}", "made_for", made_for, "task",
+  return Py_BuildValue("{siszsssssisisi}", "made_length", (int)info.made_length, "made_for", made_for, "task",
                        info.task == BRIM_TASK_AUTO ? "auto" : core_task_name(info.task), "type", info.type, "max_length",
                        (int)info.max_length, "vocab_size", (int)info.vocab_size, "type_count", (int)info.type_count);
 }
@@ -201,7 +201,14 @@ static int evaluate_work(void *context, brim_error *error) {
     j->eval.logits = j->logits->data;
   if (one && !j->eval.outcomes)
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
-  int status = brim_judge_dataset(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, &j->judged, error);
+  const brim_task task = brim_model_task(j->model->model);
+  int status;
+  if (brim_dataset_firsts(j->dataset) || brim_task_has_vectors(task)) { /* there is no answer of a row */
+    j->judged = (brim_judged){.runtime = j->runtime->runtime, .task = task};
+    status = brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
+  } else {
+    status = brim_judge_dataset(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, &j->judged, error);
+  }
   if (one && status == BRIM_OK)
     cut_outcomes(j, j->eval.outcomes);
   free(j->eval.outcomes);
@@ -209,11 +216,14 @@ static int evaluate_work(void *context, brim_error *error) {
 }
 
 PyObject *core_metrics_dict(const brim_metrics *m) {
-  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens",
+  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsdsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens",
                        (unsigned long long)m->tokens, "slots", (unsigned long long)m->slots, "loss", m->loss, "accuracy",
                        m->accuracy, "f1", m->f1, "matthews", m->matthews, "f1_micro", m->f1_micro, "f1_macro", m->f1_macro,
                        "rmse", m->rmse, "pearson", m->pearson, "spearman", m->spearman, "entity_precision", m->entity_precision,
-                       "entity_recall", m->entity_recall, "entity_f1", m->entity_f1, "seconds", m->seconds);
+                       "entity_recall", m->entity_recall, "entity_f1", m->entity_f1, "spearman_dot", m->spearman_dot,
+                       "spearman_euclidean", m->spearman_euclidean, "spearman_manhattan", m->spearman_manhattan,
+                       "average_precision", m->average_precision, "mrr", m->mrr, "ndcg", m->ndcg, "map", m->map, "seconds",
+                       m->seconds);
 }
 
 /* The common part: method(dataset, options, progress), and of predict the first row, their number, and whether logits stay on the
@@ -236,9 +246,12 @@ static bool begin(core_model *self, PyObject *args, job *j) {
   return core_enter(self);
 }
 
-/* Rows of logits of the rows that are asked for. */
+/* Rows of logits of the rows that are asked for: one a row, or one a text, or a token. */
 static Py_ssize_t logit_rows(const job *j) {
   Py_ssize_t count = 0;
+  const uint64_t *firsts = brim_dataset_firsts(j->dataset);
+  if (firsts)
+    return (Py_ssize_t)(firsts[j->first + j->count] - firsts[j->first]);
   if (!brim_task_has_tokens(brim_model_task(j->model->model)))
     return j->count;
   for (Py_ssize_t i = 0; i < j->count; i++)
@@ -272,8 +285,10 @@ static PyObject *predict(PyObject *object, PyObject *args) {
 static bool room_for_rows(core_model *self, job *j) {
   static const char formats[] = {'i', 'i', 'f', 'f', 'f'};
   const Py_ssize_t rows = (Py_ssize_t)outcome_count(j->dataset);
+  const uint64_t *firsts = brim_dataset_firsts(j->dataset);
   if (!brim_task_has_outcomes(brim_model_task(self->model)))
-    return (j->logits = CORE_NEW_ARRAY(self, 'f', rows, brim_model_outputs(self->model))) != NULL;
+    return (j->logits = CORE_NEW_ARRAY(self, 'f', firsts ? (Py_ssize_t)firsts[rows] : rows, brim_model_outputs(self->model))) !=
+           NULL;
   for (int i = 0; i < 5; i++)
     if (!(j->outcomes[i] = CORE_NEW_ARRAY(self, formats[i], rows, -1)))
       return false;
@@ -377,6 +392,19 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, seed, CORE_U64),
       CORE_FIELD(brim_train_options, output, CORE_TEXT),
       CORE_FIELD(brim_train_options, options_json, CORE_TEXT),
+      {"loss", CORE_TEXT, offsetof(brim_train_options, loss.name), NULL},
+      {"scale", CORE_REAL, offsetof(brim_train_options, loss.scale), NULL},
+      {"margin", CORE_REAL, offsetof(brim_train_options, loss.margin), NULL},
+      {"temperature", CORE_REAL, offsetof(brim_train_options, loss.temperature), NULL},
+      {"positive_weight", CORE_REAL, offsetof(brim_train_options, loss.positive_weight), NULL},
+      {"distance", CORE_TEXT, offsetof(brim_train_options, loss.distance), NULL},
+      {"directions", CORE_TEXT, offsetof(brim_train_options, loss.directions), NULL},
+      {"partition", CORE_TEXT, offsetof(brim_train_options, loss.partition), NULL},
+      {"similarity", CORE_TEXT, offsetof(brim_train_options, loss.similarity), NULL},
+      {"hardness", CORE_TEXT, offsetof(brim_train_options, loss.hardness), NULL},
+      {"hardness_strength", CORE_REAL, offsetof(brim_train_options, loss.hardness_strength), NULL},
+      {"matryoshka", CORE_TEXT, offsetof(brim_train_options, loss.matryoshka), NULL},
+      {"matryoshka_weights", CORE_TEXT, offsetof(brim_train_options, loss.matryoshka_weights), NULL},
       {0}};
   return core_fields(options, fields, out);
 }
@@ -515,11 +543,11 @@ static PyObject *profile_list(const brim_profile *profile) {
 static PyObject *result_dict(core_state *state, PyObject *module, job *j) {
   const brim_train_result *r = &j->result;
   PyObject *judged = core_judged_list(state, module, (PyObject *)j->runtime, j->viewer.sets, j->viewer.count);
-  return Py_BuildValue("{sNsNsNsKsKsKsKsdsdsdsKsKsKsOsOsO}", "profile", profile_list(j->profile), "judged", judged, "notes",
-                       PyUnicode_DecodeUTF8(j->viewer.said, (Py_ssize_t)strlen(j->viewer.said), "replace"), "steps",
-                       (unsigned long long)r->steps, "rows", (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens,
-                       "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds", r->seconds, "best_metric",
-                       r->best_metric, "best_step", (unsigned long long)r->best_step, "model_step",
+  return Py_BuildValue("{szsNsNsNsKsKsKsKsdsdsdsKsKsKsOsOsO}", "metric", r->metric, "profile", profile_list(j->profile), "judged",
+                       judged, "notes", PyUnicode_DecodeUTF8(j->viewer.said, (Py_ssize_t)strlen(j->viewer.said), "replace"),
+                       "steps", (unsigned long long)r->steps, "rows", (unsigned long long)r->rows, "tokens",
+                       (unsigned long long)r->tokens, "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds",
+                       r->seconds, "best_metric", r->best_metric, "best_step", (unsigned long long)r->best_step, "model_step",
                        (unsigned long long)r->model_step, "averaged", (unsigned long long)r->averaged, "stopped_early",
                        r->stopped_early ? Py_True : Py_False, "resumed", r->resumed ? Py_True : Py_False, "interrupted",
                        r->interrupted ? Py_True : Py_False);
@@ -618,14 +646,15 @@ static PyObject *former_classes(const brim_model *m) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  return Py_BuildValue(
-      "{sNsNsNsssssisisisisssNsOsssz}", "unused", names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
-      names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m), "pooling",
-      brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
-      "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
-      (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)),
-      "strings", brim_model_labels(m)->strings ? Py_True : Py_False, "kernels", brim_model_kernels(m), "untrained",
-      brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
+  return Py_BuildValue("{sOsNsNsNsssssisisisisssNsOsssz}", "bare", brim_model_scores_bare(m) ? Py_True : Py_False, "unused",
+                       names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
+                       names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m),
+                       "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length",
+                       (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
+                       (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
+                       core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "strings",
+                       brim_model_labels(m)->strings ? Py_True : Py_False, "kernels", brim_model_kernels(m), "untrained",
+                       brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 
 /* Nobody computes with the model now: it is not in use, or waits for a function that an event was told to. */

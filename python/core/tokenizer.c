@@ -23,6 +23,8 @@ static bool parse_numbering(const char *name, int *out) {
 bool core_encode_options(PyObject *options, brim_encode_options *out) {
   static const core_field fields[] = {
       CORE_FIELD(brim_encode_options, max_length, CORE_I32),
+      CORE_FIELD(brim_encode_options, max_windows, CORE_I32),
+      CORE_FIELD(brim_encode_options, window_overlap, CORE_I32),
       CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
       {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
       {"truncation_side", CORE_ENUM, offsetof(brim_encode_options, truncation_side), parse_side},
@@ -282,6 +284,13 @@ static PyObject *get_pad_id(PyObject *object, void *nothing) {
   return PyLong_FromLong(brim_tokenizer_pad_id(((core_tokenizer *)object)->tokenizer));
 }
 
+/* (overlap, most), or None */
+static PyObject *get_windows(PyObject *object, void *nothing) {
+  const brim_windowing windows = brim_tokenizer_windows(((core_tokenizer *)object)->tokenizer);
+  (void)nothing;
+  return windows.most > 1 ? Py_BuildValue("(ii)", (int)windows.overlap, (int)windows.most) : Py_NewRef(Py_None);
+}
+
 static PyObject *get_max_length(PyObject *object, void *nothing) {
   (void)nothing;
   return PyLong_FromLong(brim_tokenizer_max_length(((core_tokenizer *)object)->tokenizer));
@@ -317,13 +326,11 @@ static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL},
                                 {"added", added, METH_O, NULL},
                                 {"save", save, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
-                                {"pad_id", get_pad_id, NULL, NULL, NULL},
-                                {"max_length", get_max_length, NULL, NULL, NULL},
-                                {"truncates_left", get_truncates_left, NULL, NULL, NULL},
-                                {"family", get_family, NULL, NULL, NULL},
-                                {"fingerprint", get_fingerprint, NULL, NULL, NULL},
-                                {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef members[] = {
+    {"vocab_size", get_vocab_size, NULL, NULL, NULL},         {"pad_id", get_pad_id, NULL, NULL, NULL},
+    {"max_length", get_max_length, NULL, NULL, NULL},         {"windows", get_windows, NULL, NULL, NULL},
+    {"truncates_left", get_truncates_left, NULL, NULL, NULL}, {"family", get_family, NULL, NULL, NULL},
+    {"fingerprint", get_fingerprint, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
 PyType_Spec core_tokenizer_spec = {.name = "brim._core.Tokenizer",
                                    .basicsize = sizeof(core_tokenizer),

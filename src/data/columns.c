@@ -143,13 +143,13 @@ static void choose(const names *n, brim_text_columns *c) {
   }
 }
 
-static int refuse(const brim_source *source, const names *n, brim_task task, brim_error *err) {
+static int refuse(const char *file, const names *n, brim_task task, brim_error *err) {
   char list[300] = "";
   size_t used = 0;
   for (int i = 0; i < n->count && used < sizeof list - 60; i++)
     used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.40s\"", i ? ", " : "", n->of[i]);
   return brim_error_at(
-      err, BRIM_E_USAGE, brim_source_name(&source->files[0]), 0, -1,
+      err, BRIM_E_USAGE, file, 0, -1,
       "the task %s needs columns with two texts or more, such as anchor and positive, or sentence1, sentence2 and "
       "score; the columns are %s: name them (--columns)",
       brim_task_name(task), used ? list : "not known before they are read");
@@ -157,13 +157,10 @@ static int refuse(const brim_source *source, const names *n, brim_task task, bri
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-static int find(brim_source *source, brim_arena *arena, const brim_source_options *given, brim_task task, brim_text_columns *out,
-                brim_error *err) {
-  names n = {.arena = arena};
-  if (!given->no_header)
-    BRIM_TRY(read_names(source->runtime, &source->files[0], &n, err));
-  const int label = best_of(&n, labels, -1);
-  out->label = given->label_column ? given->label_column : label >= 0 ? n.of[label] : NULL;
+static int choose_among(const names *n, const char *file, const brim_source_options *given, brim_task task,
+                        brim_text_columns *out, brim_error *err) {
+  const int label = best_of(n, labels, -1);
+  out->label = given->label_column ? given->label_column : label >= 0 ? n->of[label] : NULL;
   for (int i = 0; i < given->text_column_count; i++)
     take(out, given->text_columns[i]);
   if (given->text_column_count == 0 && (given->text_column || given->pair_column)) {
@@ -171,10 +168,27 @@ static int find(brim_source *source, brim_arena *arena, const brim_source_option
     take(out, given->pair_column ? given->pair_column : "text_pair");
   }
   if (out->count == 0)
-    choose(&n, out);
+    choose(n, out);
   out->paired = brim_task_has_scores(task);
   out->least = out->count < 2 ? out->count : 2;
-  return out->count >= 2 ? BRIM_OK : refuse(source, &n, task, err);
+  return out->count >= 2 ? BRIM_OK : refuse(file, n, task, err);
+}
+
+static int find(brim_source *source, brim_arena *arena, const brim_source_options *given, brim_task task, brim_text_columns *out,
+                brim_error *err) {
+  names n = {.arena = arena};
+  if (!given->no_header)
+    BRIM_TRY(read_names(source->runtime, &source->files[0], &n, err));
+  return choose_among(&n, brim_source_name(&source->files[0]), given, task, out, err);
+}
+
+int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, int column_count, const brim_source_options *given,
+                            brim_task task, brim_text_columns *out, brim_error *err) {
+  names n = {0};
+  *out = (brim_text_columns){.runtime = runtime};
+  for (int i = 0; i < column_count && n.count < MOST; i++)
+    n.of[n.count++] = columns[i];
+  return choose_among(&n, NULL, given, task, out, err);
 }
 
 int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *given,

@@ -34,7 +34,7 @@ void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, con
   const int32_t most = brim_source_most_texts(source);
   d->most_texts = most > d->most_texts ? most : d->most_texts;
   d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
-  d->windows = encode->max_windows > 1;
+  d->windows = (brim_windowing){encode->max_windows, encode->window_overlap};
 }
 
 static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
@@ -528,6 +528,10 @@ int brim_dataset_pairs_known(const brim_dataset *dataset) {
 }
 
 bool brim_dataset_has_windows(const brim_dataset *dataset) {
+  return dataset->windows.most > 1;
+}
+
+brim_windowing brim_dataset_windows(const brim_dataset *dataset) {
   return dataset->windows;
 }
 

@@ -41,8 +41,8 @@ struct brim_dataset {
   uint64_t unlabelled_words; /* whose label is null */
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id, label_width;
-  int32_t most_texts; /* of a row, or that it could have had */
-  bool windows;       /* a row's texts are windows of one: its answer is the mean of theirs */
+  int32_t most_texts;     /* of a row, or that it could have had */
+  brim_windowing windows; /* most above 1: a row's texts are windows of one, and its answer is the mean of theirs */
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */

@@ -15,4 +15,5 @@ bool brim_dataset_is_numbered(const brim_dataset *dataset);
 
 /* Whether texts of a row are windows of one: the row's answer is the mean of theirs. */
 bool brim_dataset_has_windows(const brim_dataset *dataset);
+brim_windowing brim_dataset_windows(const brim_dataset *dataset); /* how they were made */
 #endif

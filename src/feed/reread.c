@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/encoder.h"
 #include "data/reader.h"
 #include "feed/feed.h"
 #include "text/encode.h"
@@ -40,9 +41,11 @@ static int encode_text(rereading *r, const brim_record *record, brim_error *err)
   const brim_producer *p = r->producer;
   const brim_string text = {record->text, record->text_length}, pair = {record->pair, record->pair_length};
   r->encoding.length = r->encoding.lost = 0;
+  r->lengths.count = 0;
+  if (p->options->encode.numbering)
+    return brim_number_tokens(p->tokenizer, r->scratch, text, pair, &p->options->encode, &r->encoding, &r->words, err);
   if (p->options->source.words)
     return brim_encode_words(p->tokenizer, r->scratch, text, &p->options->encode, &r->encoding, &r->words, err);
-  r->lengths.count = 0;
   return brim_encode_texts(p->tokenizer, r->scratch, text, pair, record->further, record->further_count, false,
                            &p->options->encode, &r->encoding, &r->lengths, err);
 }
@@ -53,6 +56,7 @@ static int encode_row(rereading *r, const brim_record *record, uint64_t name, br
   const brim_encoded row = {.ids = r->encoding.ids,
                             .type_ids = r->encoding.type_ids,
                             .words = p->options->source.words ? r->words.at : NULL,
+                            .numbers = p->options->encode.numbering ? r->words.at : NULL,
                             .length = r->encoding.length,
                             .text_lengths = r->lengths.count > 1 ? r->lengths.at : NULL,
                             .text_count = (int32_t)r->lengths.count,

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "data/facts.h"
 #include "dist/group.h"
 #include "study/internal.h"
 #include "task/task.h"
@@ -157,7 +158,9 @@ static bool of_tokens(const fold_job *job) {
 
 /* Rows of logits that a data set has. */
 static size_t logit_count(const fold_job *job, const brim_dataset *dataset) {
-  return (size_t)(of_tokens(job) ? brim_dataset_tokens(dataset) : brim_dataset_texts(dataset));
+  return (size_t)(of_tokens(job)                      ? brim_dataset_tokens(dataset)
+                  : brim_dataset_has_windows(dataset) ? brim_dataset_rows(dataset)
+                                                      : brim_dataset_texts(dataset));
 }
 
 /* Logits of the held-out rows, to their places among all rows, and what they are worth. */
@@ -299,6 +302,8 @@ static int make_result(fold_job *job, brim_error *err) {
 static int fit_sets(fold_job *job, brim_error *err) {
   const int32_t cut = job->options->plan.max_length;
   brim_dataset **own = &job->mapped[MOST_EVALS];
+  if (brim_task_has_masks(brim_model_task(job->model)))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words are not trained in folds");
   BRIM_TRY(brim_model_take_tokenizer(job->model, job->tokenizer, err));
   BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->dataset, cut, true, "training data", own, err));
   job->dataset = *own ? *own : job->dataset;

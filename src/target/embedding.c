@@ -123,7 +123,10 @@ static int check_options(const brim_vector_loss *loss, const brim_loss_options *
              {"directions", o->directions, in_batch},
              {"partition", o->partition, in_batch},
              {"similarity", o->similarity, in_batch},
-             {"hardness", o->hardness, in_batch}};
+             {"hardness", o->hardness, in_batch},
+             {"hardness_strength", o->hardness_strength > 0, in_batch && o->hardness},
+             {"matryoshka_weights", o->matryoshka_weights, o->matryoshka},
+             {"positive_weight", o->positive_weight > 0, false}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i].given && !all[i].used)
       return brim_error_set(err, BRIM_E_USAGE, "the loss %s has no %s: leave it out", brim_vector_loss_name(k), all[i].name);

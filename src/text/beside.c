@@ -87,6 +87,14 @@ static int read_side(const brim_json_document *config, const brim_json_value *ro
   return BRIM_OK;
 }
 
+static int read_windows(const brim_json_document *config, const brim_json_value *root, brim_windowing *out, brim_error *err) {
+  int64_t most = 0, overlap = 0;
+  BRIM_TRY(brim_json_read_int(config, root, BRIM_WINDOWS_KEY, 0, INT32_MAX, &most, err));
+  BRIM_TRY(brim_json_read_int(config, root, BRIM_WINDOW_OVERLAP_KEY, 0, INT32_MAX, &overlap, err));
+  *out = (brim_windowing){(int32_t)most, (int32_t)overlap};
+  return BRIM_OK;
+}
+
 int brim_beside_facts_read(const brim_beside *beside, brim_beside_facts *out, brim_error *err) {
   if (!beside->config)
     return BRIM_OK;
@@ -94,6 +102,7 @@ int brim_beside_facts_read(const brim_beside *beside, brim_beside_facts *out, br
   BRIM_TRY(read_max_length(beside->config, root, &out->max_length, err));
   BRIM_TRY(read_side(beside->config, root, &out->left, err));
   BRIM_TRY(brim_json_read_bool(beside->config, root, "split_special_tokens", &out->split_special, err));
+  BRIM_TRY(read_windows(beside->config, root, &out->windows, err));
   if (!names || names->kind != BRIM_JSON_ARRAY)
     return BRIM_OK;
   out->types = 0;

@@ -2,7 +2,12 @@
  * special_tokens_map.json, added_tokens.json, and what config.json says of the tokenizer. */
 #ifndef BRIM_TEXT_BESIDE_H
 #define BRIM_TEXT_BESIDE_H
+#include "brim/text.h"
 #include "text/class.h"
+
+/* Members of tokenizer_config.json that are brim's own. */
+#define BRIM_WINDOWS_KEY        "brim_windows"
+#define BRIM_WINDOW_OVERLAP_KEY "brim_window_overlap"
 
 typedef struct brim_beside {
   brim_json_document *config, *map, *added, *model; /* NULL: there is no such file */
@@ -16,10 +21,11 @@ void brim_beside_free(brim_beside *beside);
 const brim_tokenizer_class *brim_beside_class(const brim_beside *beside, bool *named);
 /* The members of tokenizer_config.json that do not change the pipeline; absent ones leave *out as it is. */
 typedef struct brim_beside_facts {
-  int64_t max_length; /* model_max_length; 0: none, or no bound */
-  int left;           /* truncation_side; -1: not said */
-  int types;          /* model_input_names has token_type_ids; -1: not said */
-  bool split_special; /* special tokens in a text are text */
+  int64_t max_length;     /* model_max_length; 0: none, or no bound */
+  int left;               /* truncation_side; -1: not said */
+  int types;              /* model_input_names has token_type_ids; -1: not said */
+  bool split_special;     /* special tokens in a text are text */
+  brim_windowing windows; /* of a run */
 } brim_beside_facts;
 int brim_beside_facts_read(const brim_beside *beside, brim_beside_facts *out, brim_error *err) BRIM_CHECK;
 

@@ -67,6 +67,8 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation strategy");
   if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
+  if (options->numbering && options->max_windows > 1)
+    return brim_error_set(err, BRIM_E_USAGE, "masked words have no windows: leave them out");
   if (options->max_length && options->max_length < added)
     return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");

@@ -25,7 +25,9 @@ static bool is_decided(const brim_json_value *key) {
                                      "fast_tokenizer_files",
                                      "tokenizer_file",
                                      "special_tokens_map_file",
-                                     "name_or_path"};
+                                     "name_or_path",
+                                     BRIM_WINDOWS_KEY,
+                                     BRIM_WINDOW_OVERLAP_KEY};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (brim_fields_is(key->as.text, key->length, keys[i]))
       return true;
@@ -189,6 +191,10 @@ int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_sa
   put_input_names(&json, gives_types(t) && !how->no_type_ids);
   if (longest)
     brim_json_put_integer(&json, "model_max_length", longest);
+  if (how->windows.most > 1) {
+    brim_json_put_integer(&json, BRIM_WINDOWS_KEY, how->windows.most);
+    brim_json_put_integer(&json, BRIM_WINDOW_OVERLAP_KEY, how->windows.overlap);
+  }
   if (t->facts.split_special)
     brim_json_put_bool(&json, "split_special_tokens", true);
   if (t->facts.left >= 0)

@@ -45,6 +45,10 @@ int32_t brim_tokenizer_max_length(const brim_tokenizer *tokenizer) {
   return tokenizer->facts.max_length > INT32_MAX ? 0 : (int32_t)tokenizer->facts.max_length;
 }
 
+brim_windowing brim_tokenizer_windows(const brim_tokenizer *tokenizer) {
+  return tokenizer->facts.windows;
+}
+
 bool brim_tokenizer_truncates_left(const brim_tokenizer *tokenizer) {
   return tokenizer->facts.left > 0;
 }

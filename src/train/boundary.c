@@ -143,7 +143,8 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
   return (brim_tokenizer_saving){.max_length = t->options.plan.max_length,
                                  .words = brim_task_has_tokens(brim_model_task(t->model)),
-                                 .no_type_ids = !brim_model_reads_types(t->model)};
+                                 .no_type_ids = !brim_model_reads_types(t->model),
+                                 .windows = brim_supply_windows(&t->supply)};
 }
 
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {

@@ -2,6 +2,7 @@
 #include "train/embed.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hashmap.h"
@@ -37,12 +38,47 @@ static int load_encoder(brim_embedder *e, const brim_model_options *options, bri
   return BRIM_OK;
 }
 
+/* Weights of a dense layer as the model has them now. */
+static int copy_parameter(brim_embedder *e, const char *path, const char *name, const float **out, brim_error *err) {
+  char full[128];
+  snprintf(full, sizeof full, "%s/%s", path, name);
+  for (int32_t i = 0; i < brim_model_parameter_count(e->model); i++) {
+    const brim_parameter *p = brim_model_parameter(e->model, i);
+    if (strcmp(p->name, full) != 0)
+      continue;
+    const int64_t count = p->shape[0] * (p->rank == 2 ? p->shape[1] : 1);
+    float *copy = brim_arena_alloc_array(&e->modules.arena, (size_t)count, sizeof *copy);
+    *out = copy;
+    return copy ? brim_model_read(e->model, BRIM_VALUES, p->offset, count, copy, err) : BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
+}
+
+/* A model of embeddings may have been trained since its folder was read: its pooling and its dense layers are its own. */
+static int take_own_modules(brim_embedder *e, brim_error *err) {
+  static const brim_pool_mode same[] = {
+      [BRIM_POOLING_CLS] = BRIM_POOL_CLS, [BRIM_POOLING_MEAN] = BRIM_POOL_MEAN, [BRIM_POOLING_MAX] = BRIM_POOL_MAX};
+  brim_modules *m = &e->modules;
+  if (!brim_task_has_vectors(brim_model_task(e->model)))
+    return BRIM_OK;
+  m->modes[0] = same[brim_model_pooling(e->model)];
+  for (int32_t i = 0; i < m->step_count; i++) {
+    brim_module_step *step = &m->steps[i];
+    if (step->weight)
+      BRIM_TRY(copy_parameter(e, step->path, "linear.weight", &step->weight, err));
+    if (step->bias)
+      BRIM_TRY(copy_parameter(e, step->path, "linear.bias", &step->bias, err));
+  }
+  return BRIM_OK;
+}
+
 static int open_embedder(brim_embedder *e, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(brim_modules_find_encoder(e->runtime, folder, &e->modules, err));
   if (!e->model)
     BRIM_TRY(load_encoder(e, options, err));
   BRIM_TRY(brim_batch_encoder_new(e->runtime, e->tokenizer, &e->encoder, err));
-  return brim_modules_load(&e->modules, folder, brim_model_hidden_size(e->model), err);
+  BRIM_TRY(brim_modules_load(&e->modules, folder, brim_model_hidden_size(e->model), err));
+  return take_own_modules(e, err);
 }
 
 static int new_embedder(const brim_embedder *of, const char *folder, const brim_model_options *options, brim_embedder **out,

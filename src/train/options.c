@@ -113,6 +113,11 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
       {"min_delta", o->min_delta, 0.0, HUGE_VAL, true, "the least improvement must be a number of at least 0"},
       {"swa_start", o->swa_start, 0.0, 1.0, true, "the share of steps before averaging must be at least 0 and below 1"},
       {"loss_scale", o->loss_scale, 0.0, 0x1p40, false, "it must be a power of two up to 2^40"},
+      {"scale", o->loss.scale, 0.0, 1e6, false, "it must be a number of at least 0 (0: the loss's own)"},
+      {"margin", o->loss.margin, 0.0, 1e6, false, "it must be a number of at least 0 (0: the loss's own)"},
+      {"temperature", o->loss.temperature, 0.0, 1e6, false, "it must be a number of at least 0 (0: the loss's own)"},
+      {"positive_weight", o->loss.positive_weight, 0.0, 1e6, false, "it must be a number of at least 0 (0: the loss's own)"},
+      {"hardness_strength", o->loss.hardness_strength, 0.0, 1e6, false, "it must be a number of at least 0 (0: the loss's own)"},
       {"keep_checkpoints", (double)o->keep_checkpoints, 0.0, 1e9, false, "it must be at least 0 (0: keep all)"},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {

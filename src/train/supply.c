@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "data/facts.h"
 #include "data/dataset.h"
+#include "data/facts.h"
 #include "data/source.h"
 #include "dist/group.h"
 #include "feed/steps.h"
@@ -94,8 +94,11 @@ void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *finger
   *fingerprint = s->feed ? 0 : brim_dataset_fingerprint(s->dataset);
 }
 
-bool brim_supply_has_windows(const brim_supply *s) {
-  return s->feed ? brim_feed_how(s->feed)->encode.max_windows > 1 : brim_dataset_has_windows(s->dataset);
+brim_windowing brim_supply_windows(const brim_supply *s) {
+  if (!s->feed)
+    return brim_dataset_windows(s->dataset);
+  const brim_encode_options *encode = &brim_feed_how(s->feed)->encode;
+  return (brim_windowing){encode->max_windows, encode->window_overlap};
 }
 
 int32_t brim_supply_most_texts(const brim_supply *s) {

@@ -42,8 +42,8 @@ int brim_supply_check(brim_supply *supply, brim_error *err) BRIM_CHECK;
 int brim_supply_outlook(brim_supply *supply, brim_outlook *out, brim_error *err) BRIM_CHECK;
 /* What a checkpoint must find again. A feed has its own, finer words for it: rows is 0, and its state is compared. */
 void brim_supply_identity(const brim_supply *supply, uint64_t *rows, uint64_t *fingerprint);
-/* Whether texts of a row are windows of one. */
-bool brim_supply_has_windows(const brim_supply *supply);
+/* Windows that the rows of long texts were made into; most 0 and 1: none. */
+brim_windowing brim_supply_windows(const brim_supply *supply);
 /* K: the most texts that a row may have. */
 int32_t brim_supply_most_texts(const brim_supply *supply);
 /* Makes ready to give the steps of `epoch` from `epoch_step` on. */

@@ -273,6 +273,8 @@ static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dat
                         brim_metrics *metrics, brim_judged *out, brim_error *err) {
   const bool one = brim_task_has_outcomes(brim_model_task(model));
   const uint64_t *firsts = brim_dataset_token_labels(dataset);
+  if (brim_task_has_masks(brim_model_task(model)) || (brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset)))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words, and rows of several texts, are not judged row by row");
   const size_t rows = (size_t)(firsts ? firsts[brim_dataset_rows(dataset)] : brim_dataset_rows(dataset)) + 1,
                outputs = (size_t)brim_model_outputs(model);
   brim_metrics unwanted;

@@ -35,6 +35,9 @@ static int take_dense(const brim_module_step *step, const char *folder, brim_con
   int which = 0;
   while (which < ACTIVATIONS && strcmp(activations[which].class, brim_module_activation(step)) != 0)
     which++;
+  if (strchr(step->path, '/') || step->path[0] == '.' || step->path[0] == 0) /* a run writes it there */
+    return brim_error_at(err, BRIM_E_FORMAT, folder, 0, -1, "the Dense module's path \"%.40s\" is no name of a folder",
+                         step->path);
   if (config->dense_count == BRIM_MOST_DENSE || which == ACTIVATIONS || strlen(step->path) >= sizeof d->path)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
                          "the Dense module %.40s is not trained by brim: at most %d are, with Identity, Tanh, ReLU, GELU or SiLU",

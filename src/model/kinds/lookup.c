@@ -82,7 +82,8 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   const int32_t *w = o->weights.of;
   const brim_at sum = has(o, GAMMA) ? brim_read(l, o->inner.of[SUM]) : BRIM_NOWHERE;
   const int32_t empty = o->terms.empty_rows[0];
-  const bool shared = empty != BRIM_NONE && !brim_program_of(l)->weights[w[WORD]].is.sparse_rows;
+  const bool shared = empty != BRIM_NONE && brim_has_weight_gradient(l, w[WORD]) &&
+                      !brim_program_of(l)->weights[w[WORD]].is.sparse_rows;
   const brim_at kept = shared ? keep_row(l, w[WORD], empty) : BRIM_NOWHERE;
   brim_embed op = operands(l, o);
   fill_embeddings(l, o, &op);

@@ -6,7 +6,6 @@
 /* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
 bool brim_model_normalizes(const brim_model *model);
 /* Of a reranker: a score is its output, not the sigmoid of it. */
-bool brim_model_scores_bare(const brim_model *model);
 void brim_model_set_scores_bare(brim_model *model, bool bare);
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);

@@ -22,3 +22,16 @@ refused --mask-rate 0.3
 $BRIM compare --model $MODEL --train masks.txt --task mlm --modes brim --quiet 2>&1
 $BRIM predict --model run masks.txt --unbuffered --quiet 2>&1
 $BRIM predict --model $MODEL masks.txt --quiet >/dev/null 2>&1 || echo "a bare encoder is not trained"
+# A stream whose rows wait for the next window resumes to the same bytes; a tied decoder whose words are not trained.
+seq 40 | sed 's/.*/good film & bad plot and some more words/' > many.txt
+stream() { $BRIM train --model $MODEL --train many.txt --task mlm --stream --shuffle-window 10 --max-length 16 --batch-size 7 --max-steps 5 --save-every 1 --keep-checkpoints 9 --quiet "$@" >/dev/null; }
+stream --output whole && stream --output halves --prefetch 0
+ls halves/checkpoints | tr "\n" " "
+for step in 2 3; do
+  rm -rf again && cp -r halves again && rm -rf again/model.safetensors again/checkpoints/step-5 again/checkpoints/step-4
+  [ $step = 3 ] || rm -rf again/checkpoints/step-3
+  stream --output again --resume && cmp whole/model.safetensors again/model.safetensors && echo "resumed after step $step"
+done
+mlm masks.txt --train-only '*.bias,cls.*' --max-steps 2 --output biases
+refused --task mlm --windows 4 --max-length 8
+$BRIM report run --data masks.txt -o report.html --quiet 2>&1 || :

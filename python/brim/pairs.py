@@ -1,0 +1,121 @@
+"""Rows of several texts, which embeddings and rerankers are trained with: their columns, and rows in memory."""
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Sequence
+
+from . import _core, options as _options, rows as _rows
+from .dataset import Dataset
+from .errors import UsageError
+from .labels import Labels
+from .notes import log
+
+#: Tasks whose rows are these.
+TASKS = ("embedding", "rerank")
+
+
+class Columns(NamedTuple):
+    """Which columns are the texts of a row; label None: there is none."""
+
+    texts: list[str]
+    least: int  #: of them, which each row has
+    label: str | None
+
+
+def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
+    """Rows as tuples of texts, the last of which may be a number: the label. A list in a row is several texts."""
+    texts, labels = [], []
+    for number, row in enumerate(rows):
+        row = _rows.as_list(row)
+        if not isinstance(row, (tuple, list)) or len(row) < 2:
+            raise UsageError(f"row {number} is {_rows._short(row)}: a row is two texts or more, such as (anchor, positive), (text, text, score), or a dict")
+        labelled = isinstance(row[-1], numbers.Number) or hasattr(row[-1], "dtype")
+        texts.append(row[:-1] if labelled else row)
+        labels.append(row[-1] if labelled else None)
+    bare = next((number for number, label in enumerate(labels) if label is None), None)
+    if bare is not None and any(label is not None for label in labels):
+        raise UsageError(f"row {bare} has no score, and others have one")
+    width = max((len(row) for row in texts), default=2)
+    columns: dict[str, list] = {f"text{place + 1}": [row[place] if place < len(row) else None for row in texts] for place in range(width)}
+    return columns if bare is not None or not rows else {**columns, "score": labels}
+
+
+def _in_memory(data: Any) -> tuple[Any, list[str], list[str] | None]:
+    """The rows as something with columns, their names, and of rows without names those of the texts."""
+    if _rows.is_table(data):
+        names = _rows._column_names(data)
+        if names is None:
+            raise UsageError("the table does not say which columns it has: give a list of rows")
+        return data, names, None
+    if isinstance(data, Mapping):
+        return data, [str(name) for name in data], None
+    if isinstance(data, (str, bytes)) or not _rows.is_rows(data):
+        raise UsageError(f"{_rows._short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
+    rows = list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
+    if not rows:
+        raise UsageError("there are no rows")
+    if isinstance(rows[0], Mapping):
+        wrong = next((number for number, row in enumerate(rows) if not isinstance(row, Mapping)), None)
+        if wrong is not None:
+            raise UsageError(f"row {wrong} is {_rows._short(rows[wrong])}, and those before it are dicts")
+        return rows, [str(name) for name in rows[0]], None
+    columns = _columns_of_tuples(rows)
+    return columns, [*columns], [name for name in columns if name != "score"]
+
+
+def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
+    if isinstance(columns, str):
+        columns = [one.strip() for one in columns.split(",")]
+    if columns is not None and not isinstance(columns, (list, tuple)):
+        raise UsageError(f"columns={columns!r:.60}: names of columns are expected, such as [\"anchor\", \"positive\"]")
+    given = {"text_columns": None if columns is None else [str(one) for one in columns], **how}
+    return Columns(*_core.text_columns(runtime, paths, names, task, given))
+
+
+def _note(name: str, found: Columns, columns) -> None:
+    if columns is None:
+        log.info("%s: texts are in the columns %s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "")
+
+
+def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool, runtime, name: str = "rows", text_column: str | None = None,
+            pair_column: str | None = None, label_column: str | None = None, max_length: int | None = None, **how: Any) -> Dataset:
+    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them."""
+    files = _rows.paths_of(data) if _rows.is_files(data) else []
+    in_text = bool(files) and not _rows.table_files(files)
+    names = None
+    if files and not in_text:
+        data = _rows.read_tables(files)
+    if not in_text:
+        how = _options.of_rows(how, strict=False)
+        data, names, order = _in_memory(data)
+        columns = columns or order
+    columns_of_pair = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+    of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
+    found = _find(runtime, task, files, names, columns, {**columns_of_pair, **_options.for_files(of_files)})
+    _note(files[0] if files else name, found, columns or text_column or pair_column)
+    known = Labels(None, task=task, runtime=runtime)
+    rest = {"task": task, "max_length": max_length, "runtime": runtime, **how}
+    label = found.label if labelled else None
+    if task == "rerank" and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it
+        if labelled and label is None:
+            raise UsageError(f"rerank: pairs need a score or a label each; the columns are {', '.join(found.texts)}")
+        pairs = _of_pairs(data, tokenizer, found, label, known, in_text, rest)
+        pairs._pair = found.texts[0], found.texts[1]
+        return pairs
+    return Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
+                      paired=task == "rerank", label_column=label, **rest)
+
+
+def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels, in_text: bool, rest: dict[str, Any]) -> Dataset:
+    if in_text:
+        return Dataset.from_files(data, tokenizer, labels=known if label else None, need_label=label is not None, text_column=found.texts[0],
+                                  pair_column=found.texts[1], label_column=label, **rest)
+    texts, pairs = (_rows.column_of(data, one) for one in found.texts)
+    for column, values in zip(found.texts, (texts, pairs)):
+        missing = next((number for number, value in enumerate(values) if value is None), None)
+        if missing is not None:
+            raise UsageError(f'row {missing}: the value of column "{column}" is missing: fill it in')
+    labels = _rows.column_of(data, label) if label else None
+    rest.pop("progress", None)
+    return Dataset.from_texts(texts, tokenizer, pairs=pairs, labels=labels, mapping=known if label else None, **rest)

@@ -1,0 +1,181 @@
+"""brim.train of embeddings and rerankers: the weights of `brim train`, from rows of any kind."""
+import json
+import logging
+import pathlib
+import pickle
+import shutil
+import unittest
+
+import case
+import numpy as np
+import pyarrow
+
+import brim
+
+HERE = case.folder()
+FOLDERS = pathlib.Path(__file__).resolve().parent.parent / "golden" / "tasks" / "folders"
+WORDS = "red green blue small large round old new".split()
+PAIRS = [{"anchor": f"{a} {b}", "positive": f"{b} {a} {a}", "negative": f"{WORDS[(i * 3 + j) % 8]} {a}"} for i, a in enumerate(WORDS) for j, b in enumerate(WORDS)][:48]
+SCORED = [{"sentence1": row["anchor"], "sentence2": row["negative"], "score": (i * 7 % 11) / 10} for i, row in enumerate(PAIRS)]
+RANKED = [{"query": row["anchor"], "document": row["positive" if i % 3 else "negative"], "label": int(i % 3 > 0)} for i, row in enumerate(PAIRS)]
+ASKED = [{"query": WORDS[i % 3], "document": " ".join(WORDS[i % 5:i % 5 + 2]), "label": i * 3 // 2 % 2} for i in range(36)]
+HOW = {"batch_size": 8, "max_steps": 6, "lr": 1e-3, "progress": False}
+
+
+def written(name, rows):
+    path = HERE / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def by_program(model, task, rows, *options):
+    """The folder of the command's run with the same options."""
+    out = HERE / "by-program"
+    shutil.rmtree(out, ignore_errors=True)
+    case.program("train", "-m", model, "--task", task, "--train", rows, "-o", out, "--batch-size", "8", "--max-steps", "6", "--lr", "1e-3", *options)
+    return out
+
+
+def weights(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in pathlib.Path(folder).rglob("*.safetensors") if "checkpoints" not in path.parts}
+
+
+class Pairs(unittest.TestCase):
+    def test_equals_program(self):
+        """The files of `brim train`: every loss's options, modules of folders, and what the model embeds before it is written."""
+        pairs, scored = written("pairs.jsonl", PAIRS), written("scored.jsonl", SCORED)
+        for folder, rows, how, options in [
+                ("st-mean-normalize", pairs, {}, []),
+                ("st-cls-dense", pairs, {"scale": 10, "directions": ["query-to-doc", "doc-to-query"], "partition": "per-direction", "matryoshka": [8, 4], "matryoshka_weights": (1, .5)},
+                 ["--scale", "10", "--directions", "query-to-doc,doc-to-query", "--partition", "per-direction", "--matryoshka", "8,4", "--matryoshka-weights", "1,0.5"]),
+                ("st-old-form", scored, {"loss": "cosine"}, ["--loss", "cosine"]),
+                ("st-prompts", pairs, {"loss": "triplet", "margin": 1, "distance": "cosine"}, ["--loss", "triplet", "--margin", "1", "--distance", "cosine"])]:
+            out = HERE / f"trained-{folder}"
+            result = brim.train(FOLDERS / folder, rows, task="embedding", output=out, **how, **HOW)
+            self.assertEqual(weights(out), weights(by_program(FOLDERS / folder, "embedding", rows, *options)), folder)
+            self.assertEqual(result.model.task, "embedding")
+            vectors = result.model.embed(WORDS)
+            self.assertEqual(vectors.tobytes(), brim.Model(out).embed(WORDS).tobytes(), folder)
+            self.assertNotEqual(vectors.tobytes(), brim.Model(FOLDERS / folder).embed(WORDS).tobytes())
+
+    def test_rows_of_any_kind(self):
+        """Lists of dicts, tuples, columns, tables and files are the same rows; the loss falls."""
+        model, texts = FOLDERS / "st-cls-dense", [tuple(row.values()) for row in PAIRS]
+        columns = {name: [row[name] for row in PAIRS] for name in PAIRS[0]}
+        first = brim.train(model, PAIRS, task="embedding", **HOW)
+        self.assertLess(np.mean([loss for _, loss in first.losses[-2:]]), first.losses[0][1])
+        expected = first.model.embed(WORDS).tobytes()
+        for rows in (texts, columns, pyarrow.table(columns), iter(PAIRS), written("pairs.jsonl", PAIRS), [(a, [b, c]) for a, b, c in texts]):
+            self.assertEqual(brim.train(model, rows, task="embedding", **HOW).model.embed(WORDS).tobytes(), expected, type(rows))
+        named = [{"b": row["positive"], "a": row["anchor"], "c": row["negative"]} for row in PAIRS]
+        for given in (["a", "b", "c"], "a,b,c"):
+            self.assertEqual(brim.train(model, named, task="embedding", columns=given, **HOW).model.embed(WORDS).tobytes(), expected)
+        self.assertEqual(pickle.loads(pickle.dumps(first.model)).embed(WORDS).tobytes(), expected)
+        further = brim.train(first.model, PAIRS, **HOW)
+        self.assertIs(further.model, first.model)
+        self.assertNotEqual(further.model.embed(WORDS).tobytes(), expected)
+
+    def test_evaluations(self):
+        """What an evaluation measures depends on the rows; Model.evaluate measures the same."""
+        for rows, metric, names in [(SCORED, "spearman", ("pearson", "spearman_manhattan")), (PAIRS, "accuracy", ()), ([(row["anchor"], row["positive"]) for row in PAIRS], "mrr", ("accuracy",))]:
+            result = brim.train(FOLDERS / "st-mean-normalize", rows, task="embedding", eval=rows[:20], patience=9, **HOW)
+            found = result.evaluations[-1]
+            self.assertEqual(result.metric, metric)
+            self.assertEqual(result.best_metric, max(one[metric] for one in result.evaluations))
+            again = result.model.evaluate(rows[:20])
+            for name in (metric, *names):
+                self.assertAlmostEqual(again[name], found[name], places=6)
+        result = brim.train(FOLDERS / "st-mean-normalize", SCORED, task="embedding", eval="25%", **HOW)
+        self.assertEqual(result.evaluations[-1]["rows"], 12)
+
+    def test_compare(self):
+        """Ways of batching are compared by what the rows are measured by."""
+        for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "mrr")]:
+            found = brim.compare(FOLDERS / "st-mean-normalize", rows, eval=rows[:12], modes=["fixed", "brim"], task=task, pooling="mean", batch_size=8, max_steps=2, progress=False)
+            self.assertEqual(found.metric, metric)
+            self.assertAlmostEqual(*(way.metrics[metric] for way in found.ways), places=5)
+
+    def test_says_what_it_does(self):
+        """The loss, the columns and the negatives are said."""
+        with self.assertLogs("brim", logging.INFO) as logs:
+            brim.train(FOLDERS / "st-mean-normalize", PAIRS, task="embedding", **HOW)
+        said = "\n".join(logs.output)
+        for text in ("loss: in-batch", "anchor, positive, negative", "negatives: each row of the first step has"):
+            self.assertIn(text, said)
+
+    def test_reranker_equals_program(self):
+        """Pairs with labels, and groups: the files and the scores of the command."""
+        groups = [{"query": row["anchor"], "positive": row["positive"], "negatives": [row["negative"], WORDS[i % 8]][:1 + i % 2]} for i, row in enumerate(PAIRS)]
+        for rows, how, options in [(RANKED, {"positive_weight": 2}, ["--positive-weight", "2"]), (groups, {"loss": "in-group", "scale": 5}, ["--loss", "in-group", "--scale", "5"]),
+                                   ([row | {"label": row["label"] * 4.5} for row in RANKED], {}, [])]:
+            out, path = HERE / "reranker", written("ranked.jsonl", rows)
+            result = brim.train(HERE / "model", rows, task="rerank", output=out, overwrite=True, **how, **HOW)
+            program = by_program(HERE / "model", "rerank", path, *options)
+            self.assertEqual(weights(out), weights(program))
+            self.assertLess(np.mean([loss for _, loss in result.losses[-2:]]), result.losses[0][1])
+            pairs = [(row["query"], row["document"]) for row in RANKED[:9]]
+            scores = result.model.predict(pairs)
+            opened = brim.Model(out)
+            self.assertEqual((opened.task, opened.predict(pairs)), ("rerank", scores))
+            self.assertEqual(opened.predict(RANKED[:9]), scores)
+            lines = case.program("predict", "-m", program, written("asked.jsonl", [{"text": a, "text_pair": b} for a, b in pairs])).splitlines()
+            np.testing.assert_allclose(scores, [json.loads(line)["label"] for line in lines], atol=1e-6)
+
+    def test_reranker_metrics(self):
+        """MRR, nDCG and average precision, of the run and of Model.evaluate."""
+        result = brim.train(HERE / "model", [tuple(row.values()) for row in ASKED], task="rerank", eval=ASKED, **HOW)
+        found, again = result.evaluations[-1], result.model.evaluate(str(written("ranked.jsonl", ASKED)))
+        self.assertEqual({name for name, value in again.items() if value == value}, {name for name, value in found.items() if value == value} - {"step", "epoch", "name", "averaged"})
+        with self.assertRaisesRegex(brim.Error, "scores pairs"):
+            result.model.predict(["a text"])
+        for name in ("mrr", "ndcg", "map"):
+            self.assertAlmostEqual(again[name], found[name], places=6)
+            self.assertGreater(found[name], 0)
+
+    def test_rows_of_several_texts(self):
+        """Logits of rows of several documents are one of each; a prediction is of one."""
+        model = brim.train(HERE / "model", RANKED, task="rerank", **HOW).model
+        rows = brim.Dataset.of(PAIRS, model.tokenizer, labelled=False, text_columns=["anchor", "positive", "negative"], paired=True)
+        pairs = [(row["anchor"], row[one]) for row in PAIRS for one in ("positive", "negative")]
+        np.testing.assert_allclose(np.asarray(model.logits(rows)), np.asarray(model.logits(pairs)), atol=1e-6)
+        with self.assertRaisesRegex(brim.Error, "several texts"):
+            model.predict(rows)
+
+    def test_refuses(self):
+        """A line for each thing that cannot be, before anything is trained."""
+        model = FOLDERS / "st-mean-normalize"
+        texts = [tuple(row.values()) for row in PAIRS]
+        for rows, how, message in [
+                (["one text"] * 4, {}, "row 0 is 'one text': a row is two texts or more"),
+                ([{"title": "a"}] * 4, {}, "two texts or more.*columns.*title"),
+                ([("a", "b", 0.5), ("a", "b")], {}, "row 1 has no score"),
+                ([("a", None)] * 4, {}, "row 0: the value of column \"text2\" is missing"),
+                ([], {}, "there are no rows"),
+                (PAIRS, {"columns": ["anchor", "poem"]}, "no column \"poem\"|poem"),
+                (PAIRS, {"loss": "poem"}, "in-batch, cosent"),
+                (PAIRS, {"loss": "cosent"}, "2 texts a row"),
+                (PAIRS, {"margin": 1}, "in-batch has no margin"),
+                (PAIRS, {"scale": -1}, "scale is -1"),
+                (PAIRS, {"positive_weight": 2}, "in-batch has no positive_weight"),
+                (PAIRS, {"matryoshka": [4096]}, "vectors have"),
+                (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
+                (PAIRS, {"folds": 3}, "has no folds"),
+                (PAIRS, {"columns": 7}, "columns=7: names"),
+                (PAIRS, {"keep_head": True}, "has no keep_head"),
+                ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
+                (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),
+                ([pair[:2] for pair in texts], {"task": "rerank"}, "a score or a label")]:
+            with self.assertRaisesRegex((brim.Error, ValueError), message, msg=(rows[:1], how)):
+                brim.train(model, rows, **{"task": "embedding", **how}, **HOW)
+        for how, message in [({"columns": ["a", "b"]}, "task=\"embedding\""), ({"scale": 3}, "scale is of losses of embeddings")]:
+            with self.assertRaisesRegex(brim.Error, message):
+                brim.train(HERE / "model", [("a", 0), ("b", 1)] * 4, **how, **HOW)
+        trained = brim.train(model, PAIRS, task="embedding", **HOW).model
+        with self.assertRaisesRegex(brim.Error, "model.embed"):
+            trained.predict(["a"])
+        with self.assertRaisesRegex(brim.Error, "loaded for embedding"):
+            brim.train(trained, RANKED, task="rerank", **HOW)
+
+
+if __name__ == "__main__":
+    case.main()
