@@ -24,7 +24,7 @@ static int write_text(int file, int row, int which, char *out) {
 
 static void write_files(void) {
   for (int f = 0; f < FILES; f++) {
-    char lines[ROWS * 128], text[16], name[16], *to = lines;
+    char lines[ROWS * 128], text[16], name[32], *to = lines;
     for (int r = 0; r < ROWS; r++) {
       write_text(f, r, -1, text);
       to += sprintf(to, "{\"query\": \"%s\", \"label\": \"%s\", \"answers\": [", text, r % 2 ? "one" : "other");
