@@ -23,7 +23,7 @@ size_t brim_space_length(const char *text, size_t length) {
   return size && is_space(c) ? (size_t)size : 0;
 }
 
-/* Stops at `enough` characters that surely stay; INT64_MAX counts them all. */
+/* Characters that are left when white space (as in Python's str.strip) is taken off both ends; stops at `enough` of them. */
 static int64_t count_chars(const char *text, size_t length, int64_t enough) {
   int64_t seen = 0, kept = 0; /* characters from the first that is no white space; up to the last that is none */
   for (size_t at = 0; at < length && kept < enough;) {
@@ -37,10 +37,6 @@ static int64_t count_chars(const char *text, size_t length, int64_t enough) {
       kept = seen;
   }
   return kept;
-}
-
-int64_t brim_count_chars(const char *text, size_t length) {
-  return count_chars(text, length, INT64_MAX);
 }
 
 /* ---- exclusions ------------------------------------------------------------------------------------------- */

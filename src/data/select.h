@@ -47,7 +47,5 @@ void brim_selection_restart(brim_selection *selection);
 
 /* Bytes of the white space character (as Python's str.isspace has it) that begins here; 0: there is none. */
 size_t brim_space_length(const char *text, size_t length);
-/* Characters that are left when white space (as in Python's str.strip) is taken off both ends. The text is UTF-8. */
-int64_t brim_count_chars(const char *text, size_t length);
 
 #endif

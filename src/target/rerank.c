@@ -55,6 +55,17 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
 
 /* ---- the loss ------------------------------------------------------------------------------------------------ */
 
+/* Labels of margins may be one less than a row's documents: then those of all rows are. */
+static int check_margins(const brim_outputs *o, const int32_t *firsts, brim_error *err) {
+  for (int32_t r = 1; r < o->rows; r++)
+    if ((o->label_width < firsts[r + 1] - firsts[r]) != (o->label_width < firsts[1]))
+      return brim_error_set(err, BRIM_E_MISMATCH,
+                            "the loss margin-mse needs a label of each document, or one less, in all rows alike: %d labels are "
+                            "for rows of %d and of %d documents",
+                            (int)o->label_width, (int)firsts[1], (int)(firsts[r + 1] - firsts[r]));
+  return BRIM_OK;
+}
+
 /* Labels of scores, one each: as given; where a row has none its first is relevant. Margins are one less, and stay as they are.
  * Returns how many a group has; 0: one a score. */
 static int32_t read_labels(const brim_outputs *o, const int32_t *firsts, double *labels) {
@@ -80,6 +91,8 @@ static int compute(const brim_outputs *o, double divisor, int32_t texts, double 
     firsts[r] = o->firsts ? o->firsts[r] : r;
   for (int32_t t = 0; t < texts; t++)
     scores[t] = (double)o->values[t];
+  if (o->how->scores.kind == BRIM_SCORE_MARGIN_MSE)
+    BRIM_TRY(check_margins(o, firsts, err));
   rows.label_width = read_labels(o, firsts, labels);
   BRIM_TRY(brim_score_loss_compute(&o->how->scores, &rows, by, loss, err));
   *loss *= o->rows / divisor;

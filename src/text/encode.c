@@ -5,6 +5,7 @@
 #include "text/beginning.h"
 #include "text/fast.h"
 #include "text/tokenizer.h"
+#include "text/windows.h"
 #include <string.h>
 
 int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out, brim_error *err) {
@@ -337,15 +338,17 @@ static int encode_windows(const brim_tokenizer *t, brim_scratch *s, brim_string 
                overlap = (size_t)o->window_overlap;
   BRIM_TRY(tokenize(t, s, 0, text, err));
   const size_t all = s->ids[0].count, most = room + (size_t)(o->max_windows - 1) * (room - overlap);
-  const size_t kept = all < most ? all : most, skipped = brim_cuts_left(t, o) ? all - kept : 0;
+  const size_t kept = all < most ? all : most, windows = brim_window_count(kept, room, overlap);
+  const bool left = brim_cuts_left(t, o);
+  const size_t skipped = left ? all - kept : 0;
   out->lost = all - kept;
-  for (size_t first = 0;; first += room - overlap) {
-    const size_t count = kept - first < room ? kept - first : room, before = out->length;
-    BRIM_TRY(put_window(t, s, skipped + first, count, special, out, err));
+  for (size_t i = 0; i < windows; i++) { /* in the order of the text */
+    const brim_token_range r = brim_window_at(left ? windows - 1 - i : i, kept, room, overlap, left);
+    const size_t before = out->length;
+    BRIM_TRY(put_window(t, s, skipped + r.begin, r.end - r.begin, special, out, err));
     BRIM_TRY(add_length(out, lengths, out->length - before, err));
-    if (first + count == kept)
-      return BRIM_OK;
   }
+  return BRIM_OK;
 }
 
 /* ---- rows of several texts -------------------------------------------------------------------------------- */

@@ -12,11 +12,6 @@ typedef struct source {
   size_t first, count;
 } source;
 
-/* A run of a source's tokens. */
-typedef struct range {
-  size_t begin, end;
-} range;
-
 typedef struct builder {
   const brim_tokenizer *tokenizer;
   brim_scratch *scratch;
@@ -132,7 +127,7 @@ static void trim(const builder *b, const source *s, bool first, brim_exact_token
 
 /* ---- windows ---------------------------------------------------------------------------------------------- */
 
-static int put_source(builder *b, int which, range r, uint8_t type_id) {
+static int put_source(builder *b, int which, brim_token_range r, uint8_t type_id) {
   const source *s = &b->sources[which];
   for (size_t i = r.begin; i < r.end; i++) {
     brim_exact_token token = b->scratch->exact.at[s->first + i];
@@ -143,7 +138,7 @@ static int put_source(builder *b, int which, range r, uint8_t type_id) {
   return BRIM_OK;
 }
 
-static int put_window(builder *b, range first, range second) {
+static int put_window(builder *b, brim_token_range first, brim_token_range second) {
   for (size_t i = 0; i < b->template->count; i++) {
     const brim_template_piece *piece = &b->template->pieces[i];
     if (piece->kind == BRIM_PIECE_A)
@@ -163,15 +158,15 @@ static int put_window(builder *b, range first, range second) {
   return BRIM_OK;
 }
 
-/* Window number `index` of `count` tokens in windows of `kept`; the number of windows. */
-static size_t window_count(size_t count, size_t kept, size_t stride) {
+size_t brim_window_count(size_t count, size_t kept, size_t stride) {
   return count <= kept ? 1 : 1 + (count - kept + (kept - stride) - 1) / (kept - stride);
 }
-static range window_at(size_t index, size_t count, size_t kept, size_t stride, bool left) {
+
+brim_token_range brim_window_at(size_t index, size_t count, size_t kept, size_t stride, bool left) {
   size_t shift = index * (kept - stride);
   if (left)
-    return (range){count - shift > kept ? count - shift - kept : 0, count - shift};
-  return (range){shift, shift + kept < count ? shift + kept : count};
+    return (brim_token_range){count - shift > kept ? count - shift - kept : 0, count - shift};
+  return (brim_token_range){shift, shift + kept < count ? shift + kept : count};
 }
 
 /* Whether the template puts the pair before the text. */
@@ -191,9 +186,9 @@ typedef struct cuts {
 
 /* Window i of the outer text with window j of the other. */
 static int put_numbered(builder *b, const cuts *how, size_t i, size_t j) {
-  range ranges[2];
+  brim_token_range ranges[2];
   for (int which = 0; which < 2; which++)
-    ranges[which] = window_at(which == how->outer ? i : j, how->all[which], how->kept[which], how->stride, how->left);
+    ranges[which] = brim_window_at(which == how->outer ? i : j, how->all[which], how->kept[which], how->stride, how->left);
   return put_window(b, ranges[0], ranges[1]);
 }
 
@@ -206,8 +201,8 @@ static int put_windows(builder *b, brim_kept kept, size_t stride, bool left) {
                           "windows of %zu tokens cannot overlap by %zu; raise the maximum length or lower the stride",
                           kept.a < a ? kept.a : kept.b, stride);
   cuts how = {{a, c}, {kept.a, kept.b}, stride, left, second_comes_first(b->template)};
-  size_t firsts = window_count(how.all[how.outer], how.kept[how.outer], stride);
-  size_t others = window_count(how.all[!how.outer], how.kept[!how.outer], stride);
+  size_t firsts = brim_window_count(how.all[how.outer], how.kept[how.outer], stride);
+  size_t others = brim_window_count(how.all[!how.outer], how.kept[!how.outer], stride);
   /* The reference's order: the first of both; then for each further one of the text that is first all of the other; then its
    * first with the rest of the other. */
   BRIM_TRY(put_numbered(b, &how, 0, 0));
@@ -265,7 +260,7 @@ int brim_tokenizer_encode_windows(const brim_tokenizer *tokenizer, brim_scratch 
   out->lost = counts[0] - kept.a + counts[1] - kept.b;
   const bool left = brim_cuts_left(tokenizer, options);
   size_t skip_a = left ? counts[0] - kept.a : 0, skip_b = left ? counts[1] - kept.b : 0;
-  return put_window(&b, (range){skip_a, skip_a + kept.a}, (range){skip_b, skip_b + kept.b});
+  return put_window(&b, (brim_token_range){skip_a, skip_a + kept.a}, (brim_token_range){skip_b, skip_b + kept.b});
 }
 
 int brim_tokenizer_encode_offsets(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,

@@ -145,11 +145,9 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
 
 const char *brim_best_metric_of(brim_task task, const brim_dataset *dataset) {
   const char *own = brim_task_rules_of(task)->best;
-  if (!dataset || !(brim_task_has_vectors(task) || brim_task_has_scores(task)))
+  if (!dataset || !brim_task_has_vectors(task))
     return own;
   const brim_row_facts facts = facts_of(dataset);
-  if (brim_task_has_scores(task))
-    return own;
   if (facts.labels == BRIM_RANGE_NONE)
     return facts.most_texts > 2 ? "accuracy" : "mrr";
   return facts.labels == BRIM_RANGE_BINARY ? "average_precision" : own;

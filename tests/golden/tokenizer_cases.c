@@ -1,10 +1,12 @@
 /* tokenizer_cases: ids, type ids, offsets, words, windows and decoding of nasty texts for the small tokenizers beside this file,
  * and for made-up ones that together have every component that brim knows. */
 #include "base/json.h"
+#include "base/memory.h"
 #include "brim/brim.h"
 #include "gzip_file.h"
 #include "scratch.h"
 #include "tap.h"
+#include "text/encode.h"
 #include "text/windows.h"
 
 typedef struct job {
@@ -14,6 +16,8 @@ typedef struct job {
   brim_encoding encoding, plain;
   brim_offsets offsets;
   brim_windows windows;
+  brim_encoding row; /* of windows */
+  brim_text_lengths lengths;
   int cases, wrong;
 } job;
 
@@ -78,6 +82,27 @@ static void check_windows(job *j, const brim_json_value *root) {
   }
 }
 
+/* Rows of a data set have the same windows, in the order of the text. */
+static void check_rows(job *j, const brim_json_value *root, const brim_json_value *text, const brim_encode_options *given,
+                       int32_t stride) {
+  brim_encode_options options = *given;
+  const size_t windows = j->windows.count;
+  const bool left = options.truncation_side == BRIM_SIDE_LEFT;
+  brim_error err = {0};
+  options.max_windows = windows > 1 ? (int32_t)windows : 2;
+  options.window_overlap = stride;
+  j->row.length = j->lengths.count = 0;
+  bool same = !brim_encode_texts(j->tokenizer, j->scratch, (brim_string){text->as.text, text->length}, (brim_string){0}, NULL, 0,
+                                 false, &options, &j->row, &j->lengths, &err) &&
+              j->lengths.count == windows && j->row.lost == 0;
+  for (size_t i = 0, at = 0; i < windows && same; at += (size_t)j->lengths.at[i++]) {
+    const size_t w = left ? windows - 1 - i : i, begin = j->windows.starts[w], count = j->windows.starts[w + 1] - begin;
+    same = (size_t)j->lengths.at[i] == count && memcmp(j->row.ids + at, j->encoding.ids + begin, count * sizeof(int32_t)) == 0;
+  }
+  if (!same)
+    wrong(j, "windows of a row", root);
+}
+
 static void check_decoded(job *j, const brim_json_value *root, const char *key, bool skip) {
   const brim_json_value *want = brim_json_get(root, key);
   brim_text text;
@@ -126,6 +151,8 @@ static void check_case(job *j, const brim_json_value *root) {
     wrong(j, "encode without offsets", root);
   if (stride)
     check_windows(j, root);
+  if (stride && !pair && options.max_length > 0)
+    check_rows(j, root, text, &options, (int32_t)stride->as.integer);
   check_decoded(j, root, "decoded", false);
   check_decoded(j, root, "decoded_plain", true);
 }
@@ -234,6 +261,7 @@ int main(void) {
   job j = {0};
   if (!source || brim_runtime_new(NULL, &j.runtime, NULL) != BRIM_OK)
     return 1;
+  j.row.runtime = j.runtime;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char path[600];
     snprintf(path, sizeof path, "%s/tests/golden/tokenizers/%s", source, names[i]);
@@ -245,6 +273,8 @@ int main(void) {
   brim_encoding_free(&j.plain);
   brim_offsets_free(&j.offsets);
   brim_windows_free(&j.windows);
+  brim_encoding_free(&j.row);
+  brim_release(j.runtime, j.lengths.at);
   brim_runtime_free(j.runtime);
   return tap_done();
 }

@@ -213,7 +213,7 @@ static int refuse_unsupported(const reading *r, brim_error *err) {
 /* ---- labels ----------------------------------------------------------------------------------------------- */
 
 /* "LABEL_0", "LABEL_1", ..: what Hugging Face calls classes without names. */
-static int placeholder_labels(const reading *r, brim_task task, int32_t count, brim_error *err) {
+static int numbered_labels(const reading *r, brim_task task, int32_t count, brim_error *err) {
   const size_t size = 24;
   char *text = brim_alloc_array(r->runtime, (size_t)count, size);
   const char **names = brim_alloc_array(r->runtime, (size_t)count, sizeof *names);
@@ -347,7 +347,7 @@ static int read_labels(const reading *r, brim_error *err) {
     return vocabulary_labels(r, err);
   if (brim_task_has_values(task))
     return brim_labels_make(r->runtime, task, NULL, count, &r->config->labels, err);
-  BRIM_TRY(map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err));
+  BRIM_TRY(map ? named_labels(r, task, map, err) : numbered_labels(r, task, count, err));
   bool strings = false;
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_label_strings", &strings, err));
   brim_labels_set_strings(&r->config->labels, strings);
