@@ -60,7 +60,7 @@ static int predict_all(cli_call *cli, cli_inference *in) {
     return status;
   if (cli->masks)
     return cli_fill_masks(cli, in);
-  if (brim_task_has_scores(brim_model_task(in->model)) && brim_dataset_firsts(in->dataset))
+  if (brim_model_shape(in->model)->joins_pairs && brim_dataset_firsts(in->dataset))
     return brim_error_set(&cli->error, BRIM_E_USAGE,
                           "rows of several documents have several scores: give each document with its query as a row");
   l.scores = calloc((size_t)brim_model_outputs(in->model), sizeof *l.scores);

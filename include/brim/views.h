@@ -54,10 +54,6 @@ typedef struct brim_wrong_row {
   size_t length;
 } brim_wrong_row;
 
-typedef struct brim_class_count {
-  uint64_t rows, predicted, both; /* with this label in the data, in the predictions, in both */
-} brim_class_count;
-
 typedef struct brim_confused {
   int32_t label, predicted;
   uint64_t rows;

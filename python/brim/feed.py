@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any, Iterator, Sequence, Unpack
 
-from . import _core, options as _options, rows as _rows, runtime as _runtime
+from . import _core, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
 from .dataset import Files
 from .errors import UsageError
@@ -37,16 +37,16 @@ class Stream:
                  repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, text_columns: Sequence[str] | None = None,
                  least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
-        if task == "tokens" and labels is not None and not isinstance(labels, Labels):
+        if _shapes.of(task).words and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
         self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
-        if task not in (None, "tokens") or (task and self.labels and self.labels.task != task):
+        if task is not None and not _shapes.of(task).words or (task and self.labels and self.labels.task != task):
             raise UsageError(f"task is {task!r}: a stream's task is that of its labels, or \"tokens\"")
         self._files = _rows.paths_of(files)
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": task == "tokens",
+                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                          "least_columns": least_columns, "most_texts": most_texts, "paired": paired,
                          "seed": 42, **plan}
@@ -94,7 +94,7 @@ class Stream:
 
     def __iter__(self) -> Iterator[Batch]:
         self._begin()
-        values = self.labels is not None and self.labels.task != "classification"
+        values = self.labels is not None and not _shapes.of(self.labels.task).class_a_row
         while True:
             feed = self._ready()
             self._fresh = False
@@ -171,7 +171,7 @@ class Streamed:
             options["max_steps"] = self._steps(rows, batches, float(options.pop("epochs", 1)), mix.get("repeat"))
         options.pop("epochs", None)
         source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
-        self._stream = Stream(files, tokenizer, labels=self.labels, task="tokens" if self.labels.task == "tokens" else None, need_label=True, max_length=limit,
+        self._stream = Stream(files, tokenizer, labels=self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, need_label=True, max_length=limit,
                               window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
                               **mix, **batches, **source)
@@ -195,7 +195,7 @@ class Streamed:
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, strings, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": task == "tokens"}, task)
+        found, names, outputs, strings, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
         if labels is not None:
             return labels, rows
         return Labels(None if found == "regression" else names, task=found, outputs=outputs,

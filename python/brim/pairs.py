@@ -5,14 +5,11 @@ import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, options as _options, rows as _rows
+from . import _core, options as _options, rows as _rows, shapes as _shapes
 from .dataset import Dataset
 from .errors import UsageError
 from .labels import Labels
 from .notes import log
-
-#: Tasks whose rows are these.
-TASKS = ("embedding", "rerank")
 
 
 class Columns(NamedTuple):
@@ -97,14 +94,15 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     known = Labels(None, task=task, runtime=runtime)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **how}
     label = found.label if labelled else None
-    if task == "rerank" and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it
+    joins = _shapes.of(task).joins_pairs
+    if joins and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it
         if labelled and label is None:
-            raise UsageError(f"rerank: pairs need a score or a label each; the columns are {', '.join(found.texts)}")
+            raise UsageError(f"{task}: pairs need a score or a label each; the columns are {', '.join(found.texts)}")
         pairs = _of_pairs(data, tokenizer, found, label, known, in_text, rest)
         pairs._pair = found.texts[0], found.texts[1]
         return pairs
     return Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
-                      paired=task == "rerank", label_column=label, **rest)
+                      paired=joins, label_column=label, **rest)
 
 
 def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels, in_text: bool, rest: dict[str, Any]) -> Dataset:

@@ -111,7 +111,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
                                       logits,    t->outcomes,   metrics,           brim_model_labels(t->model)};
   BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
-  if (speaks && t->options.evaluated && !brim_task_has_masks(brim_model_task(t->model)))
+  if (speaks && t->options.evaluated && brim_model_shape(t->model)->outputs != BRIM_OUTPUTS_OF_LABELLED)
     t->options.evaluated(t->options.event_context, &evaluation);
   return BRIM_OK;
 }
@@ -142,7 +142,7 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 /* What the run's tokenizer says of how rows were encoded. */
 static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
   return (brim_tokenizer_saving){.max_length = t->options.plan.max_length,
-                                 .words = brim_task_has_tokens(brim_model_task(t->model)),
+                                 .words = brim_model_shape(t->model)->words,
                                  .no_type_ids = !brim_model_reads_types(t->model),
                                  .windows = brim_supply_windows(&t->supply)};
 }

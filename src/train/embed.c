@@ -59,7 +59,7 @@ static int take_own_modules(brim_embedder *e, brim_error *err) {
   static const brim_pool_mode same[] = {
       [BRIM_POOLING_CLS] = BRIM_POOL_CLS, [BRIM_POOLING_MEAN] = BRIM_POOL_MEAN, [BRIM_POOLING_MAX] = BRIM_POOL_MAX};
   brim_modules *m = &e->modules;
-  if (!brim_task_has_vectors(brim_model_task(e->model)))
+  if (!brim_model_shape(e->model)->bare)
     return BRIM_OK;
   m->modes[0] = same[brim_model_pooling(e->model)];
   for (int32_t i = 0; i < m->step_count; i++) {

@@ -108,7 +108,6 @@ static int find_target(const brim_trainer *t, const brim_target **target, brim_e
 }
 
 int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
-  const brim_task task = brim_model_task(t->model);
   const brim_target *target;
   brim_loss_how how;
   brim_row_facts facts = {0};
@@ -118,12 +117,12 @@ int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
   else if (target->choose)
     facts = facts_of(t->supply.dataset);
   BRIM_TRY(choose(t->model, &facts, &t->options.loss, &how, &target, err));
-  if (target->choose)
-    t->options.loss.name = brim_loss_name(task, &how);
+  if (target->loss_name)
+    t->options.loss.name = target->loss_name(&how);
   brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
   t->host_loss.how = how;
-  if (brim_task_has_scores(task)) /* those of squared errors are what labels are, others' are probabilities */
-    brim_model_set_scores_bare(t->model, how.scores.kind == BRIM_SCORE_MSE || how.scores.kind == BRIM_SCORE_MARGIN_MSE);
+  if (target->gives_labels)
+    brim_model_set_scores_bare(t->model, target->gives_labels(&how));
   return BRIM_OK;
 }
 
@@ -144,11 +143,11 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
 /* ---- the best ------------------------------------------------------------------------------------------------ */
 
 const char *brim_best_metric_of(brim_task task, const brim_dataset *dataset) {
-  const char *own = brim_task_rules_of(task)->best;
-  if (!dataset || !brim_task_has_vectors(task))
-    return own;
-  const brim_row_facts facts = facts_of(dataset);
-  if (facts.labels == BRIM_RANGE_NONE)
-    return facts.most_texts > 2 ? "accuracy" : "mrr";
-  return facts.labels == BRIM_RANGE_BINARY ? "average_precision" : own;
+  const brim_target *target = brim_target_of(task);
+  const char *of_rows = NULL;
+  if (dataset && target->best) {
+    const brim_row_facts facts = facts_of(dataset);
+    of_rows = target->best(&facts);
+  }
+  return of_rows ? of_rows : brim_task_best_metric(task);
 }

@@ -8,8 +8,9 @@
 #include "train/evaluate.h"
 
 /* The labels of all rows are one after another. */
-static brim_scored scored_of(brim_runtime *runtime, int32_t outputs, const float *logits, const brim_dataset *dataset) {
-  brim_scored s = {.runtime = runtime, .rows = brim_dataset_rows(dataset), .outputs = outputs, .logits = logits};
+static brim_scored scored_of(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
+                             const brim_dataset *dataset) {
+  brim_scored s = {.runtime = runtime, .task = task, .rows = brim_dataset_rows(dataset), .outputs = outputs, .logits = logits};
   brim_sample first;
   if (s.rows == 0)
     return s;
@@ -99,14 +100,14 @@ static int measure_by_target(const brim_target *target, const brim_scored *score
 
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) {
-  const brim_scored s = scored_of(runtime, outputs, logits, dataset);
+  const brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
   *out = brim_metrics_none(s.rows);
   out->tokens = brim_dataset_tokens(dataset);
   if (s.rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
   const brim_task_rules *rules = brim_task_rules_of(task);
   const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
-  if (rules && rules->tokens)
+  if (rules && rules->shape.outputs == BRIM_OUTPUTS_OF_TOKENS)
     return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
   if (rules && brim_target_of(task)->measure)
     return measure_by_target(brim_target_of(task), &s, dataset, out, err);
@@ -118,7 +119,7 @@ int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs,
 int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset, uint64_t *counts,
                          brim_error *err) {
   const brim_task_rules *rules = brim_task_rules_of(task);
-  const brim_scored s = scored_of(NULL, outputs, logits, dataset);
+  const brim_scored s = scored_of(NULL, task, outputs, logits, dataset);
   if (!rules || !rules->confuse)
     return brim_error_set(err, BRIM_E_USAGE, "the task \"%s\" has no confusion matrix", brim_task_name(task));
   return rules->confuse(&s, counts, err);

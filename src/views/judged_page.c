@@ -67,9 +67,11 @@ static int put_class_table(brim_page *page, const brim_judged *j, brim_error *er
 }
 
 static int put_classes(brim_page *page, const brim_judged *j, brim_error *err) {
-  if (brim_task_has_classes(j->task) && j->outputs <= BRIM_MOST_CLASSES)
+  const brim_shape *shape = brim_task_shape(j->task);
+  const bool of_rows = shape->one_class && shape->outputs == BRIM_OUTPUTS_OF_TEXTS;
+  if (of_rows && j->outputs <= BRIM_MOST_CLASSES)
     return put_matrix(page, j, err);
-  if (brim_task_has_classes(j->task) && j->confused_count)
+  if (of_rows && j->confused_count)
     put_confused(page, j);
   return put_class_table(page, j, err);
 }
@@ -156,7 +158,7 @@ int brim_page_judged(brim_page *page, const brim_judged *j, const char *of, bool
   snprintf(title, sizeof title, "Predictions%s%s", *of ? ": " : "", of);
   brim_page_section(page, title);
   put_metrics(page, j);
-  BRIM_TRY((brim_task_has_values(j->task) ? put_values : put_classes)(page, j, err));
+  BRIM_TRY((brim_task_shape(j->task)->named ? put_classes : put_values)(page, j, err));
   snprintf(title, sizeof title, "Most wrong%s%s", *of ? ": " : "", of);
   if (texts)
     put_most_wrong(page, j, title);
