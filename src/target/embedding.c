@@ -172,6 +172,9 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
       return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
                             facts->width);
   BRIM_TRY(check_rows(&how->vectors, facts, err));
+  how->labels = how->vectors.kind == BRIM_LOSS_CONTRASTIVE ? BRIM_RANGE_UNIT
+                : how->vectors.kind == BRIM_LOSS_COSINE    ? BRIM_RANGE_SIGNED
+                                                           : BRIM_RANGE_NONE;
   const bool of_step = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT;
   *target = of_step ? &brim_embedding_target : &of_part;
   return BRIM_OK;
@@ -272,10 +275,18 @@ const brim_target brim_embedding_target = {.name = "vectors of a step",
                                            .choose = choose,
                                            .loss = vector_loss,
                                            .room = room,
-                                           .measure = brim_measure_vectors};
+                                           .check = brim_check_vectors,
+                                           .measure = brim_measure_vectors,
+                                           .find = brim_find_vectors,
+                                           .say = brim_say_vectors,
+                                           .nearest = brim_nearest_vectors};
 static const brim_target of_part = {.name = "vectors of rows",
                                     .scope = BRIM_LOSS_OF_PART,
                                     .choose = choose,
                                     .loss = vector_loss,
                                     .room = room,
-                                    .measure = brim_measure_vectors};
+                                    .check = brim_check_vectors,
+                                    .measure = brim_measure_vectors,
+                                    .find = brim_find_vectors,
+                                    .say = brim_say_vectors,
+                                    .nearest = brim_nearest_vectors};

@@ -49,6 +49,7 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   if (options->positive_weight > 0)
     how->scores.positive_weight = options->positive_weight;
   BRIM_TRY(check_rows(how, facts, err));
+  how->labels = how->scores.kind == BRIM_SCORE_BCE ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE;
   *target = is_by_score(how) && facts->most_texts > 1 ? &of_step : &brim_rerank_target;
   return BRIM_OK;
 }
@@ -127,10 +128,16 @@ const brim_target brim_rerank_target = {.name = "scores of rows",
                                         .choose = choose,
                                         .loss = score_loss,
                                         .room = room,
-                                        .measure = brim_measure_scores};
+                                        .check = brim_check_scores,
+                                        .measure = brim_measure_scores,
+                                        .find = brim_find_scores,
+                                        .say = brim_say_scores};
 static const brim_target of_step = {.name = "scores of a step",
                                     .scope = BRIM_LOSS_OF_STEP,
                                     .choose = choose,
                                     .loss = score_loss,
                                     .room = room,
-                                    .measure = brim_measure_scores};
+                                    .check = brim_check_scores,
+                                    .measure = brim_measure_scores,
+                                    .find = brim_find_scores,
+                                    .say = brim_say_scores};

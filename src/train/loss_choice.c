@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "data/facts.h"
 #include "feed/steps.h"
 #include "model/run/ask.h"
 #include "target/target.h"
 #include "task/task.h"
+#include "train/evaluate.h"
 
 /* ---- facts of rows ------------------------------------------------------------------------------------------- */
 
@@ -143,12 +145,40 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
 
 /* ---- the best ------------------------------------------------------------------------------------------------ */
 
-const char *brim_best_metric_of(brim_task task, const brim_dataset *dataset) {
-  const char *own = brim_task_rules_of(task)->best;
-  if (!dataset || !brim_task_has_vectors(task))
-    return own;
-  const brim_row_facts facts = facts_of(dataset);
-  if (facts.labels == BRIM_RANGE_NONE)
-    return facts.most_texts > 2 ? "accuracy" : "mrr";
-  return facts.labels == BRIM_RANGE_BINARY ? "average_precision" : own;
+static const char *best_of_vectors(const brim_row_facts *facts, const char *own) {
+  if (facts->most_texts > 2)
+    return "accuracy";
+  return facts->labels == BRIM_RANGE_NONE ? "mrr" : facts->labels == BRIM_RANGE_BINARY ? "average_precision" : own;
+}
+
+int brim_best_metric_of(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char **out, brim_error *err) {
+  *out = brim_task_rules_of(task)->best;
+  if (dataset && brim_task_has_vectors(task)) {
+    const brim_row_facts facts = facts_of(dataset);
+    *out = best_of_vectors(&facts, *out);
+  }
+  if (!dataset || !brim_task_has_scores(task))
+    return BRIM_OK;
+  brim_metrics possible;
+  BRIM_TRY(brim_metrics_possible(runtime, task, dataset, NULL, &possible, err));
+  *out = isnan(possible.ndcg) ? "loss" : *out;
+  return BRIM_OK;
+}
+
+int brim_loss_memory(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset,
+                     const brim_loss_options *options, const brim_outlook *outlook, uint64_t *bytes, brim_error *err) {
+  const brim_task task = brim_model_task(model);
+  const bool windows = brim_dataset_has_windows(dataset);
+  const brim_target *target = windows ? brim_target_of_windows(task) : brim_target_of(task);
+  brim_host_loss loss;
+  *bytes = 0;
+  if (!target || (!target->choose && target->scope == BRIM_LOSS_ON_DEVICE))
+    return BRIM_OK;
+  if (target->choose)
+    BRIM_TRY(brim_choose_loss(runtime, model, dataset, options, &loss, err));
+  else
+    brim_host_loss_init(&loss, runtime, target, model, brim_dataset_most_texts(dataset));
+  *bytes = brim_host_loss_memory(&loss, outlook->step_rows, outlook->step_parts, &outlook->limits);
+  brim_host_loss_free(&loss);
+  return BRIM_OK;
 }
