@@ -14,7 +14,7 @@ from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
 from .notes import log, of_entities
-from .prediction import How, Prediction
+from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
 
 if TYPE_CHECKING:
@@ -264,6 +264,25 @@ class Model:
         tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white space. Of a reranker a score (a float) a pair:
         ``model.predict([(query, document) for document in documents])``; the larger, the more relevant."""
         return list(self.predict_each(data, **options))
+
+    def rank(self, query: str | bytes, documents: Iterable[str | bytes], *, top_k: int | None = None, max_length: int | None = None,
+             progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> list[Ranked]:
+        """A reranker's order of the documents for a query: (index, score, text) of each, the best first; of one score, in the order that they were
+        given in. top_k: the first so many. The rest as for ``logits``.
+
+            best = model.rank("where can I live", documents, top_k=3)[0].text"""
+        if self.task != "rerank":
+            raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
+        if not isinstance(query, (str, bytes)):
+            raise UsageError(f"query={query!r:.60}: one text is expected")
+        if isinstance(documents, (str, bytes)):
+            raise UsageError("documents: a list of texts is expected, not one text")
+        if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+            raise UsageError(f"top_k={top_k!r}: a number of documents")
+        texts = list(documents)
+        scores = self.predict([(query, text) for text in texts], max_length=max_length, progress=progress, **options)
+        order = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
+        return [Ranked(i, scores[i], texts[i]) for i in order[:top_k]]
 
     def predict_each(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None,
                      text_column: str | None = None, pair_column: str | None = None, threshold: float | None = None, top_k: int | None = None,

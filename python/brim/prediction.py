@@ -45,6 +45,14 @@ class Prediction:
         return Prediction, self._parts()
 
 
+class Ranked(NamedTuple):
+    """A document among those that ``Model.rank`` was given."""
+
+    index: int    #: its place in the list
+    score: float  #: as ``Model.predict`` gives it
+    text: str | bytes
+
+
 class How(NamedTuple):
     """What is made of a row of logits."""
 

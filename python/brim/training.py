@@ -248,7 +248,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     shape = _shapes.of(task)
     several = shape.several_texts
     if several:
-        _refuse_of_pairs(task, model, folds, keep_head, labels, told, options, isinstance(train, Stream))
+        _refuse_of_pairs(task, model, keep_head, labels, told)
         if shape.bare and max_length is None:  # as texts will be cut when the folder is used
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
@@ -298,7 +298,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:
@@ -350,15 +350,14 @@ def _said(model: Model) -> dict[str, Any]:
             "made_length": _core.describe(model._runtime, model.path)["made_length"] if shape.bare else 0}
 
 
-def _refuse_of_pairs(task: str, model, folds, keep_head, labels, told, options, stream: bool) -> None:
+def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:
     """What embeddings and rerankers have not."""
     if isinstance(model, Model) and model.task != task:
         raise UsageError(f'task="{task}": the model is loaded for {model.task}; give its folder: brim.train({model.path!r}, ..)')
-    given = {"labels": labels is not None, "keep_head": keep_head, "folds": folds is not None, "compute_metrics": told.measure is not None,
-             "stream": stream or bool(options.get("stream"))}
+    given = {"labels": labels is not None, "keep_head": keep_head, "compute_metrics": told.measure is not None}
     idle = next((name for name, there in given.items() if there), None)
     if idle:
-        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in ("folds", "stream") else ""))
+        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else ""))
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:

@@ -174,6 +174,9 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
       return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
                             facts->width);
   BRIM_TRY(check_rows(&how->vectors, facts, err));
+  how->labels = how->vectors.kind == BRIM_LOSS_CONTRASTIVE ? BRIM_RANGE_UNIT
+                : how->vectors.kind == BRIM_LOSS_COSINE    ? BRIM_RANGE_SIGNED
+                                                           : BRIM_RANGE_NONE;
   *target = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT ? &of_step : &of_part;
   return BRIM_OK;
 }
@@ -277,9 +280,9 @@ static bool has_loss(const char *name) {
 }
 
 static const char *best(const brim_row_facts *facts) {
-  if (facts->labels == BRIM_RANGE_NONE)
-    return facts->most_texts > 2 ? "accuracy" : "mrr";
-  return facts->labels == BRIM_RANGE_BINARY ? "average_precision" : NULL;
+  if (facts->most_texts > 2)
+    return "accuracy";
+  return facts->labels == BRIM_RANGE_NONE ? "mrr" : facts->labels == BRIM_RANGE_BINARY ? "average_precision" : NULL;
 }
 
 /* In-batch negatives and CoSENT compare the rows of a step with each other; others are sums over rows. */
@@ -291,7 +294,11 @@ static const brim_target of_step = {.name = "vectors of a step",
                                     .best = best,
                                     .loss = vector_loss,
                                     .room = room,
-                                    .measure = brim_measure_vectors};
+                                    .check = brim_check_vectors,
+                                    .measure = brim_measure_vectors,
+                                    .find = brim_find_vectors,
+                                    .say = brim_say_vectors,
+                                    .nearest = brim_nearest_vectors};
 static const brim_target of_part = {.name = "vectors of rows",
                                     .scope = BRIM_LOSS_OF_PART,
                                     .choose = choose,
@@ -300,7 +307,11 @@ static const brim_target of_part = {.name = "vectors of rows",
                                     .best = best,
                                     .loss = vector_loss,
                                     .room = room,
-                                    .measure = brim_measure_vectors};
+                                    .check = brim_check_vectors,
+                                    .measure = brim_measure_vectors,
+                                    .find = brim_find_vectors,
+                                    .say = brim_say_vectors,
+                                    .nearest = brim_nearest_vectors};
 
 const brim_task_rules brim_embedding = {.shape = {.several_texts = true, .optional = true, .bare = true},
                                         .class = "Model",

@@ -51,6 +51,7 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   if (options->positive_weight > 0)
     how->scores.positive_weight = options->positive_weight;
   BRIM_TRY(check_rows(how, facts, err));
+  how->labels = how->scores.kind == BRIM_SCORE_BCE ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE;
   *target = is_by_score(how) && facts->most_texts > 1 ? &of_step : &of_part;
   return BRIM_OK;
 }
@@ -146,7 +147,10 @@ static const brim_target of_part = {.name = "scores of rows",
                                     .gives_labels = gives_labels,
                                     .loss = score_loss,
                                     .room = room,
-                                    .measure = brim_measure_scores};
+                                    .check = brim_check_scores,
+                                    .measure = brim_measure_scores,
+                                    .find = brim_find_scores,
+                                    .say = brim_say_scores};
 static const brim_target of_step = {.name = "scores of a step",
                                     .scope = BRIM_LOSS_OF_STEP,
                                     .choose = choose,
@@ -155,7 +159,10 @@ static const brim_target of_step = {.name = "scores of a step",
                                     .gives_labels = gives_labels,
                                     .loss = score_loss,
                                     .room = room,
-                                    .measure = brim_measure_scores};
+                                    .check = brim_check_scores,
+                                    .measure = brim_measure_scores,
+                                    .find = brim_find_scores,
+                                    .say = brim_say_scores};
 
 /* ---- numbers ------------------------------------------------------------------------------------------------- */
 

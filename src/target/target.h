@@ -6,6 +6,7 @@
 #ifndef BRIM_TARGET_TARGET_H
 #define BRIM_TARGET_TARGET_H
 #include "brim/task.h"
+#include "target/found.h"
 #include "target/score_loss.h"
 #include "target/vector_rows.h"
 #include "task/rules.h"
@@ -33,6 +34,7 @@ typedef struct brim_loss_how {
   brim_vector_loss vectors; /* of embeddings */
   bool normalized;          /* of vectors brought to length 1 */
   brim_score_loss scores;   /* of rerankers */
+  brim_label_range labels;  /* the widest range of labels that it takes; NONE: whatever there is */
 } brim_loss_how;
 
 /* What a loss found besides. */
@@ -73,8 +75,14 @@ typedef struct brim_target {
   int (*loss)(brim_runtime *runtime, const brim_outputs *outputs, double divisor, float *gradient, double *loss, brim_error *err);
   /* Bytes that it takes meanwhile, for so many rows and texts; NULL: none worth counting. */
   uint64_t (*room)(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width);
-  /* Metrics over a data set; NULL: the task's own. */
+  /* Whether a data set's rows can be measured; outputs are not looked at. */
+  int (*check)(const brim_scored *s, brim_error *err);
+  /* Metrics over a data set that was checked; NULL: the task's own. */
   int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
+  /* What became of single rows (found.h). NULL: their outputs and labels say it, text by text. */
+  int (*find)(const brim_scored *s, uint64_t every, brim_row_found *out, brim_error *err);
+  void (*say)(const brim_row_found *found, bool own, char *label, char *predicted, size_t size);
+  int (*nearest)(const brim_scored *s, uint64_t row, int most, brim_near *out); /* NULL: rows have no neighbours */
 } brim_target;
 
 /* That of a model with this task; NULL: there is no such task. */

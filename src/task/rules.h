@@ -16,6 +16,8 @@ typedef struct brim_scored {
   const uint64_t *firsts; /* [rows + 1]: a row's texts, of each of which logits has outputs; NULL: one each */
   const uint64_t *same;   /* [texts] equal for equal texts; NULL: not known */
   const uint64_t *groups; /* [rows] equal for rows of one query; NULL: not known */
+  const char *set;        /* as messages name it; NULL: they do not */
+  bool values;            /* scores are values, not logits of probabilities */
 } brim_scored;
 
 /* Outcomes of rows, or of the labelled tokens of rows, to be measured. */

@@ -434,7 +434,7 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
     return BRIM_NOMEM(err);
   int status = evaluate_run(runtime, model, dataset, options, &(wanted){.logits = logits}, counts, err);
   if (!status)
-    status = brim_metrics_compute(runtime, task, brim_model_outputs(model), logits, dataset, out, err);
+    status = brim_model_metrics(runtime, model, logits, dataset, out, err);
   if (!status && options && options->confusion)
     status = brim_confusion_count(task, brim_model_outputs(model), logits, dataset, options->confusion, err);
   brim_release(runtime, own);

@@ -69,11 +69,28 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
   return BRIM_OK;
 }
 
+/* One that the labels of the set do not allow would never be better. */
+static int check_metric(const brim_trainer *t, const brim_named_dataset *set, brim_error *err) {
+  const brim_task task = brim_model_task(t->model);
+  brim_metrics possible;
+  if (!brim_task_shape(task)->joins_pairs)
+    return BRIM_OK;
+  BRIM_TRY(brim_metrics_possible(t->runtime, task, set->dataset, set->name, &possible, err));
+  if (!isnan(brim_metric_value(t->metric, &possible)))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "best_metric is \"%s\", which the labels of \"%s\" do not allow: an order needs queries with a relevant "
+                        "document and another, a correlation labels that differ, accuracy labels of 0 and 1: use loss",
+                        t->options.best_metric, set->name);
+}
+
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   brim_train_options *o = &t->options;
-  if (!o->best_metric)
-    o->best_metric = brim_best_metric_of(brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL);
+  const bool given = o->best_metric;
+  if (!given)
+    BRIM_TRY(
+        brim_best_metric_of(t->runtime, brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL, &o->best_metric, err));
   const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[160];
@@ -90,6 +107,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   if (slash && t->metric_set == count)
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
+  if (given && t->metric && count > 0)
+    BRIM_TRY(check_metric(t, &evals[t->metric_set], err));
   if (o->patience > 0 && (count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "patience needs an evaluation set to look at");
   for (int i = 0; i < count; i++)
@@ -188,6 +207,12 @@ static uint64_t eval_outputs(const brim_dataset *dataset) {
   return texts > outcomes ? texts : outcomes;
 }
 
+/* What the first evaluation would refuse. */
+static int check_rows(const brim_trainer *t, const brim_eval_set *set, brim_error *err) {
+  brim_metrics ignored;
+  return brim_metrics_possible(t->runtime, brim_model_task(t->model), set->dataset, set->name, &ignored, err);
+}
+
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   if (count == 0)
     return BRIM_OK;
@@ -206,6 +231,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     if (t->supply.dataset)
       BRIM_TRY(brim_pairs_fit(set->dataset, set->name, t->supply.dataset, err));
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
+    BRIM_TRY(check_rows(t, set, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.world_size);
     if (!brim_model_shape(t->model)->one_class)
@@ -299,7 +325,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   for (int i = 0; i < count; i++) {
     const uint64_t outcomes = eval_outputs(evals[i].dataset);
     most = outcomes > most ? outcomes : most;
-    bytes += brim_dataset_rows(evals[i].dataset) * 32;
+    bytes += brim_dataset_rows(evals[i].dataset) * (brim_finds_rows(brim_model_task(t->model)) ? 96 : 32);
     if (t->supply.masks.runtime) /* ids, labels and where they begin, which are masked copies */
       bytes += brim_dataset_tokens(evals[i].dataset) * 2 * sizeof(int32_t) + brim_dataset_rows(evals[i].dataset) * 24;
   }

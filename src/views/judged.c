@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "data/facts.h"
 #include "task/task.h"
+#include "train/evaluate.h"
 #include "views/views.h"
 
 /* One set while it is judged. */
@@ -220,6 +221,8 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
   const int count = brim_metrics_fields(v->task, v->metrics, fields);
   for (int i = 0; i < count; i++)
     out->metrics[i] = fields[i].real;
+  if (brim_finds_rows(v->task))
+    return brim_judge_found(runtime, v, out, err);
   BRIM_TRY(check_outputs(&j, err));
   if (j.rules->shape.named)
     BRIM_TRY(copy_names(&j, err));
@@ -231,9 +234,13 @@ static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dat
   const brim_shape *shape = brim_model_shape(model);
   const bool one = shape->one_class;
   const uint64_t *firsts = brim_dataset_token_labels(dataset);
-  if (!shape->judged || (brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset)))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words, vectors and rows of several texts are not judged row by row");
-  const size_t rows = (size_t)(firsts ? firsts[brim_dataset_rows(dataset)] : brim_dataset_rows(dataset)) + 1,
+  const bool found = brim_finds_rows(brim_model_task(model));
+  if (!found && (!shape->judged || (brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset))))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words, and rows of several texts, are not judged row by row");
+  const size_t rows = (size_t)(found    ? brim_dataset_texts(dataset)
+                               : firsts ? firsts[brim_dataset_rows(dataset)]
+                                        : brim_dataset_rows(dataset)) +
+                      1,
                outputs = (size_t)brim_model_outputs(model);
   brim_metrics unwanted;
   brim_eval_options options;
@@ -256,7 +263,9 @@ static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dat
                                 .dataset = dataset,
                                 .metrics = metrics,
                                 .logits = options.logits,
-                                .outcomes = options.outcomes};
+                                .outcomes = options.outcomes,
+                                .outputs = brim_model_outputs(model),
+                                .values = brim_scores_are_values(model)};
   if (!status)
     status = brim_judge(runtime, &verdict, out, err);
   brim_release(runtime, room);
@@ -279,6 +288,10 @@ void brim_judged_free(brim_judged *judged) {
     brim_release(runtime, judged->names[i]);
   for (int i = 0; i < judged->wrong_count; i++)
     brim_release(runtime, judged->wrong[i].text);
+  for (int i = 0; i < judged->near_count; i++) {
+    brim_release(runtime, judged->near[i].text);
+    brim_release(runtime, judged->near[i].other_text);
+  }
   brim_release(runtime, judged->names);
   brim_release(runtime, judged->classes);
   brim_release(runtime, judged->confused);
@@ -289,17 +302,30 @@ void brim_judged_free(brim_judged *judged) {
 
 /* ---- texts ------------------------------------------------------------------------------------------------ */
 
+static void hand_over(brim_runtime *runtime, const brim_passage *from, char **text, size_t *length) {
+  brim_release(runtime, *text);
+  *text = from->text, *length = from->length;
+}
+
 int brim_judged_read_texts(brim_judged *judged, const char *const *paths, int path_count, const brim_source_options *source,
                            brim_error *err) {
-  brim_passage passages[BRIM_MOST_WRONG] = {0};
-  if (!judged->wrong_count)
-    return BRIM_OK;
+  brim_passage passages[BRIM_MOST_WRONG + 2 * BRIM_MOST_NEAR] = {0}, *at = passages;
+  const int count = judged->wrong_count + 2 * judged->near_count;
   for (int i = 0; i < judged->wrong_count; i++)
-    passages[i].row = judged->wrong[i].row;
-  int status = brim_passages_read(judged->runtime, paths, path_count, source, passages, judged->wrong_count, err);
-  for (int i = 0; i < judged->wrong_count; i++) { /* theirs now */
-    brim_release(judged->runtime, judged->wrong[i].text);
-    judged->wrong[i].text = passages[i].text, judged->wrong[i].length = passages[i].length;
+    (at++)->row = judged->wrong[i].row;
+  for (int i = 0; i < judged->near_count; i++) {
+    (at++)->row = judged->near[i].row;
+    (at++)->row = judged->near[i].other;
+  }
+  if (count == 0)
+    return BRIM_OK;
+  const int status = brim_passages_read(judged->runtime, paths, path_count, source, passages, count, err);
+  at = passages;
+  for (int i = 0; i < judged->wrong_count; i++) /* theirs now */
+    hand_over(judged->runtime, at++, &judged->wrong[i].text, &judged->wrong[i].length);
+  for (int i = 0; i < judged->near_count; i++) {
+    hand_over(judged->runtime, at++, &judged->near[i].text, &judged->near[i].length);
+    hand_over(judged->runtime, at++, &judged->near[i].other_text, &judged->near[i].other_length);
   }
   return status;
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "model/run/ask.h"
 #include "task/task.h"
@@ -25,6 +26,29 @@ static brim_answer answer_of(const brim_model *model, const float *logits, doubl
                        .bare = brim_model_scores_bare(model),
                        .logits = logits,
                        .scores = scores};
+}
+
+static double score_of(const brim_model *model, float logit) {
+  return brim_model_scores_bare(model) ? (double)logit : brim_sigmoid(logit);
+}
+
+/* How many are better; of equal ones the first is. */
+static int32_t rank_of(const float *logits, int32_t count, int32_t at) {
+  int32_t rank = 1;
+  for (int32_t i = 0; i < count; i++)
+    rank += logits[i] > logits[at] || (logits[i] == logits[at] && i < at);
+  return rank;
+}
+
+static void put_group(brim_json_writer *json, const brim_model *model, const float *logits, int32_t count) {
+  brim_json_open_array(json, "scores");
+  for (int32_t i = 0; i < count; i++)
+    put_score(json, NULL, score_of(model, logits[i]));
+  brim_json_close_array(json);
+  brim_json_open_array(json, "ranks");
+  for (int32_t i = 0; i < count; i++)
+    brim_json_put_integer(json, NULL, rank_of(logits, count, i));
+  brim_json_close_array(json);
 }
 
 static void put_row(brim_json_writer *json, const brim_model *model, const float *logits, double *scores) {
@@ -87,6 +111,10 @@ static void put_tokens(brim_json_writer *json, const brim_model *model, const br
   }
 }
 
+static bool has_documents(const brim_model *model, const brim_dataset *dataset) {
+  return brim_model_shape(model)->joins_pairs && brim_dataset_firsts(dataset);
+}
+
 void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, uint64_t index,
                          const float *logits, double *scores) {
   brim_json_writer json = {.out = out};
@@ -96,11 +124,74 @@ void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dat
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
     put_tokens(&json, model, &sample, logits, scores);
+  } else if (has_documents(model, dataset)) {
+    put_group(&json, model, logits, (int32_t)brim_row_logits(model, dataset, row));
   } else {
     put_row(&json, model, logits, scores);
   }
   brim_json_close_object(&json);
   brim_text_string(out, "\n");
+}
+
+/* ---- sorted ----------------------------------------------------------------------------------------------- */
+
+typedef struct ranked {
+  uint64_t query, first, row; /* equal for rows of one query, and its first row */
+  float score;
+} ranked;
+
+static bool is_after_in_query(const void *a, const void *b, const void *context) {
+  const ranked *x = a, *y = b;
+  (void)context;
+  return x->query != y->query ? x->query > y->query : x->row > y->row;
+}
+
+static bool is_after(const void *a, const void *b, const void *context) {
+  const ranked *x = a, *y = b;
+  (void)context;
+  if (x->first != y->first)
+    return x->first > y->first;
+  return x->score != y->score ? x->score < y->score : x->row > y->row;
+}
+
+static void sort_rows(const brim_dataset *dataset, const float *logits, ranked *rows, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, i, &sample);
+    rows[i] = (ranked){.query = brim_row_query(&sample), .row = i, .score = logits[i]};
+  }
+  brim_sort(rows, count, sizeof *rows, is_after_in_query, NULL);
+  for (size_t i = 0; i < count; i++)
+    rows[i].first = i > 0 && rows[i].query == rows[i - 1].query ? rows[i - 1].first : rows[i].row;
+  brim_sort(rows, count, sizeof *rows, is_after, NULL);
+}
+
+int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const brim_model *model, const brim_dataset *dataset,
+                                const float *logits, brim_error *err) {
+  const size_t count = (size_t)brim_dataset_rows(dataset);
+  int64_t rank = 0;
+  double score;
+  if (!brim_model_shape(model)->joins_pairs)
+    return brim_error_set(err, BRIM_E_USAGE, "a reranker's predictions can be sorted, and the model is of %s",
+                          brim_task_name(brim_model_task(model)));
+  if (has_documents(model, dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "rows of several documents have the rank of each: they are not sorted besides");
+  ranked *rows = brim_alloc_array(runtime, count + 1, sizeof *rows);
+  if (!rows)
+    return BRIM_NOMEM(err);
+  sort_rows(dataset, logits, rows, count);
+  for (size_t i = 0; i < count; i++) {
+    brim_json_writer json = {.out = out};
+    rank = i > 0 && rows[i].first == rows[i - 1].first ? rank + 1 : 1;
+    brim_json_open_object(&json, NULL);
+    brim_json_put_count(&json, "index", brim_dataset_origin(dataset, rows[i].row));
+    put_row(&json, model, &rows[i].score, &score);
+    brim_json_put_integer(&json, "rank", rank);
+    brim_json_close_object(&json);
+    brim_text_string(out, "\n");
+  }
+  brim_release(runtime, rows);
+  return brim_text_status(out, err);
 }
 
 /* ---- lines of all rows ------------------------------------------------------------------------------------ */
@@ -242,8 +333,10 @@ static int write_json(brim_runtime *runtime, const char *folder, const brim_fold
 
 int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
                      const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) {
-  BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));
-  for (int i = 0; i < result->average_count; i++)
+  const bool vectors = brim_model_shape(model)->bare; /* which `brim embed` writes */
+  if (!vectors)
+    BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));
+  for (int i = 0; i < result->average_count && !vectors; i++)
     BRIM_TRY(write_set(runtime, folder, result->averages[i].name, model, evals[i].dataset, result->averages[i].logits, err));
   return write_json(runtime, folder, result, brim_model_task(model), err);
 }
