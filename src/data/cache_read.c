@@ -220,20 +220,21 @@ static int read_labels(reading *r, brim_error *err) {
   const uint64_t width = h->rows ? h->values / h->rows : 0;
   const bool labelled = width != 0 || h->token_labels > 0;
   if (h->mapped > 2 || (h->rows && h->values % h->rows) || (h->mapped != 0) != labelled || width > BRIM_MAX_CLASSES ||
-      (task && h->mapped && (task->tokens || task->masks) != (width == 0)))
+      (task && h->mapped && (task->shape.words || task->shape.made) != (width == 0)))
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;
-  if (!task || task->named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
+  if (!task || task->shape.named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
     return damaged(r, "its task is unknown", err);
   int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources,
-                                task->masks ? BRIM_MAX_CLASSES : (int32_t)(task->named ? h->classes : width), &d->labels, err);
+                                task->shape.made ? BRIM_MAX_CLASSES : (int32_t)(task->shape.named ? h->classes : width),
+                                &d->labels, err);
   if (status != BRIM_OK)
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names that differ", err);
   brim_labels_set_strings(&d->labels, h->mapped == 2);
   d->mapped = true;
   d->label_width = brim_labels_width(&d->labels);
-  if (task->tokens || task->masks)
+  if (task->shape.words || task->shape.made)
     return read_token_labels(r, err);
   if (width != (uint64_t)d->label_width)
     return damaged(r, "its labels do not belong to its rows", err);

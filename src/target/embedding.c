@@ -1,4 +1,5 @@
-/* embedding.c: the target of embeddings: which loss of vectors, and the way from a step's outputs to it and back. */
+/* embedding.c: a vector of each text. A row is two texts with a value, or without, or an anchor, a positive and negatives: which
+ * loss of vectors, and the way from a step's outputs to it and back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "target/target.h"
 #include "target/vector_loss.h"
 #include "target/vectors.h"
+#include "task/task.h"
 
 /* ---- which loss ---------------------------------------------------------------------------------------------- */
 
@@ -154,7 +156,7 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   return BRIM_OK;
 }
 
-static const brim_target of_part;
+static const brim_target of_step, of_part;
 
 static int choose(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how, const brim_target **target,
                   brim_error *err) {
@@ -172,8 +174,10 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
       return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
                             facts->width);
   BRIM_TRY(check_rows(&how->vectors, facts, err));
-  const bool of_step = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT;
-  *target = of_step ? &brim_embedding_target : &of_part;
+  how->labels = how->vectors.kind == BRIM_LOSS_CONTRASTIVE ? BRIM_RANGE_UNIT
+                : how->vectors.kind == BRIM_LOSS_COSINE    ? BRIM_RANGE_SIGNED
+                                                           : BRIM_RANGE_NONE;
+  *target = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT ? &of_step : &of_part;
   return BRIM_OK;
 }
 
@@ -266,16 +270,63 @@ static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, in
          brim_vector_loss_work(&how->vectors, (int32_t)rows, (int32_t)texts, width);
 }
 
+static const char *loss_name(const brim_loss_how *how) {
+  return brim_vector_loss_name(how->vectors.kind);
+}
+
+static bool has_loss(const char *name) {
+  brim_vector_loss loss;
+  return brim_vector_loss_named(name, strlen(name), &loss);
+}
+
+static const char *best(const brim_row_facts *facts) {
+  if (facts->most_texts > 2)
+    return "accuracy";
+  return facts->labels == BRIM_RANGE_NONE ? "mrr" : facts->labels == BRIM_RANGE_BINARY ? "average_precision" : NULL;
+}
+
 /* In-batch negatives and CoSENT compare the rows of a step with each other; others are sums over rows. */
-const brim_target brim_embedding_target = {.name = "vectors of a step",
-                                           .scope = BRIM_LOSS_OF_STEP,
-                                           .choose = choose,
-                                           .loss = vector_loss,
-                                           .room = room,
-                                           .measure = brim_measure_vectors};
+static const brim_target of_step = {.name = "vectors of a step",
+                                    .scope = BRIM_LOSS_OF_STEP,
+                                    .choose = choose,
+                                    .loss_name = loss_name,
+                                    .has_loss = has_loss,
+                                    .best = best,
+                                    .loss = vector_loss,
+                                    .room = room,
+                                    .check = brim_check_vectors,
+                                    .measure = brim_measure_vectors,
+                                    .find = brim_find_vectors,
+                                    .say = brim_say_vectors,
+                                    .nearest = brim_nearest_vectors};
 static const brim_target of_part = {.name = "vectors of rows",
                                     .scope = BRIM_LOSS_OF_PART,
                                     .choose = choose,
+                                    .loss_name = loss_name,
+                                    .has_loss = has_loss,
+                                    .best = best,
                                     .loss = vector_loss,
                                     .room = room,
-                                    .measure = brim_measure_vectors};
+                                    .check = brim_check_vectors,
+                                    .measure = brim_measure_vectors,
+                                    .find = brim_find_vectors,
+                                    .say = brim_say_vectors,
+                                    .nearest = brim_nearest_vectors};
+
+const brim_task_rules brim_embedding = {.shape = {.several_texts = true, .optional = true, .bare = true},
+                                        .class = "Model",
+                                        .head = BRIM_HEAD_OF_VECTORS,
+                                        .folder = BRIM_FOLDER_OF_ENCODER,
+                                        .least = 1,
+                                        .valid = "a score of two texts is a finite number",
+                                        .fits = brim_fits_value,
+                                        .loss = BRIM_LOSS_SQUARED_ERROR,
+                                        .target = &of_step,
+                                        .metrics = {"pearson", "spearman", "spearman_dot", "spearman_euclidean",
+                                                    "spearman_manhattan", "accuracy", "f1", "average_precision", "mrr"},
+                                        .best = "spearman",
+                                        .measuring = 2 * sizeof(double) + BRIM_CORRELATION_WORK,
+                                        .measuring_output = sizeof(double),
+                                        .opinion = brim_opinion_of_values,
+                                        .logit = brim_logit_of_value,
+                                        .put = brim_answer_put_values};
