@@ -23,8 +23,7 @@ static brim_scaling ask(brim_model *model, int32_t ranks, double bandwidth, doub
   int32_t lengths[TEXTS];
   const brim_plan_options plan = {.batch_size = TEXTS};
   brim_scaling_question q = {.runtime = case_runtime,
-                             .lengths = lengths,
-                             .count = TEXTS,
+                             .lengths = {.rows = TEXTS, .lengths = lengths},
                              .plan = &plan,
                              .model = model,
                              .bandwidth = bandwidth,
