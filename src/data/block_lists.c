@@ -11,7 +11,7 @@ typedef struct list {
   brim_runtime *runtime;
   const brim_block_shape *shape;
   int depth;
-  size_t lists, loose;   /* lists in the list, and numbers beside them */
+  size_t lists, loose;   /* lists in the list, and numbers among them */
   size_t begin, longest; /* of the list at hand, and of the first one */
 } list;
 
