@@ -104,7 +104,7 @@ def _of_lists(name: str, values: Any) -> tuple[int, bool, int, Any, Any]:
                 raise UsageError(f"blocks: row {number} of {name}: each text has as many numbers, in all rows or in none")
             for one in lists:
                 flat.extend(map(float, one))
-        except TypeError:
+        except (TypeError, ValueError):
             raise UsageError(f"blocks: row {number} of {name} is {row!r:.60}: a list of numbers is expected") from None
         begins.append(len(flat))
     return per, False, 0, flat, begins

@@ -51,11 +51,11 @@ int brim_blocks_check(const brim_block_shape *further, int count, brim_error *er
   return BRIM_OK;
 }
 
-int brim_block_columns_check(const brim_source_options *o, brim_error *err) {
+int brim_block_columns_check(const brim_source_options *o, bool files, brim_error *err) {
   brim_block_shape shapes[BRIM_MOST_BLOCKS];
   for (int b = 0; b < o->block_count && b < BRIM_MOST_BLOCKS; b++) {
     shapes[b] = o->blocks[b].shape;
-    if (!o->blocks[b].column || shapes[b].per == BRIM_PER_TOKEN)
+    if ((files && !o->blocks[b].column) || shapes[b].per == BRIM_PER_TOKEN)
       return brim_error_set(err, BRIM_E_USAGE, "block %.*s: a column's numbers are of rows or of texts", BRIM_BLOCK_NAME,
                             shapes[b].name);
   }
@@ -88,10 +88,11 @@ static int fits(brim_block_shape *shape, size_t numbers, int32_t texts, brim_err
   if (shape->width > 0 && numbers == units * (size_t)shape->width)
     return BRIM_OK;
   if (shape->per == BRIM_PER_TEXT)
-    return brim_error_set(err, BRIM_E_FORMAT, "%zu numbers of %s for %d text%s: each has %s%d", numbers, shape->name, (int)texts,
-                          texts == 1 ? "" : "s", width ? "" : "as many, at least ", width ? (int)width : 1);
-  return brim_error_set(err, BRIM_E_FORMAT, "%zu numbers of %s: a row has %s%d", numbers, shape->name, width ? "" : "at least ",
-                        width ? (int)width : 1);
+    return brim_error_set(err, BRIM_E_FORMAT, "%zu number%s of %s for %d text%s: each has %s%d", numbers, numbers == 1 ? "" : "s",
+                          shape->name, (int)texts, texts == 1 ? "" : "s", width ? "" : "as many, at least ",
+                          width ? (int)width : 1);
+  return brim_error_set(err, BRIM_E_FORMAT, "%zu number%s of %s: a row has %s%d", numbers, numbers == 1 ? "" : "s", shape->name,
+                        width ? "" : "at least ", width ? (int)width : 1);
 }
 
 int brim_blocks_take(brim_block_shape *shapes, int count, const void *const *from, const size_t *numbers, brim_sample *sample,

@@ -29,9 +29,9 @@ void brim_block_fill_none(const brim_block_shape *shape, void *to, size_t units)
 /* Copies them: one NaN is written for all, so that equal rows have equal bytes. */
 void brim_block_copy(const brim_block_shape *shape, void *to, const void *from, size_t units);
 
-/* Checks blocks besides the label: of a caller's rows, and of a source's columns. */
+/* Checks blocks besides the label: of a caller's rows, and of a source, whose files have columns of them. */
 int brim_blocks_check(const brim_block_shape *further, int count, brim_error *err) BRIM_CHECK;
-int brim_block_columns_check(const brim_source_options *options, brim_error *err) BRIM_CHECK;
+int brim_block_columns_check(const brim_source_options *options, bool files, brim_error *err) BRIM_CHECK;
 /* The further blocks of a row, of which so many numbers were read, go into the sample, which has its texts. A width that is not
  * known becomes known. */
 int brim_blocks_take(brim_block_shape *shapes, int count, const void *const *from, const size_t *numbers, brim_sample *sample,

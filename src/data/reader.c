@@ -123,7 +123,7 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
   const bool others = !options->no_header && !reader->raw;
   if (!reader->raw)
     BRIM_TRY(brim_reader_check_columns(options, err));
-  BRIM_TRY(brim_block_columns_check(options, err));
+  BRIM_TRY(brim_block_columns_check(options, true, err));
   BRIM_TRY(make_slots(reader, options, err));
   if (options->words && !reader->raw) {
     BRIM_TRY(name_word_slots(reader, options, err));

@@ -370,7 +370,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
   if (options->source.where_count)
     return brim_error_set(err, BRIM_E_USAGE, "where: texts in memory have no columns; leave it out");
-  BRIM_TRY(brim_block_columns_check(&options->source, err));
+  BRIM_TRY(brim_block_columns_check(&options->source, false, err));
   texts t = {.runtime = runtime, .tokenizer = tokenizer, .options = options, .rows = rows, .context = context, .count = count};
   t.selection.excluded.runtime = runtime;
   brim_label_taker_init(&t.taker, runtime, options->task, options->labels);
