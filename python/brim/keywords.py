@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
+    from .blocks import Block
     from .callbacks import Predictions
     from .labels import Labels
 
@@ -138,6 +139,7 @@ class FileOptions(TypedDict, total=False):
     most_texts: int | None
     paired: bool
     numbering: str | None
+    blocks: Mapping[str, str | Block | tuple] | None
     progress: Callable[[str, dict[str, Any]], Any] | None
 
 
@@ -165,6 +167,7 @@ class TextOptions(TypedDict, total=False):
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     most_texts: int | None
     numbering: str | None
+    blocks: Mapping[str, Any] | None
 
 
 class PredictOptions(TypedDict, total=False):
