@@ -37,6 +37,12 @@ def _skips(missing_label: str) -> bool:
     return missing_label == "skip"
 
 
+def _prompts(prompts: Sequence[str | None] | None) -> dict[str, str | None]:
+    """Of the first text of each row, and of its others."""
+    first, others = prompts or (None, None)
+    return {"query_prompt": first, "document_prompt": others}
+
+
 def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
     """Windows of long texts, as the library takes them."""
     if overlap is None and most is not None:
@@ -83,7 +89,7 @@ class Dataset:
                    missing_label: str = "error", delimiter: str | None = None,
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
-                   least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
+                   least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None, prompts: Sequence[str | None] | None = None,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
@@ -94,7 +100,8 @@ class Dataset:
 
         text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
-        the first column's text is the first of a pair with each of the others'.
+        the first column's text is the first of a pair with each of the others'. prompts: what the first text of each row begins with, and what its
+        others do; None: nothing.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
@@ -105,7 +112,7 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering,
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, prompts=prompts,
                           **({} if most_texts is None else {"most_texts": most_texts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
@@ -114,7 +121,7 @@ class Dataset:
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering}
+                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, **_prompts(prompts)}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
@@ -133,11 +140,11 @@ class Dataset:
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
                    truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None, missing_label: str = "error",
-                   most_texts: int | None = None, numbering: str | None = None, runtime: Any = None) -> "Dataset":
+                   most_texts: int | None = None, numbering: str | None = None, prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
-        most_texts: a row of more is an error. numbering: as in ``from_files``."""
+        most_texts: a row of more is an error. numbering, prompts: as in ``from_files``."""
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
@@ -150,7 +157,7 @@ class Dataset:
         known = _labels(mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering}
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering, **_prompts(prompts)}
         core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
