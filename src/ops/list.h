@@ -54,7 +54,7 @@
   X(pool_forward, brim_pool, 0, ELEMENTWISE, "pooling")                                                                          \
   X(pool_backward, brim_pool_gradient, 0, ELEMENTWISE, "pooling gradient")                                                       \
   X(pool_joined_forward, brim_pool_joined, BRIM_FEATURE_POOLING, ELEMENTWISE, "pooling")                                         \
-  X(pool_joined_backward, brim_pool_joined_gradient, BRIM_FEATURE_POOLING, ELEMENTWISE, "pooling gradient")                      \
+  X(pool_joined_backward, brim_pool_joined, BRIM_FEATURE_POOLING, ELEMENTWISE, "pooling gradient")                               \
   X(dropout, brim_dropout_rows, 0, ELEMENTWISE, "dropout")                                                                       \
   X(add, brim_add, 0, ELEMENTWISE, "add")                                                                                        \
   X(zero, brim_zero, 0, ELEMENTWISE, "zero")                                                                                     \

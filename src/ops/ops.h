@@ -17,6 +17,7 @@
 #define BRIM_OPS_H
 #include "brim/task.h"
 #include "ops/list.h"
+#include "ops/pooling.h"
 #include "ops/rules.h"
 #include "task/loss.h"
 
@@ -312,44 +313,20 @@ typedef struct brim_pool_gradient {
   real *dx;
 } brim_pool_gradient;
 
-/* Ways to make one vector of the n tokens h_1 .. h_n that are pooled, in the order in which sentence-transformers joins them. */
-typedef enum brim_pool_mode {
-  BRIM_POOL_CLS = 0,       /* h_1 */
-  BRIM_POOL_MAX,           /* the largest of each column */
-  BRIM_POOL_MEAN,          /* sum h / n */
-  BRIM_POOL_MEAN_SQRT,     /* sum h / sqrt(n) */
-  BRIM_POOL_WEIGHTED_MEAN, /* sum p h_p / sum p, p from 1 at the text's first token, whether that is pooled or not */
-  BRIM_POOL_LAST,          /* h_n */
-  BRIM_POOL_MODES
-} brim_pool_mode;
-typedef struct brim_pool_list {
-  int32_t count;
-  brim_pool_mode of[BRIM_POOL_MODES];
-} brim_pool_list;
-
-/* y [n, modes.count * width]: the tokens of each sequence pooled by each of the modes, side by side. The first skipped[i] tokens
- * of sequence i are left out, unless it has no others; `skipped` NULL: none is. `chosen` [n, width] is of the largest, as in
- * brim_pool; NULL where that is none of the modes. */
+/* y [n, modes.count * width]: each sequence's tokens pooled by each of the modes (ops/pooling.h), side by side, without the first
+ * skipped[i] of them, unless it has no others (`skipped` NULL: with all). `chosen` [n, width] is of the largest, as in brim_pool;
+ * NULL: that is none of the modes. Backward, from dy: writes dx for all slots; that of padding and of what is left out is 0. */
 typedef struct brim_pool_joined {
   brim_layout layout;
   int32_t width;
   brim_pool_list modes;
   const int32_t *skipped;
   const real *x;
-  int32_t *chosen;
+  int32_t *chosen; /* forward writes it, backward reads it */
   real *y;
-} brim_pool_joined;
-
-/* Writes dx for all slots; that of padding, and of tokens that are left out, is 0. */
-typedef struct brim_pool_joined_gradient {
-  brim_layout layout;
-  int32_t width;
-  brim_pool_list modes;
-  const int32_t *skipped;
-  const real *dy;
-  const int32_t *chosen;
+  const real *dy; /* these two are of backward */
   real *dx;
-} brim_pool_joined_gradient;
+} brim_pool_joined;
 
 /* y = dropout(x), [at.count, width]; backward is the same call on the gradient. y may be x's memory. Without a layout (all zero)
  * rows are of no text: place 0, and a row is its own token. */

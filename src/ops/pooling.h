@@ -1,9 +1,24 @@
-/* pooling.h: which tokens of a text a mode of pooling adds up, with which weights. */
+/* pooling.h: ways of pooling, and which tokens of a text each adds up, with which weights. */
 #ifndef BRIM_OPS_POOLING_H
 #define BRIM_OPS_POOLING_H
 #include <math.h>
 
-#include "ops/ops.h"
+#include "brim/base.h"
+
+/* Ways to make one vector of the n tokens h_1 .. h_n that are pooled, in the order in which sentence-transformers joins them. */
+typedef enum brim_pool_mode {
+  BRIM_POOL_CLS = 0,       /* h_1 */
+  BRIM_POOL_MAX,           /* the largest of each column */
+  BRIM_POOL_MEAN,          /* sum h / n */
+  BRIM_POOL_MEAN_SQRT,     /* sum h / sqrt(n) */
+  BRIM_POOL_WEIGHTED_MEAN, /* sum p h_p / sum p, p from 1 at the text's first token, whether that is pooled or not */
+  BRIM_POOL_LAST,          /* h_n */
+  BRIM_POOL_MODES
+} brim_pool_mode;
+typedef struct brim_pool_list {
+  int32_t count;
+  brim_pool_mode of[BRIM_POOL_MODES];
+} brim_pool_list;
 
 /* The sum over p in from .. to - 1 of (by_position ? p + 1 : 1) h_p, divided by `divisor`. Of the largest: the tokens that are
  * looked at. */

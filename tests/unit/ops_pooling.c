@@ -105,7 +105,7 @@ static void check_joined(const brim_ops *ops, brim_pool_list modes, bool skips, 
       &c, &(brim_pool_joined){
               .layout = layout, .width = GOLDEN_WIDTH, .modes = modes, .skipped = skipped, .x = x, .chosen = chosen, .y = y});
   ops->pool_joined_backward(
-      &c, &(brim_pool_joined_gradient){
+      &c, &(brim_pool_joined){
               .layout = layout, .width = GOLDEN_WIDTH, .modes = modes, .skipped = skipped, .dy = dy, .chosen = chosen, .dx = dx});
   for (int s = 0; s < GOLDEN_COUNT; s++)
     for (int h = 0; h < GOLDEN_WIDTH; h++) {
@@ -164,8 +164,7 @@ static void check_same_bits(const brim_ops *ops, bool largest) {
   ops->pool_joined_forward(
       &c, &(brim_pool_joined){.layout = layout, .width = GOLDEN_WIDTH, .modes = modes, .x = x, .chosen = chosen, .y = out[1]});
   ops->pool_joined_backward(
-      &c, &(brim_pool_joined_gradient){
-              .layout = layout, .width = GOLDEN_WIDTH, .modes = modes, .dy = dy, .chosen = chosen, .dx = dx[1]});
+      &c, &(brim_pool_joined){.layout = layout, .width = GOLDEN_WIDTH, .modes = modes, .dy = dy, .chosen = chosen, .dx = dx[1]});
   ok(memcmp(out[0], out[1], (size_t)few * sizeof(real)) == 0 && memcmp(dx[0], dx[1], (size_t)count * sizeof(real)) == 0,
      "%s: the %s has the same bits either way", ops->name, largest ? "largest" : "mean");
   case_free(&m);

@@ -77,7 +77,7 @@ static void put_flags(brim_text *out, const brim_pool_list *modes, int32_t hidde
       brim_text_printf(out, ",\n  \"%s\": %s", brim_module_flag(order[i]), has(modes, order[i]) ? "true" : "false");
 }
 
-/* An order of its own needs the form of version 5.4 and later. */
+/* Another order needs the form of version 5.4 and later. */
 static void put_list(brim_text *out, const brim_pool_list *modes, int32_t hidden) {
   brim_text_printf(out, "{\n  \"embedding_dimension\": %d,\n  \"pooling_mode\": [", (int)hidden);
   for (int32_t i = 0; i < modes->count; i++)

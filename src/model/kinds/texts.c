@@ -88,7 +88,7 @@ static void joined_forward(brim_lowering *l, const brim_operation *o) {
 
 static void joined_backward(brim_lowering *l, const brim_operation *o) {
   const brim_at dy = brim_gradient(l, o->out.of[0]);
-  brim_pool_joined_gradient op = {.width = brim_width_of(brim_program_of(l), o->in.of[0]), .modes = o->terms.modes};
+  brim_pool_joined op = {.width = brim_width_of(brim_program_of(l), o->in.of[0]), .modes = o->terms.modes};
   if (!brim_wants_gradient(l, o->in.of[0]))
     return;
   brim_fill_layout(l, &op.layout);

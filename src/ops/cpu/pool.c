@@ -1,6 +1,5 @@
 /* pool.c: a text's tokens as one row. A task is one text. */
 #include "ops/cpu/cpu.h"
-#include "ops/pooling.h"
 
 typedef struct pooling {
   const brim_layout *layout;
@@ -137,7 +136,7 @@ void CPU(pool_joined_forward)(brim_ops_context *c, const brim_pool_joined *of) {
   CPU(run)(c, of->layout.n, forward_task, &p);
 }
 
-void CPU(pool_joined_backward)(brim_ops_context *c, const brim_pool_joined_gradient *of) {
+void CPU(pool_joined_backward)(brim_ops_context *c, const brim_pool_joined *of) {
   pooling p = {.layout = &of->layout,
                .modes = of->modes,
                .skipped = of->skipped,

@@ -1,5 +1,4 @@
 /* pool.c: a text's tokens as one row. */
-#include "ops/pooling.h"
 #include "ops/ref/ref.h"
 
 static real mean_of(const real *x, int32_t width, int32_t count) {
@@ -83,7 +82,7 @@ void REF(pool_joined_forward)(brim_ops_context *c, const brim_pool_joined *p) {
 }
 
 /* Of token r of text s, column i. */
-static double gradient_of(const brim_pool_joined_gradient *p, int32_t s, int32_t r, int32_t i) {
+static double gradient_of(const brim_pool_joined *p, int32_t s, int32_t r, int32_t i) {
   double sum = 0;
   for (int32_t k = 0; k < p->modes.count; k++) {
     const brim_pool_terms t = terms_of(&p->layout, p->skipped, p->modes.of[k], s);
@@ -96,7 +95,7 @@ static double gradient_of(const brim_pool_joined_gradient *p, int32_t s, int32_t
   return sum;
 }
 
-void REF(pool_joined_backward)(brim_ops_context *c, const brim_pool_joined_gradient *p) {
+void REF(pool_joined_backward)(brim_ops_context *c, const brim_pool_joined *p) {
   (void)c;
   for (int32_t s = 0; s < p->layout.n; s++)
     for (int32_t r = 0; r < p->layout.offsets[s + 1] - p->layout.offsets[s]; r++)
