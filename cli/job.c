@@ -315,11 +315,14 @@ int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length,
 int cli_job_open(cli_call *cli, cli_job *job) {
   brim_model_info info;
   int32_t max_length = 0;
+  brim_model_options unread = {0};
   brim_text_init(&job->options_json, cli->runtime);
   cli_options_json(&cli->arguments, &job->options_json);
   int status = brim_text_status(&job->options_json, &cli->error);
   if (!status)
     status = check_machine(cli);
+  if (!status)
+    status = cli_fill(&cli->arguments, CLI_MODEL, &unread, &cli->error); /* refuses words that are none before the data is read */
   if (!status)
     status = check_shares(cli);
   if (!status && cli->values->stream && cli->values->cache && !cli->values->eval.count)
