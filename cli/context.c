@@ -113,6 +113,7 @@ int cli_encode_options(cli_call *cli, brim_encode_options *out) {
   *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
                                             : cli->values->whole_words ? BRIM_NUMBER_WORDS
                                                                        : BRIM_NUMBER_TOKENS};
+  memcpy(out->prompts, cli->prompts, sizeof out->prompts);
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
   if (cli_given(&cli->arguments, "windows") && out->max_windows == 0)
     out->max_windows = WINDOWS;

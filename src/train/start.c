@@ -523,8 +523,8 @@ static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_coun
                                       .model_type = brim_model_type(t->model),
                                       .model = t->model,
                                       .kernels = brim_model_kernels_for(t->model, t->options.precision),
-                                      .pooling = brim_pooling_name(brim_model_pooling(t->model)),
                                       .type_ids = brim_model_reads_types(t->model)};
+  brim_pooling_name(brim_model_pooling(t->model), t->identity.pooling);
   BRIM_TRY(brim_model_weights_hash(t->model, &t->identity.initial_weights, err));
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   BRIM_TRY(start_memory_plan(t, evals, eval_count, err));
