@@ -252,15 +252,24 @@ static int load_model(cli_call *cli, cli_job *job) {
 
 /* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
-  const char *name = brim_pooling_name(made_for);
+  char name[BRIM_POOLING_NAME];
+  const brim_pooling pooling = brim_model_pooling(model);
+  brim_pooling_name(made_for, name);
   if (brim_model_shape(model)->bare)
     cli_note(cli, "vectors are %s of a text's tokens%s",
-             brim_model_pooling(model) == BRIM_POOLING_CLS   ? "the first"
-             : brim_model_pooling(model) == BRIM_POOLING_MAX ? "the largest values"
-                                                             : "the mean",
+             pooling == BRIM_POOLING_CLS    ? "the first"
+             : pooling == BRIM_POOLING_MAX  ? "the largest values"
+             : pooling == BRIM_POOLING_MEAN ? "the mean"
+                                            : brim_pooling_name(pooling, name),
              cli_given(&cli->arguments, "pooling") ? "" : "; --pooling changes it");
   else if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
+}
+
+static void note_prompts(const cli_call *cli) {
+  if (cli->prompts[0] || cli->prompts[1])
+    cli_note(cli, "the first text of each row begins with \"%.80s\", its others with \"%.80s\"",
+             cli->prompts[0] ? cli->prompts[0] : "", cli->prompts[1] ? cli->prompts[1] : "");
 }
 
 /* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
@@ -292,11 +301,14 @@ int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length,
 int cli_job_open(cli_call *cli, cli_job *job) {
   brim_model_info info;
   int32_t max_length = 0;
+  brim_model_options unread = {0};
   brim_text_init(&job->options_json, cli->runtime);
   cli_options_json(&cli->arguments, &job->options_json);
   int status = brim_text_status(&job->options_json, &cli->error);
   if (!status)
     status = check_machine(cli);
+  if (!status)
+    status = cli_fill(&cli->arguments, CLI_MODEL, &unread, &cli->error); /* refuses words that are none before the data is read */
   if (!status)
     status = check_shares(cli);
   if (!status && cli->values->stream && cli->values->cache && !cli->values->eval.count)
@@ -317,11 +329,20 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = cli_job_train_options(cli, job, max_length, &job->options); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
+    status = brim_prompts_find(cli->runtime, cli->values->model, cli->values->query_prompt, cli->values->document_prompt,
+                               &job->prompts, &cli->error);
+  for (int i = 0; i < 2; i++)
+    cli->prompts[i] = job->prompts.texts[i];
+  if (!status)
+    note_prompts(cli);
+  if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);
   brim_profile_end(job->profile, 0);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the model");
   if (!status)
     status = load_model(cli, job);
+  if (!status)
+    status = brim_prompts_use(&job->prompts, job->tokenizer, job->model, &cli->error);
   if (!status)
     note_pooling(cli, job->model, info.made_for);
   malloc_trim(0); /* what reading the data took and gave back does not stay with the process */
@@ -344,6 +365,7 @@ void cli_job_close(cli_job *job) {
   brim_dataset_free(job->train);
   brim_feed_close(job->feed);
   cli_columns_free(&job->columns);
+  brim_prompts_free(&job->prompts);
   brim_labels_free(&job->labels);
   brim_tokenizer_free(job->tokenizer);
   brim_text_free(&job->options_json);

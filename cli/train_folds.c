@@ -34,8 +34,7 @@ static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
                                          .path_count = 1,
                                          .tokenizer = job->tokenizer,
                                          .max_length = job->options.plan.max_length,
-                                         .task = brim_task_shape(task)->optional ? task
-                                                                                                           : BRIM_TASK_AUTO};
+                                         .task = brim_task_shape(task)->optional ? task : BRIM_TASK_AUTO};
     int status = cli_load_dataset(cli, &request, &dataset);
     if (status)
       return status;

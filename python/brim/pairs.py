@@ -12,6 +12,18 @@ from .labels import Labels
 from .notes import log
 
 
+def prompts(given: Any) -> tuple[str | None, str | None]:
+    """What the first text of each row begins with, and its others, as the command's --query-prompt and --document-prompt have it."""
+    if given is None:
+        return None, None
+    if isinstance(given, str):
+        given = {"query": given, "document": given}
+    if not isinstance(given, Mapping) or given.keys() - {"query", "document"} or not all(text in (None, True) or isinstance(text, str) for text in given.values()):
+        raise UsageError(f'prompts={given!r:.80}: {{"query": "query: ", "document": "passage: "}} is expected, of the first text of each row and of the others; '
+                         "True in place of a text means the model's own prompt of this name")
+    return tuple(None if given.get(name) is None else name if given[name] is True else f"{name}={given[name]}" for name in ("query", "document"))
+
+
 class Columns(NamedTuple):
     """Which columns are the texts of a row; label None: there is none."""
 

@@ -138,7 +138,7 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
+          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
@@ -159,7 +159,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     task="embedding": vectors of texts; task="rerank": a score of a query and a document. Their rows are two texts or more: columns named as data
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
-    where loss is not given, the rows do. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
+    where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
+    (True: the model's own prompt of this name), which the run's folder keeps. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -253,6 +254,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
+    if prompts is not None and task != "embedding":
+        raise UsageError('prompts are of embeddings: task="embedding"')
+    wanted = _pairs.prompts(prompts)
+    folder = model.path if isinstance(model, Model) else model
+    begin = _core.prompts(runtime, folder, *wanted) if any(wanted) else None
     named = _named(eval, train)
     refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
     if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
@@ -279,7 +285,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = _options.of_rows(how, strict=name == "")
         with _in_set(name):
             if several and not isinstance(data, Dataset):
-                found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train", **how)
+                found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train",
+                                       **({"prompts": begin} if begin else {}), **how)
             else:
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
@@ -318,6 +325,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if asked == "auto" and not several and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
+    if begin:
+        model._core.prompts(tokenizer._core, folder, *wanted)
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         train_rows = _rows_to_train(train)

@@ -249,6 +249,7 @@ PyObject *core_feed_make(PyObject *module, PyObject *args);
 PyObject *core_labels_scan(PyObject *module, PyObject *args);
 PyObject *core_model_make(PyObject *module, PyObject *args);
 PyObject *core_describe(PyObject *module, PyObject *args);
+PyObject *core_prompts_find(PyObject *module, PyObject *args);
 PyObject *core_embedder_make(PyObject *module, PyObject *args);
 PyObject *core_encoder_folder(PyObject *module, PyObject *args);
 PyObject *core_train(PyObject *module, PyObject *args);

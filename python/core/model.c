@@ -62,16 +62,16 @@ static bool parse_device(const char *name, int *out) {
 
 /* model(runtime, path, dataset or labels or None, options) */
 PyObject *core_model_make(PyObject *module, PyObject *args) {
-  static const core_field fields[] = {
-      CORE_FIELD(brim_model_options, seed, CORE_U64),
-      CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
-      CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
-      CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
-      CORE_FIELD(brim_model_options, card, CORE_I32),
-      CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
-      {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling, "cls, mean or max"},
-      {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device, "cpu or cuda"},
-      {0}};
+  static const core_field fields[] = {CORE_FIELD(brim_model_options, seed, CORE_U64),
+                                      CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
+                                      CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
+                                      CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
+                                      CORE_FIELD(brim_model_options, card, CORE_I32),
+                                      CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
+                                      {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling,
+                                       "cls, mean, max, mean-sqrt, weighted-mean or last, or several with commas between"},
+                                      {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device, "cpu or cuda"},
+                                      {0}};
   PyObject *runtime, *labels, *options;
   job j = {0};
   if (!PyArg_ParseTuple(args, "OsOO", &runtime, &j.path, &labels, &options))
@@ -109,7 +109,8 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
   int status = brim_model_describe(core_use(of), path, &info, &error);
   if (status != BRIM_OK)
     return core_fail(core_of(module), status, &error);
-  const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for);
+  char name[BRIM_POOLING_NAME];
+  const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for, name);
   return Py_BuildValue("{siszsssssisisi}", "made_length", (int)info.made_length, "made_for", made_for, "task",
                        core_task_name(info.task), "type", info.type, "max_length", (int)info.max_length, "vocab_size",
                        (int)info.vocab_size, "type_count", (int)info.type_count);
@@ -646,10 +647,11 @@ static PyObject *former_classes(const brim_model *m) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
+  char pooling[BRIM_POOLING_NAME];
   return Py_BuildValue("{sOsNsNsNsssssisisisisssNsOsssz}", "bare", brim_model_scores_bare(m) ? Py_True : Py_False, "unused",
                        names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
                        names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m),
-                       "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length",
+                       "pooling", brim_pooling_name(brim_model_pooling(m), pooling), "type", brim_model_type(m), "max_length",
                        (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
                        (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
                        core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "strings",
@@ -738,6 +740,45 @@ static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
   Py_RETURN_NONE;
 }
 
+/* prompts(tokenizer, folder, first, others): what rows' texts begin with, which what is saved keeps. */
+static PyObject *prompts(PyObject *object, PyObject *args) {
+  core_model *self = (core_model *)object;
+  PyObject *tokenizer;
+  const char *folder, *wanted[2];
+  brim_prompts found;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "Oszz", &tokenizer, &folder, &wanted[0], &wanted[1]))
+    return NULL;
+  core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
+  if (!of)
+    return NULL;
+  int status = brim_prompts_find(core_use(self->runtime), folder, wanted[0], wanted[1], &found, &error);
+  if (status == BRIM_OK)
+    status = brim_prompts_use(&found, of->tokenizer, self->model, &error);
+  brim_prompts_free(&found);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  Py_RETURN_NONE;
+}
+
+/* prompts(runtime, folder, first, others) -> the texts that "NAME" or "NAME=TEXT" mean, or None */
+PyObject *core_prompts_find(PyObject *module, PyObject *args) {
+  PyObject *runtime;
+  const char *folder, *wanted[2];
+  brim_prompts found;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "Oszz", &runtime, &folder, &wanted[0], &wanted[1]))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  if (!of)
+    return NULL;
+  const int status = brim_prompts_find(core_use(of), folder, wanted[0], wanted[1], &found, &error);
+  PyObject *texts = status == BRIM_OK ? Py_BuildValue("zz", found.texts[0], found.texts[1])
+                                      : core_fail(core_of(module), status, &error);
+  brim_prompts_free(&found);
+  return texts;
+}
+
 static void destroy(PyObject *object) {
   core_model *self = (core_model *)object;
   brim_model_free(self->model);
@@ -751,6 +792,7 @@ static PyMethodDef methods[] = {{"save", save, METH_O, NULL},
                                 {"evaluate", evaluate, METH_VARARGS, NULL},
                                 {"facts", facts, METH_NOARGS, NULL},
                                 {"encodes_with", encodes_with, METH_O, NULL},
+                                {"prompts", prompts, METH_VARARGS, NULL},
                                 {"parameters", parameters, METH_NOARGS, NULL},
                                 {"written", written, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -114,11 +114,12 @@ static int read_options(const brim_loss_options *o, brim_vector_loss *loss, brim
 /* An option that the loss does not look at would do nothing. */
 static int check_options(const brim_vector_loss *loss, const brim_loss_options *o, brim_error *err) {
   const brim_vector_loss_kind k = loss->kind;
-  const bool in_batch = k == BRIM_LOSS_IN_BATCH, apart = k == BRIM_LOSS_TRIPLET || k == BRIM_LOSS_CONTRASTIVE;
+  const bool in_batch = k == BRIM_LOSS_IN_BATCH,
+             apart = k == BRIM_LOSS_TRIPLET || k == BRIM_LOSS_CONTRASTIVE || k == BRIM_LOSS_ONLINE_CONTRASTIVE;
   const struct {
     const char *name;
     bool given, used;
-  } all[] = {{"scale", o->scale > 0, in_batch || k == BRIM_LOSS_COSENT},
+  } all[] = {{"scale", o->scale > 0, in_batch || k == BRIM_LOSS_COSENT || k == BRIM_LOSS_ANGLE},
              {"margin", o->margin > 0, apart},
              {"distance", o->distance, apart},
              {"temperature", o->temperature > 0, k == BRIM_LOSS_DISTILL_KL},
@@ -150,6 +151,8 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   if (loss->kind == BRIM_LOSS_CONTRASTIVE && facts->labels > BRIM_RANGE_UNIT)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the loss contrastive needs labels from 0 (unlike) to 1 (alike): use cosent for others");
+  if (loss->kind == BRIM_LOSS_ONLINE_CONTRASTIVE && facts->labels > BRIM_RANGE_BINARY)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss online-contrastive needs labels 0 (unlike) and 1 (alike)");
   if (loss->kind == BRIM_LOSS_COSINE && facts->labels == BRIM_RANGE_ANY)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the loss cosine needs labels from -1 to 1, which cosines can have: divide them, or use cosent");
@@ -166,7 +169,9 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   if (!brim_vector_loss_named(name, strlen(name), &how->vectors))
     return brim_error_set(
         err, BRIM_E_USAGE,
-        "loss is \"%s\": embeddings have in-batch, cosent, cosine, contrastive, triplet, margin-mse and distill-kl", name);
+        "loss is \"%s\": embeddings have in-batch, cosent, angle, cosine, contrastive, online-contrastive, triplet, margin-mse, "
+        "distill-kl and mse-vectors",
+        name);
   BRIM_TRY(check_options(&how->vectors, options, err));
   BRIM_TRY(read_options(options, &how->vectors, err));
   for (int32_t i = 0; i < how->vectors.dimension_count; i++)
@@ -174,10 +179,14 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
       return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
                             facts->width);
   BRIM_TRY(check_rows(&how->vectors, facts, err));
-  how->labels = how->vectors.kind == BRIM_LOSS_CONTRASTIVE ? BRIM_RANGE_UNIT
-                : how->vectors.kind == BRIM_LOSS_COSINE    ? BRIM_RANGE_SIGNED
-                                                           : BRIM_RANGE_NONE;
-  *target = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT ? &of_step : &of_part;
+  const brim_vector_loss_kind kind = how->vectors.kind;
+  const bool compares = kind == BRIM_LOSS_IN_BATCH || kind == BRIM_LOSS_COSENT || kind == BRIM_LOSS_ANGLE ||
+                        kind == BRIM_LOSS_ONLINE_CONTRASTIVE;
+  how->labels = kind == BRIM_LOSS_ONLINE_CONTRASTIVE ? BRIM_RANGE_BINARY
+                : kind == BRIM_LOSS_CONTRASTIVE      ? BRIM_RANGE_UNIT
+                : kind == BRIM_LOSS_COSINE           ? BRIM_RANGE_SIGNED
+                                                     : BRIM_RANGE_NONE;
+  *target = compares ? &of_step : &of_part;
   return BRIM_OK;
 }
 
@@ -285,7 +294,8 @@ static const char *best(const brim_row_facts *facts) {
   return facts->labels == BRIM_RANGE_NONE ? "mrr" : facts->labels == BRIM_RANGE_BINARY ? "average_precision" : NULL;
 }
 
-/* In-batch negatives and CoSENT compare the rows of a step with each other; others are sums over rows. */
+/* In-batch negatives, CoSENT, AnglE and the contrastive loss of hard pairs compare the rows of a step with each other; others are
+ * sums over rows. */
 static const brim_target of_step = {.name = "vectors of a step",
                                     .scope = BRIM_LOSS_OF_STEP,
                                     .choose = choose,

@@ -150,6 +150,8 @@ int32_t brim_write_layer(const brim_writing *w, int32_t x) {
 
 static int32_t pool(const brim_writing *w, int32_t x) {
   const brim_pooling pooling = w->config->pooling;
+  if (w->config->skips_prompts || !brim_pooling_is_simple(pooling))
+    return brim_append_pool_joined(w->p, x, brim_pooling_modes(pooling));
   return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
 }
 

@@ -106,7 +106,7 @@ static int read_own(const reading *r, brim_error *err) {
   BRIM_TRY(brim_json_read_string(r->document, r->root, "brim_pooling", &name, &length, err));
   if (length < sizeof text)
     memcpy(text, name, length);
-  if (!brim_pooling_parse(text, &r->config->pooling))
+  if (!brim_pooling_parse(text, &r->config->pooling) || !brim_pooling_is_simple(r->config->pooling))
     return brim_json_error(r->document, brim_json_get(r->root, "brim_pooling"), err, BRIM_E_FORMAT,
                            "brim_pooling is one of cls, mean, max");
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_type_ids", &types, err));

@@ -20,6 +20,10 @@ static void new_line(brim_text *out, int depth) {
 
 static void write_value(brim_text *out, const brim_json_value *value, int depth);
 
+void brim_config_put_value(brim_text *out, const brim_json_value *value, int depth) {
+  write_value(out, value, depth);
+}
+
 /* A real number stays one: transformers refuses 2 where a member is to be 2.0. */
 static void write_real(brim_text *out, double value) {
   const size_t before = out->length;
@@ -129,7 +133,8 @@ static void write_dtype(brim_text *out, const brim_config *config) {
 }
 
 static void write_pooling(brim_text *out, const brim_config *config) {
-  brim_text_printf(out, "\"%s\"", brim_pooling_name(config->pooling));
+  char name[BRIM_POOLING_NAME];
+  brim_text_printf(out, "\"%s\"", brim_pooling_name(config->pooling, name));
 }
 
 /* Where the file format has a name for the pooling, other programs know it too. */

@@ -1,14 +1,38 @@
 /* load.c: a model from its folder, and what can be asked about it. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "model/files/sentence.h"
 #include "model/kind.h"
 #include "model/run/ask.h"
 #include "model/run/model.h"
 #include "task/task.h"
+
+/* Modules that cannot be used matter to nobody who uses the encoder alone: words say why. */
+static int describe_modules(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
+  brim_modules modules;
+  brim_text words;
+  brim_error why = {0};
+  brim_text_init(&words, runtime);
+  int status = brim_modules_find_encoder(runtime, folder, &modules, &why);
+  if (!status && modules.listed)
+    status = brim_modules_load(&modules, folder, out->hidden, &why);
+  if (!status && modules.listed)
+    brim_modules_words(&modules, &words);
+  else if (status && status != BRIM_E_MEMORY)
+    brim_text_string(&words, why.message);
+  brim_modules_free(&modules);
+  if (!status)
+    status = brim_text_status(&words, &why);
+  if (words.length > 0)
+    snprintf(out->modules, sizeof out->modules, "%.*s", (int)words.length, words.data);
+  brim_text_free(&words);
+  return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
+}
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
   brim_config config;
@@ -29,6 +53,7 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
     out->task = BRIM_TASK_AUTO;
   brim_config_free(&config);
   BRIM_TRY(brim_pooling_made_for(runtime, folder, &out->made_for, err));
+  BRIM_TRY(describe_modules(runtime, folder, out, err));
   return brim_length_made_for(runtime, folder, &out->made_length, err);
 }
 
@@ -88,6 +113,17 @@ static int take_values(brim_model *m, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Of tasks other than embeddings. */
+static int take_pooling(brim_pooling pooling, brim_config *config, brim_error *err) {
+  char name[BRIM_POOLING_NAME];
+  if (!brim_pooling_is_simple(pooling))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "pooling %s is of embeddings: other tasks have cls, mean or max, one of them",
+                          brim_pooling_name(pooling, name));
+  config->pooling = pooling;
+  config->late = false;
+  return BRIM_OK;
+}
+
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   m->context.card = options->card;
@@ -100,10 +136,8 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
   if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));
-  if (options->pooling != BRIM_POOLING_CONFIG) {
-    m->config.pooling = options->pooling;
-    m->config.late = false;
-  }
+  else if (options->pooling != BRIM_POOLING_CONFIG)
+    BRIM_TRY(take_pooling(options->pooling, &m->config, err));
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))

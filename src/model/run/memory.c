@@ -87,6 +87,7 @@ static void carve_layout(carver *c, const brim_model *m, const brim_model_limits
   s->offsets = carve(c, n + 1, sizeof *s->offsets);
   s->lengths = carve(c, n, sizeof *s->lengths);
   s->places = carve(c, n, sizeof *s->places);
+  s->skipped = m->config.skips_prompts ? carve(c, n, sizeof *s->skipped) : NULL;
   const bool tokens = brim_model_shape(m)->outputs == BRIM_OUTPUTS_OF_TOKENS;
   s->labels = NULL;
   s->class_weights = NULL;
