@@ -254,7 +254,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
-    if prompts is not None and task != "embedding":
+    if prompts is not None and not shape.bare:
         raise UsageError('prompts are of embeddings: task="embedding"')
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model

@@ -169,7 +169,7 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
   }
   if (out->count == 0)
     choose(n, out);
-  out->paired = brim_task_has_scores(task);
+  out->paired = brim_task_shape(task)->joins_pairs;
   out->least = out->count < 2 ? out->count : 2;
   return out->count >= 2 ? BRIM_OK : refuse(file, n, task, err);
 }

@@ -18,11 +18,11 @@ int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
 }
 
 bool brim_dataset_is_numbered(const brim_dataset *d) {
-  return d->mapped && brim_task_has_masks(d->labels.task) && !d->lent;
+  return d->mapped && brim_task_shape(d->labels.task)->made && !d->lent;
 }
 
 int brim_dataset_set_numbered(brim_dataset *d, brim_error *err) {
-  BRIM_TRY(brim_labels_make(d->runtime, brim_task_of_masks(), NULL, BRIM_MAX_CLASSES, &d->labels, err));
+  BRIM_TRY(brim_labels_make(d->runtime, brim_task_of_made(), NULL, BRIM_MAX_CLASSES, &d->labels, err));
   d->mapped = true;
   return BRIM_OK;
 }
