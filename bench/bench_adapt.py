@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whether a model reads better after it has trained on masked words of texts like those that it is fine-tuned on
-(docs/users/masked-words.md): MiniLM of the quick start, fine-tuned on sentences of film reviews as it is, and after it was adapted to
+(docs/tutorials/006-adapt.md): MiniLM of the quick start, fine-tuned on sentences of film reviews as it is, and after it was adapted to
 reviews of IMDB and to the sentences themselves, whose labels are not looked at. Each seed adapts and fine-tunes anew.
 
 `mean` and `deviation` are over the seeds, `worst` is the least of them, `change` is to the model as it is, seed by seed, with its
@@ -25,7 +25,7 @@ ALONE, ADAPTED = "as it is", "adapted before"
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--texts", type=int, default=3000, help="reviews to adapt to (default: 3000)")
+    parser.add_argument("--texts", type=int, default=1500, help="reviews to adapt to (default: 1500)")
     parser.add_argument("--sentences", type=int, default=7464, help="sentences to adapt to, without their labels (default: all 7464)")
     parser.add_argument("--rows", type=int, default=2000, help="sentences to fine-tune on (default: 2000)")
     parser.add_argument("--eval-rows", type=int, default=1066, help="sentences to judge by (default: all 1066)")

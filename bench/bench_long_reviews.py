@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reviews that are longer than the model (docs/users/long-texts.md): MiniLM of the quick start, fine-tuned on reviews of IMDB that are
+"""Reviews that are longer than the model (docs/tutorials/007-long-reviews.md): MiniLM of the quick start, fine-tuned on reviews of IMDB that are
 cut at some lengths, and on all of their text in windows. Each way trains and is judged with the same cut, on the same rows; `brim
 analyze` says beside it what each way loses and computes.
 

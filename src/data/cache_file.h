@@ -22,6 +22,7 @@ enum brim_cache_section {
   EXCLUSIONS,
   STRINGS,
   WORD_TEXTS,
+  LOSSES,
   SECTIONS
 };
 

@@ -119,7 +119,8 @@ static int prepare(writer *w, brim_error *err) {
                                   .most_texts = (uint64_t)d->most_texts,
                                   .unlabelled_words = d->unlabelled_words,
                                   .token_labels = d->token_labels ? d->token_count : 0,
-                                  .numbered = d->words ? d->token_count : 0};
+                                  .numbered = d->words ? d->token_count : 0,
+                                  .losses = d->losses ? d->rows : 0};
   memcpy(w->header.magic, BRIM_CACHE_MAGIC, sizeof w->header.magic);
   for (uint64_t i = 0; d->type_ids && i < d->rows; i++) {
     w->typed[i] = d->type_ids[i] != NULL;
@@ -132,10 +133,19 @@ static int prepare(writer *w, brim_error *err) {
 /* The sections that lie in memory in one piece, by number; NULL for ids, types and labels of tokens, which do not. */
 static void list_sections(const writer *w, const void *pieces[SECTIONS]) {
   const brim_dataset *d = w->dataset;
-  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,       [TYPED] = w->typed,
-                               [VALUES] = d->values,           [ORIGINS] = d->origins,       [EXCLUSIONS] = w->exclusions,
-                               [NUMBERS] = w->numbers,         [WORD_SIZES] = w->word_sizes, [WORD_TEXTS] = w->word_texts,
-                               [STRINGS] = w->strings.data,    [FIRSTS] = d->firsts,         [TEXT_LENGTHS] = d->text_lengths};
+  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources,
+                               [LENGTHS] = d->lengths,
+                               [TYPED] = w->typed,
+                               [VALUES] = d->values,
+                               [ORIGINS] = d->origins,
+                               [EXCLUSIONS] = w->exclusions,
+                               [NUMBERS] = w->numbers,
+                               [WORD_SIZES] = w->word_sizes,
+                               [WORD_TEXTS] = w->word_texts,
+                               [STRINGS] = w->strings.data,
+                               [FIRSTS] = d->firsts,
+                               [TEXT_LENGTHS] = d->text_lengths,
+                               [LOSSES] = d->losses};
   memcpy(pieces, all, sizeof all);
 }
 

@@ -35,7 +35,9 @@ struct brim_dataset {
   uint64_t *labelled_tokens; /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
   float *values;             /* [rows, label_width]; NULL if there are none */
   uint64_t *origins;         /* NULL as long as row i comes from record i */
-  size_t ids_room, lengths_room, firsts_room, text_room, types_room, values_room, origins_room, token_labels_room, words_room;
+  uint32_t *losses;          /* tokens cut off each; NULL as long as nothing is */
+  size_t losses_room, ids_room, lengths_room, firsts_room, text_room, types_room, values_room, origins_room, token_labels_room,
+      words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
   uint64_t unlabelled_words; /* whose label is null */
@@ -46,6 +48,7 @@ struct brim_dataset {
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */
+  bool numbered;                /* labels of tokens are their numbers: they are to be masked */
   bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
   int32_t *own_token_labels;    /* lent: the block of all */
   int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */

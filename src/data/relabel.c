@@ -144,6 +144,7 @@ static int remask(const brim_dataset *from, brim_dataset *out, brim_remask_fn ch
   int32_t *ids = out->own_ids = brim_alloc_array(runtime, (size_t)from->token_count + 1, sizeof *ids);
   int32_t *labels = out->own_token_labels = brim_alloc_array(runtime, (size_t)from->token_count + 1, sizeof *labels);
   out->labelled_tokens = NULL;
+  out->numbered = false;
   out->ids = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->ids);
   out->token_labels = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->token_labels);
   if (!ids || !labels || !out->ids || !out->token_labels)

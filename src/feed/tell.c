@@ -96,7 +96,8 @@ uint64_t brim_feed_memory(const brim_feed *feed) {
   const uint64_t token = sizeof(int32_t) + 1 + (o->encode.numbering ? sizeof(int32_t) : 0);
   uint64_t row = texts * (uint64_t)o->encode.max_length * token + other;
   row += texts > 1 ? texts * sizeof(int32_t) : 0; /* their lengths */
-  return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
+  const uint64_t windows = o->encode.numbering && o->encode.max_windows > 1 ? (uint64_t)o->encode.max_windows : 1;
+  return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * (o->window + windows - 1) * row : 0;
 }
 
 int64_t brim_feed_file_count(const brim_feed *feed) {

@@ -20,6 +20,7 @@ typedef struct brim_text_lengths {
   int32_t *at; /* [count] */
   size_t count, capacity;
 } brim_text_lengths;
+int brim_text_lengths_add(brim_runtime *runtime, brim_text_lengths *lengths, size_t length, brim_error *err) BRIM_CHECK;
 /* A row's texts, one after another: `text`, or the pair of it and `pair`, and then each of the further ones likewise; or the
  * windows of `text`. Their tokens are appended as by brim_encode_append (`valid`: as by brim_encode_valid), and how many each has
  * to *lengths, whose memory is of out->runtime; out->lost is of all. */
@@ -36,15 +37,19 @@ typedef struct brim_word_numbers {
   size_t capacity;
 } brim_word_numbers;
 /* Words, a NUL after each, as Hugging Face's is_split_into_words encodes them: every one as a text by itself, one after the
- * other. The row is appended to *out, and its words to *numbers, whose memory is of out->runtime; any bytes are read. */
+ * other. The row is appended to *out, and its words to *numbers, whose memory is of out->runtime; any bytes are read. In windows
+ * each word has its number in one of them (text/windows.h). *lengths as of brim_encode_texts. */
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
-                      brim_error *err) BRIM_CHECK;
-/* As brim_encode_valid, for any bytes, with the numbers that options->numbering says; -1 of special tokens. */
+                      brim_text_lengths *lengths, brim_error *err) BRIM_CHECK;
+/* As brim_encode_valid, for any bytes, with the numbers that options->numbering says; -1 of special tokens. Of windows (a pair is
+ * cut) the numbers go on. */
 int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                          const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
-                         brim_error *err) BRIM_CHECK;
+                         brim_text_lengths *lengths, brim_error *err) BRIM_CHECK;
 /* Room for `length` tokens in all. */
 int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
+/* Appends tokens, for which there is room. */
+void brim_encoding_put(brim_encoding *out, const int32_t *ids, size_t count, uint8_t type_id);
 
 #endif
