@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether a model reads better after it has trained on masked words of texts like those that it is fine-tuned on
 (docs/tutorials/006-adapt.md): MiniLM of the quick start, fine-tuned on sentences of film reviews as it is, and after it was adapted to
-reviews of IMDB and to the sentences themselves, whose labels are not looked at. Each seed adapts and fine-tunes anew.
+reviews of IMDB and to the sentences themselves, whose labels are not looked at. Each seed adapts and fine-tunes again.
 
 `mean` and `deviation` are over the seeds, `worst` is the least of them, `change` is to the model as it is, seed by seed, with its
 standard error: what is within twice of that says nothing.

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Reviews that are longer than the model (docs/tutorials/007-long-reviews.md): MiniLM of the quick start, fine-tuned on reviews of IMDB that are
 cut at some lengths, and on all of their text in windows. Each way trains and is judged with the same cut, on the same rows; `brim
-analyze` says beside it what each way loses and computes.
+analyze` says what each way loses and computes.
 
 `mean` and `deviation` are over the seeds, `worst` is the least of them, `change` is to the first way, seed by seed, with its standard
-error: what is within twice of that says nothing. `time` is of training, beside the first way's.
+error: what is within twice of that says nothing. `time` is of training, in times of the first way's.
 
     bench/bench_long_reviews.py                                            15 minutes on two cores
     bench/bench_long_reviews.py --seeds 1 --rows 40 --eval-rows 40         tries it"""

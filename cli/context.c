@@ -118,7 +118,7 @@ brim_windowing cli_windows(const cli_call *cli) {
   return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : WINDOWS, (int32_t)v->windows};
 }
 
-/* Those of masked words are rows of their own, and no text is too long for them. */
+/* Each of masked words is a row, and no text is too long for them. */
 static brim_windowing windows_of(const cli_call *cli) {
   enum { MASKED_WINDOWS = 1024 };
   const bool masks = of_masks(cli), given = cli_given(&cli->arguments, "windows");

@@ -341,8 +341,8 @@ BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
 BRIM_API void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content);
 /* Words whose label is null. */
 BRIM_API uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset);
-/* The row's number in its source (brim_record.row): differs from `row` only after an excluded one, and where windows of a text
- * whose words are masked are rows of their own, which follow each other and have one number. */
+/* The row's number in its source (brim_record.row): differs from `row` only after an excluded one, and where each
+ * window of a text whose words are masked is a row: they follow each other, and have one number. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
 BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);

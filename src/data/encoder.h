@@ -33,7 +33,7 @@ void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run);
 int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                        const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
                        brim_text_lengths *lengths, brim_error *err) BRIM_CHECK;
-/* Windows of a text whose words are masked are rows of their own: how many a record gives, and each of them. What was cut off the
+/* Each window of a text whose words are masked is a row: how many a record gives, and each of them. What was cut off the
  * text counts for the first. */
 int32_t brim_masked_rows(const brim_encoded *row);
 brim_encoded brim_masked_row(const brim_encoded *row, int32_t number);

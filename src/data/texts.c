@@ -266,7 +266,7 @@ static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_e
   return status == BRIM_OK ? BRIM_OK : row_failed(number, status, &failure, err);
 }
 
-/* Windows are rows of their own. */
+/* Each window is a row. */
 static int add_masked(texts *t, const block *b, const row_range *range, brim_sample *sample, brim_error *err) {
   const int32_t *numbers = b->words + range->from;
   for (int32_t i = 0; i < range->texts; i++) {

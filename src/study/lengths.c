@@ -49,7 +49,7 @@ int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokeniz
   *out = (brim_length_study){.length = length};
   BRIM_TRY(whole_rows_of(dataset, tokenizer, &rows, err));
   if (length < 0 || (uint64_t)length <= rows.added)
-    return brim_error_set(err, BRIM_E_USAGE, "at a length of %d tokens there is no room beside the %d special ones", (int)length,
+    return brim_error_set(err, BRIM_E_USAGE, "at a length of %d tokens there is no room but for the %d special ones", (int)length,
                           (int)rows.added);
   const uint64_t room = (uint64_t)length - rows.added;
   out->has_windows = windows->most > 1 && windows->overlap >= 0 && (uint64_t)windows->overlap < room &&

@@ -52,14 +52,6 @@ void brim_scratch_free(brim_scratch *s) {
   brim_release(s->runtime, s);
 }
 
-void brim_encoding_free(brim_encoding *encoding) {
-  if (!encoding || !encoding->runtime)
-    return;
-  brim_release(encoding->runtime, encoding->ids);
-  brim_release(encoding->runtime, encoding->type_ids);
-  *encoding = (brim_encoding){0};
-}
-
 int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair, brim_error *err) {
   int32_t added = options->no_special_tokens ? 0 : brim_tokenizer_added(tokenizer, pair);
   if (options->max_length < 0)
@@ -79,27 +71,6 @@ static int tokenize(const brim_tokenizer *t, brim_scratch *s, int which, brim_st
   brim_ids *ids = &s->ids[which];
   ids->count = 0;
   return brim_fast_run(t, s, text.bytes, text.length, ids, err);
-}
-
-int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) {
-  if (length <= out->capacity)
-    return BRIM_OK;
-  size_t capacity = out->capacity;
-  BRIM_TRY(brim_grow(out->runtime, (void **)&out->ids, &capacity, length, sizeof *out->ids, err));
-  uint8_t *types = brim_resize(out->runtime, out->type_ids, capacity);
-  if (!types)
-    return BRIM_NOMEM(err);
-  out->type_ids = types;
-  out->capacity = capacity;
-  return BRIM_OK;
-}
-
-void brim_encoding_put(brim_encoding *out, const int32_t *ids, size_t count, uint8_t type_id) {
-  if (!count)
-    return;
-  memcpy(out->ids + out->length, ids, count * sizeof *ids);
-  memset(out->type_ids + out->length, type_id, count);
-  out->length += count;
 }
 
 /* Appends the row to *out. */
@@ -318,12 +289,6 @@ int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
   if (pair.bytes)
     BRIM_TRY(brim_clean_utf8(scratch, 1, &pair.bytes, &pair.length, err));
   return brim_encode_valid(tokenizer, scratch, text, pair, options, out, err);
-}
-
-int brim_text_lengths_add(brim_runtime *runtime, brim_text_lengths *lengths, size_t length, brim_error *err) {
-  BRIM_TRY(brim_grow(runtime, (void **)&lengths->at, &lengths->capacity, lengths->count + 1, sizeof *lengths->at, err));
-  lengths->at[lengths->count++] = (int32_t)length;
-  return BRIM_OK;
 }
 
 /* ---- rows of several texts -------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* windows.h: long texts in several windows. */
 #ifndef BRIM_TEXT_WINDOWS_H
 #define BRIM_TEXT_WINDOWS_H
-#include "text/encode.h"
+#include "text/encoding.h"
 
 /* The windows of one encoding: window i is ids[starts[i] .. starts[i + 1]). Zero-initialise once, free at the end. */
 typedef struct brim_windows {
@@ -29,7 +29,7 @@ int brim_windows_check(const brim_tokenizer *tokenizer, const brim_encode_option
 int brim_windows_put(const brim_tokenizer *tokenizer, const brim_scratch *scratch, const brim_encode_options *options,
                      brim_encoding *out, brim_text_lengths *lengths, brim_error *err) BRIM_CHECK;
 /* scratch->ids[1]: a number of each token, which are equal within a word and rise from word to word. Into `to`, of all tokens of
- * these windows (-1: special ones): numbers that go on from window to window, so that none is in two, and begin with 0. */
+ * these windows (-1: special ones): numbers that continue from window to window, so that none is in two, and begin with 0. */
 void brim_windows_number(const brim_tokenizer *tokenizer, const brim_scratch *scratch, const brim_encode_options *options,
                          int32_t *to);
 /* The same, with each word's number in one window alone, and -1 for its tokens elsewhere: the window where it has most context,

@@ -103,7 +103,7 @@ static int32_t find_units(brim_masks *m, const numbered_row *r, int32_t *tokens)
   return count;
 }
 
-/* Windows of a text have one name in a stream; their numbers go on from one to the next. */
+/* Windows of a text have one name in a stream; their numbers continue from one to the next. */
 static brim_random stream_of(const brim_masks *m, uint64_t row, const numbered_row *r) {
   const brim_random rows = brim_random_make(m->seed, m->epoch, BRIM_PURPOSE_MASKS);
   const brim_random own = brim_random_make(brim_random_u64(&rows, row), m->epoch, BRIM_PURPOSE_MASKS);

@@ -92,7 +92,7 @@ static brim_dataset *rows_of(brim_runtime *runtime, brim_encode_options encode) 
   return dataset;
 }
 
-/* The windows as rows of their own, with the same labels of tokens. */
+/* Each window as a row, with the same labels of tokens. */
 static brim_dataset *apart(brim_runtime *runtime, const brim_dataset *d) {
   const uint64_t count = brim_dataset_texts(d), *firsts = brim_dataset_firsts(d);
   brim_sample *samples = calloc(count, sizeof *samples);

@@ -1,4 +1,4 @@
-/* Feeds of texts whose words are to be masked: windows of a long text are rows of their own, each read once an epoch, the same
+/* Feeds of texts whose words are to be masked: each window of a long text is a row, read once an epoch, the same
  * for any number of threads and ranks, and from any batch where they were interrupted, also between the windows of one text. */
 #include "brim/feed.h"
 #include "data_tokenizer.h"

@@ -1,5 +1,5 @@
 /* Rows of words in windows: which tokens each window has, and in which one a word has its number, beside a slow version that
- * looks at every window for every word. Words with emoji, combining marks and letters of several bytes lie at the borders too. */
+ * looks at every window for every word. Words with emoji, combining marks and letters of several bytes are at the borders too. */
 #include "base/memory.h"
 #include "data_case.h"
 #include "text/encode.h"
@@ -101,7 +101,7 @@ static int expect(const plain_row *p, const window *windows, int count, int32_t 
   return at;
 }
 
-/* ---- beside brim_encode_words -------------------------------------------------------------------------------- */
+/* ---- next to brim_encode_words ------------------------------------------------------------------------------- */
 
 typedef struct tools {
   const brim_tokenizer *tokenizer;

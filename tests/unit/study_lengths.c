@@ -1,4 +1,4 @@
-/* What rows lose at a length and what they cost there, beside data sets that are encoded so. */
+/* What rows lose at a length and what they cost there, next to data sets that are encoded so. */
 #include "brim/study.h"
 #include "data_tokenizer.h"
 

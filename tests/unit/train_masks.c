@@ -223,7 +223,8 @@ static void batches(const brim_tokenizer *tokenizer) {
 
 /* ---- windows --------------------------------------------------------------------------------------------------- */
 
-/* Windows of a long text are rows, with the numbers that go on and masks of their own; what is beyond them is cut and counted. */
+/* Windows of a long text are rows, with numbers that continue, and each with its own masks; what is beyond them is cut and
+ * counted. */
 static void windows(const brim_tokenizer *tokenizer, brim_numbering numbering) {
   enum { LENGTH = 9, OVERLAP = 2, MOST_OF = 5, SOME = 400 };
   const brim_dataset_options options = {
