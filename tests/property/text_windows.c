@@ -1,4 +1,4 @@
-/* Rows of words in windows: which tokens each window has, and in which one a word has its number, beside a slow version that
+/* Rows of words in windows: which tokens each window has, and in which one a word has its number, next to a slow version that
  * looks at every window for every word. Words with emoji, combining marks and letters of several bytes are at the borders too. */
 #include "base/memory.h"
 #include "data_case.h"
