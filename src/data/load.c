@@ -70,8 +70,9 @@ static int add_words(loader *l, const brim_encoded *row, brim_sample *sample, br
 static int add_masked(loader *l, const brim_encoded *row, brim_error *err) {
   for (int32_t i = 0; i < brim_masked_rows(row); i++) {
     const brim_encoded own = brim_masked_row(row, i);
-    const brim_sample sample = {
+    brim_sample sample = {
         .ids = own.ids, .type_ids = own.type_ids, .length = (int32_t)own.length, .token_labels = own.numbers, .row = own.row};
+    BRIM_TRY(brim_dataset_take_blocks(l->dataset, &own, &sample, err));
     BRIM_TRY(brim_dataset_add(l->dataset, &sample, own.lost, false, err));
   }
   l->dataset->pairs |= row->pair;
@@ -88,10 +89,11 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
                         .text_lengths = row->text_lengths,
                         .text_count = row->text_count,
                         .row = row->row};
-  if (row->words)
-    return add_words(l, row, &sample, err);
   if (row->numbers)
     return add_masked(l, row, err);
+  BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
+  if (row->words)
+    return add_words(l, row, &sample, err);
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   if (l->options->source.need_label)
     BRIM_TRY(brim_none_rows_note(&l->none, l->dataset, &l->taker, &label, row->row, row->lost, err));
@@ -121,11 +123,12 @@ static int finish(loader *l, brim_error *err) {
   brim_dataset *dataset = l->dataset;
   BRIM_TRY(progress(l, true, err));
   if (l->options->source.need_label) {
-    BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &dataset->values, err));
+    float *values = NULL;
+    BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &values, err));
+    brim_dataset_take_labels(dataset, values, brim_labels_width(&dataset->labels));
     dataset->mapped = true;
     if (l->taker.rank)
       brim_dataset_renumber(dataset, l->taker.rank);
-    dataset->label_width = brim_labels_width(&dataset->labels);
     dataset->unlabelled_words = l->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&l->none, dataset, &l->taker, err));
   }

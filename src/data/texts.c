@@ -266,6 +266,13 @@ static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_e
   return status == BRIM_OK ? BRIM_OK : row_failed(number, status, &failure, err);
 }
 
+static int take_blocks(texts *t, const brim_text_row *row, brim_sample *sample, brim_error *err) {
+  brim_dataset *d = t->dataset;
+  brim_error failure = {0};
+  const int status = brim_blocks_take(d->shapes, d->block_count, row->blocks, row->block_numbers, sample, &failure);
+  return status ? row_failed(sample->row, status, &failure, err) : BRIM_OK;
+}
+
 /* Each window is a row. */
 static int add_masked(texts *t, const block *b, const row_range *range, brim_sample *sample, brim_error *err) {
   const int32_t *numbers = b->words + range->from;
@@ -297,6 +304,7 @@ static int add_row(texts *t, const block *b, const row_range *range, uint64_t nu
     return add_masked(t, b, range, &sample, err);
   if (range->texts > 1)
     sample.text_lengths = b->texts.at + range->first_text, sample.text_count = range->texts;
+  BRIM_TRY(take_blocks(t, &row, &sample, err));
   sample.words = t->words ? b->words + range->from : NULL;
   return t->words ? add_words(t, &row, &sample, range->lost, err) : add_plain(t, &row, &sample, range->lost, err);
 }
@@ -351,11 +359,12 @@ static int make(texts *t, brim_error *err) {
   t->dataset->excluded = t->selection.excluded;
   t->selection.excluded = (brim_exclusions){.runtime = t->runtime};
   if (t->options->source.need_label) {
-    BRIM_TRY(brim_label_taker_finish(&t->taker, &t->dataset->labels, &t->dataset->values, err));
+    float *values = NULL;
+    BRIM_TRY(brim_label_taker_finish(&t->taker, &t->dataset->labels, &values, err));
+    brim_dataset_take_labels(t->dataset, values, brim_labels_width(&t->dataset->labels));
     t->dataset->mapped = true;
     if (t->taker.rank)
       brim_dataset_renumber(t->dataset, t->taker.rank);
-    t->dataset->label_width = brim_labels_width(&t->dataset->labels);
     t->dataset->unlabelled_words = t->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&t->none, t->dataset, &t->taker, err));
   }
@@ -372,6 +381,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
   if (options->source.where_count)
     return brim_error_set(err, BRIM_E_USAGE, "where: texts in memory have no columns; leave it out");
+  BRIM_TRY(brim_block_columns_check(&options->source, false, err));
   texts t = {.runtime = runtime, .tokenizer = tokenizer, .options = options, .rows = rows, .context = context, .count = count};
   t.selection.excluded.runtime = runtime;
   brim_label_taker_init(&t.taker, runtime, options->task, options->labels);
