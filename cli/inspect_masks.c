@@ -68,7 +68,7 @@ static int run(cli_call *cli) {
   cli_dataset_request request = {.paths = cli->arguments.operands,
                                  .path_count = cli->arguments.operand_count,
                                  .max_length = (int32_t)cli->values->max_length};
-  cli->masks = true;
+  cli->masks = cli->whole_texts = true;
   int status = cli_load_tokenizer(cli, &tokenizer);
   request.tokenizer = tokenizer;
   if (!status)

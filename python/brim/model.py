@@ -207,7 +207,7 @@ class Model:
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
         if _shapes.of(self.task).several_texts and not isinstance(data, Dataset):
             return self._of_pairs(data, labelled, columns, how)
-        if self.tokenizer.windows and not _shapes.of(self.task).words:  # as the run made them
+        if self.tokenizer.windows and not isinstance(data, Dataset):  # as the run made them
             how["windows"], how["max_windows"] = self.tokenizer.windows
         if _shapes.of(self.task).words and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
@@ -298,7 +298,7 @@ class Model:
         if isinstance(data, (list, tuple)) and not data:
             return iter(())
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
-        if dataset.firsts is not None:
+        if dataset.firsts is not None and not dataset._core.windows():
             raise UsageError("the rows have several texts each: an answer is of one text, or of one pair")
         return self._windows(dataset, options, progress, how)
 

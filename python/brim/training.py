@@ -28,6 +28,9 @@ from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
 from .tokenizer import Tokenizer, _tokenizer
 
+MASKED_WINDOWS = 1024  # of a text at most, as the program has it
+
+
 class Event(NamedTuple):
     kind: str                #: "start", "step", "eval", "epoch", "checkpoint", "end", "progress"
     fields: dict[str, Any]   #: as in log.jsonl
@@ -277,6 +280,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
 
     def rows(data, known, labelled=True, name="") -> Dataset:
         numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
+        if masked and source.get("windows") is None and not isinstance(data, Dataset):  # of a long text each window is a row
+            numbered |= {"windows": 0, "max_windows": MASKED_WINDOWS}
         labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):

@@ -139,6 +139,7 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
   if (from->mapped)
     BRIM_TRY(brim_labels_copy(out->runtime, &from->labels, &out->labels, err));
   out->mapped = from->mapped;
+  out->numbered = from->numbered;
   out->pairs = from->pairs;
   out->from_texts = from->from_texts;
   out->most_texts = from->most_texts;
