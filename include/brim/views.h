@@ -108,6 +108,9 @@ BRIM_API int brim_judged_read_texts(brim_judged *judged, const char *const *path
 /* The text of wrong[index], by a caller who has it: copied, no more of it than of one that is read. `pair` may be NULL. */
 BRIM_API int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_t length, const char *pair,
                                   size_t pair_length, brim_error *err) BRIM_CHECK;
+/* The same for near[index]: of its row, or of the `other` one. */
+BRIM_API int brim_judged_set_near_text(brim_judged *judged, int index, bool other, const char *text, size_t length,
+                                       const char *pair, size_t pair_length, brim_error *err) BRIM_CHECK;
 /* Which classes were taken for which: all pairs in the order of the classes, or (`most` > 0) the most frequent that are wrong, by
  * rows. *out is released with brim_runtime_release. */
 BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most,

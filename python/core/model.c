@@ -203,7 +203,8 @@ static int evaluate_work(void *context, brim_error *error) {
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   const brim_task task = brim_model_task(j->model->model);
   int status;
-  if (brim_dataset_firsts(j->dataset) || brim_task_has_vectors(task)) { /* there is no answer of a row */
+  const bool judged = brim_task_has_vectors(task) || brim_task_has_scores(task); /* row by row, whatever texts they have */
+  if (brim_dataset_firsts(j->dataset) && !judged) {                              /* there is no answer of a row */
     j->judged = (brim_judged){.runtime = j->runtime->runtime, .task = task};
     status = brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
   } else {

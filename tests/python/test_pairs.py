@@ -191,7 +191,10 @@ class Pairs(unittest.TestCase):
             for line in kinds["wrong"]:
                 self.assertIn(rows[line["row"]]["anchor"] if rows is PAIRS else rows[line["row"]][0] if rows is tuples else rows[line["row"]]["sentence1"], line["text"])
             vectors = {name: result.model.embed([row[at] if rows is tuples else list(row.values())[at] for row in rows], normalize=True) for at, name in enumerate(("a", "b"))}
+            found = result.model.evaluate(given)
+            self.assertEqual([(one.row, one.other) for one in found.near], [(line["row"], line["other"]) for line in kinds["near"]])
             for line in kinds["near"]:
+                self.assertTrue(line["text"] and line["other_text"], line)
                 self.assertAlmostEqual(line["similarity"], float(vectors["a"][line["row"]] @ vectors["b"][line["other"]]), places=5)
             log = [json.loads(line) for line in (HERE / "kept" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
             apart = [line for line in log if line["event"] == "cosines"]
