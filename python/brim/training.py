@@ -545,10 +545,10 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
 
 
 def _compared(task: str, metrics: dict[str, Any]) -> str:
-    """The metric that a comparison shows; of embeddings it depends on the rows."""
-    if task == "embedding":
-        return next((name for name in ("average_precision", "spearman") if not math.isnan(metrics[name])), "accuracy")
-    return {"regression": "rmse", "tokens": "f1_micro", "rerank": "mrr"}.get(task, "accuracy")
+    """The metric that a comparison shows; of embeddings and rerankers it depends on the rows."""
+    if task in _pairs.TASKS:
+        return next((name for name in ("ndcg", "average_precision", "spearman", "mrr") if not math.isnan(metrics.get(name, math.nan))), "accuracy")
+    return {"regression": "rmse", "tokens": "f1_micro"}.get(task, "accuracy")
 
 
 class Listeners:

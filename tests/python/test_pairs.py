@@ -90,10 +90,12 @@ class Pairs(unittest.TestCase):
 
     def test_compare(self):
         """Ways of batching are compared by what the rows are measured by."""
-        for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "mrr")]:
+        for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "ndcg")]:
             found = brim.compare(FOLDERS / "st-mean-normalize", rows, eval=rows[:12], modes=["fixed", "brim"], task=task, pooling="mean", batch_size=8, max_steps=2, progress=False)
             self.assertEqual(found.metric, metric)
             self.assertAlmostEqual(*(way.metrics[metric] for way in found.ways), places=5)
+            found.page(HERE / "compared.html")
+            self.assertIn(metric.title() if metric == "accuracy" else metric, (HERE / "compared.html").read_text(encoding="utf-8"))
 
     def test_says_what_it_does(self):
         """The loss, the columns and the negatives are said."""
