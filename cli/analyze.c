@@ -11,7 +11,7 @@ static const cli_option options[] = {
     ROWS(cli_needed_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .fallback = "512", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
-    ROWS(cli_words_option),
+    ROWS(cli_rows_option),
     HEADING("Batches"),
     ROWS(cli_batch_size_option),
     ROWS(cli_seed_option),
