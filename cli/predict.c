@@ -61,7 +61,7 @@ static int put_row(void *context, uint64_t row, const float *logits, brim_error 
 static int put_sorted(lines *l, brim_error *err) {
   const cli_inference *in = l->in;
   const size_t room = (size_t)brim_dataset_texts(in->dataset) * (size_t)brim_model_outputs(in->model);
-  if (!brim_task_has_scores(brim_model_task(in->model)))
+  if (!brim_model_shape(in->model)->joins_pairs)
     return brim_error_set(err, BRIM_E_USAGE, "--sort: the model is of %s, and a reranker's predictions can be sorted",
                           brim_task_name(brim_model_task(in->model)));
   float *logits = calloc(room + 1, sizeof *logits);

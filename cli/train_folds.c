@@ -34,8 +34,7 @@ static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
                                          .path_count = 1,
                                          .tokenizer = job->tokenizer,
                                          .max_length = job->options.plan.max_length,
-                                         .task = brim_task_has_scores(task) || brim_task_has_vectors(task) ? task
-                                                                                                           : BRIM_TASK_AUTO};
+                                         .task = brim_task_shape(task)->optional ? task : BRIM_TASK_AUTO};
     int status = cli_load_dataset(cli, &request, &dataset);
     if (status)
       return status;
@@ -120,7 +119,7 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
       cells[i] = table.cells[i / used][i % used];
     brim_table_text(out, columns, used, cells, table.count);
     brim_text_printf(out, "the models are in %s/fold-0 to fold-%d", cli->values->output, result->count - 1);
-    if (!brim_task_has_vectors(task))
+    if (!brim_task_shape(task)->bare)
       brim_text_printf(out, ", predictions of held-out rows in %s/predictions.jsonl", cli->values->output);
     brim_text_string(out, "\n");
   }

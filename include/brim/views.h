@@ -54,10 +54,6 @@ typedef struct brim_wrong_row {
   size_t length;
 } brim_wrong_row;
 
-typedef struct brim_class_count {
-  uint64_t rows, predicted, both; /* with this label in the data, in the predictions, in both */
-} brim_class_count;
-
 /* One of the rows whose second text is most like a sample row's first. */
 enum { BRIM_MOST_NEAR = 18 }; /* the three nearest of six rows */
 typedef struct brim_near_row {

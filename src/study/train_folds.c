@@ -153,7 +153,7 @@ static brim_eval_options prediction_options(const fold_job *job) {
 }
 
 static bool of_tokens(const fold_job *job) {
-  return brim_task_has_tokens(brim_model_task(job->model));
+  return brim_model_shape(job->model)->outputs == BRIM_OUTPUTS_OF_TOKENS;
 }
 
 /* Rows of logits that a data set has. */
@@ -304,7 +304,7 @@ static int make_result(fold_job *job, brim_error *err) {
 static int fit_sets(fold_job *job, brim_error *err) {
   const int32_t cut = job->options->plan.max_length;
   brim_dataset **own = &job->mapped[MOST_EVALS];
-  if (brim_task_has_masks(brim_model_task(job->model)))
+  if (brim_model_shape(job->model)->made)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words are not trained in folds");
   BRIM_TRY(brim_model_take_tokenizer(job->model, job->tokenizer, err));
   BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->dataset, cut, true, "training data", own, err));

@@ -25,6 +25,8 @@ typedef struct brim_row_facts {
   int32_t least_texts, most_texts;
   int32_t width; /* of the model's outputs */
   brim_label_range labels;
+  int block_count; /* as brim_dataset_blocks has them: the label's, then further ones */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
 } brim_row_facts;
 /* Widens `range` by a label. */
 brim_label_range brim_label_range_with(brim_label_range range, float label);
@@ -50,7 +52,12 @@ typedef struct brim_outputs {
   const int32_t *firsts; /* [rows + 1] row i has the texts firsts[i] .. firsts[i + 1] - 1; NULL: row i is text i */
   const float *values;   /* [texts, width] */
   int32_t label_width;
-  const float *labels;  /* [rows, label_width] */
+  const float *labels; /* [rows, label_width] */
+  /* Further blocks of the rows, from 1 on, which are of rows, [rows, shapes[b].width], or of texts, [texts, width]. Of a step
+   * those of floats alone are there; NULL: it is not. */
+  int block_count;
+  const brim_block_shape *shapes;
+  const void *blocks[BRIM_MOST_BLOCKS];
   const uint64_t *same; /* [texts] of a step: equal for texts with the same tokens; of a part NULL */
   const brim_loss_how *how;
   brim_loss_found *found; /* NULL: nobody asks */
@@ -63,6 +70,13 @@ typedef struct brim_target {
    * there is nothing to choose. */
   int (*choose)(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how,
                 const struct brim_target **target, brim_error *err);
+  /* What the chosen loss is called; whether there is one of this name; and the metric that is the best of such rows, by which
+   * checkpoints are compared: NULL is the task's own. */
+  const char *(*loss_name)(const brim_loss_how *how);
+  bool (*has_loss)(const char *name);
+  const char *(*best)(const brim_row_facts *facts); /* NULL: it does not depend on rows */
+  /* Whether outputs are what labels are, and not logits of probabilities; NULL: a model does not say. */
+  bool (*gives_labels)(const brim_loss_how *how);
   /* The loss, a share of the step's, and its gradient by the outputs, [texts, width], which is written: sums over rows divided by
    * `divisor`, the step's rows or the sum of their weights. Equal outputs give equal bits. NULL on the device. */
   int (*loss)(brim_runtime *runtime, const brim_outputs *outputs, double divisor, float *gradient, double *loss, brim_error *err);
@@ -78,15 +92,11 @@ typedef struct brim_target {
   int (*nearest)(const brim_scored *s, uint64_t row, int most, brim_near *out); /* NULL: rows have no neighbours */
 } brim_target;
 
-/* That of a model with this task. */
+/* That of a model with this task; NULL: there is no such task. */
 const brim_target *brim_target_of(brim_task task);
-/* Those whose loss the host computes, one a file. */
-extern const brim_target brim_embedding_target, brim_rerank_target;
 /* For them: words of a list with commas between, the index of each among `names` (NULL ends them) into *out; '-' and '_' are the
  * same. Returns their number; -1: one of them is none, or there are more than `most`. */
 int brim_words_of(const char *text, const char *const *names, int *out, int most);
-/* "in-batch", "cosent": the chosen loss as options name it. */
-const char *brim_loss_name(brim_task task, const brim_loss_how *how);
 /* That of rows whose texts are windows of one (windows.c); NULL: the task has none. */
 const brim_target *brim_target_of_windows(brim_task task);
 /* The mean of the first of a row's outputs [windows, width], added up in their order. */

@@ -83,7 +83,7 @@ enum { MOST_FOUND = 1000 }; /* rows whose cosines are looked at: each is compare
 static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
   brim_found_rows rows = {0};
-  if (!brim_task_has_vectors(task))
+  if (!brim_task_shape(task)->bare)
     return BRIM_OK;
   int status = BRIM_OK;
   if (t->options.group.rank == 0)
@@ -137,7 +137,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
   BRIM_TRY(boundary_cosines(t, set, how, err));
-  if (speaks && t->options.evaluated && !brim_task_has_masks(brim_model_task(t->model)))
+  if (speaks && t->options.evaluated && brim_model_shape(t->model)->outputs != BRIM_OUTPUTS_OF_LABELLED)
     t->options.evaluated(t->options.event_context, &evaluation);
   return BRIM_OK;
 }
@@ -168,7 +168,7 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 /* What the run's tokenizer says of how rows were encoded. */
 static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
   return (brim_tokenizer_saving){.max_length = t->options.plan.max_length,
-                                 .words = brim_task_has_tokens(brim_model_task(t->model)),
+                                 .words = brim_model_shape(t->model)->words,
                                  .no_type_ids = !brim_model_reads_types(t->model),
                                  .windows = brim_supply_windows(&t->supply)};
 }

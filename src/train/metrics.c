@@ -8,8 +8,9 @@
 #include "train/evaluate.h"
 
 /* The labels of all rows are one after another. */
-static brim_scored scored_of(brim_runtime *runtime, int32_t outputs, const float *logits, const brim_dataset *dataset) {
-  brim_scored s = {.runtime = runtime, .rows = brim_dataset_rows(dataset), .outputs = outputs, .logits = logits};
+static brim_scored scored_of(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
+                             const brim_dataset *dataset) {
+  brim_scored s = {.runtime = runtime, .task = task, .rows = brim_dataset_rows(dataset), .outputs = outputs, .logits = logits};
   brim_sample first;
   if (s.rows == 0)
     return s;
@@ -98,7 +99,7 @@ static int measure_by_target(const brim_target *target, const brim_scored *score
   brim_scored s = *scored;
   uint64_t *hashes;
   BRIM_TRY(add_texts(&s, dataset, &hashes, err));
-  int status = target->check(&s, err);
+  int status = target->check ? target->check(&s, err) : BRIM_OK;
   if (!status && s.logits)
     status = target->measure(&s, out, err);
   brim_release(s.runtime, hashes);
@@ -116,7 +117,7 @@ static int measure(const brim_scored *scored, brim_task task, const brim_dataset
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
   const brim_task_rules *rules = brim_task_rules_of(task);
   const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
-  if (rules && rules->tokens)
+  if (rules && rules->shape.outputs == BRIM_OUTPUTS_OF_TOKENS)
     return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
   if (rules && brim_target_of(task)->measure)
     return measure_by_target(brim_target_of(task), &s, dataset, out, err);
@@ -127,17 +128,17 @@ static int measure(const brim_scored *scored, brim_task task, const brim_dataset
 
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) {
-  const brim_scored s = scored_of(runtime, outputs, logits, dataset);
+  const brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
   return measure(&s, task, dataset, out, err);
 }
 
 bool brim_scores_are_values(const brim_model *model) {
-  return brim_task_has_scores(brim_model_task(model)) && brim_model_scores_bare(model);
+  return brim_target_of(brim_model_task(model))->gives_labels && brim_model_scores_bare(model);
 }
 
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
                        brim_metrics *out, brim_error *err) {
-  brim_scored s = scored_of(runtime, brim_model_outputs(model), logits, dataset);
+  brim_scored s = scored_of(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset);
   s.values = brim_scores_are_values(model);
   return measure(&s, brim_model_task(model), dataset, out, err);
 }
@@ -151,7 +152,7 @@ bool brim_finds_rows(brim_task task) {
 int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
                     const brim_dataset *dataset, uint64_t most, brim_found_rows *out, brim_error *err) {
   const brim_target *target = brim_target_of(task);
-  *out = (brim_found_rows){.scored = scored_of(runtime, outputs, logits, dataset), .every = 1};
+  *out = (brim_found_rows){.scored = scored_of(runtime, task, outputs, logits, dataset), .every = 1};
   out->scored.values = values;
   out->every = out->scored.rows > most ? (out->scored.rows + most - 1) / most : 1;
   out->count = (out->scored.rows + out->every - 1) / out->every;
@@ -183,12 +184,12 @@ static int make_up(const brim_dataset *dataset, brim_runtime *runtime, float **o
 
 int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char *name, brim_metrics *out,
                           brim_error *err) {
-  brim_scored s = scored_of(runtime, 1, NULL, dataset);
+  brim_scored s = scored_of(runtime, task, 1, NULL, dataset);
   float *logits = NULL;
   *out = brim_metrics_none(s.rows);
   if (s.rows == 0 || !brim_target_of(task)->check)
     return BRIM_OK;
-  if (brim_task_has_scores(task))
+  if (!brim_task_shape(task)->bare)
     BRIM_TRY(make_up(dataset, runtime, &logits, err));
   s.set = name, s.logits = logits;
   const int status = measure_by_target(brim_target_of(task), &s, dataset, out, err);
@@ -199,7 +200,7 @@ int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_data
 int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset, uint64_t *counts,
                          brim_error *err) {
   const brim_task_rules *rules = brim_task_rules_of(task);
-  const brim_scored s = scored_of(NULL, outputs, logits, dataset);
+  const brim_scored s = scored_of(NULL, task, outputs, logits, dataset);
   if (!rules || !rules->confuse)
     return brim_error_set(err, BRIM_E_USAGE, "the task \"%s\" has no confusion matrix", brim_task_name(task));
   return rules->confuse(&s, counts, err);

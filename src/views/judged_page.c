@@ -69,9 +69,11 @@ static int put_class_table(brim_page *page, const brim_judged *j, brim_error *er
 }
 
 static int put_classes(brim_page *page, const brim_judged *j, brim_error *err) {
-  if (brim_task_has_classes(j->task) && j->outputs <= BRIM_MOST_CLASSES)
+  const brim_shape *shape = brim_task_shape(j->task);
+  const bool of_rows = shape->one_class && shape->outputs == BRIM_OUTPUTS_OF_TEXTS;
+  if (of_rows && j->outputs <= BRIM_MOST_CLASSES)
     return put_matrix(page, j, err);
-  if (brim_task_has_classes(j->task) && j->confused_count)
+  if (of_rows && j->confused_count)
     put_confused(page, j);
   return put_class_table(page, j, err);
 }
@@ -129,11 +131,11 @@ static void put_side(brim_page *page, const brim_judged *j, double label, double
   snprintf(description, sizeof description, "Number of rows, of %llu that were looked at.", (unsigned long long)all);
   brim_page_histogram(
       page, (brim_caption){title, description},
-      &(brim_bins){least, width, false, counts, BINS, brim_task_has_vectors(j->task) ? "cosine" : "score", "rows"});
+      &(brim_bins){least, width, false, counts, BINS, brim_task_shape(j->task)->bare ? "cosine" : "score", "rows"});
 }
 
 static void put_apart(brim_page *page, const brim_judged *j) {
-  const bool vectors = brim_task_has_vectors(j->task);
+  const bool vectors = brim_task_shape(j->task)->bare;
   double least = HUGE_VAL, most = -HUGE_VAL;
   for (size_t i = 0; i < j->points; i++)
     least = fmin(least, j->values[i]), most = fmax(most, j->values[i]);
@@ -215,7 +217,7 @@ int brim_page_judged(brim_page *page, const brim_judged *j, const char *of, bool
   if (j->apart)
     put_apart(page, j);
   else
-    BRIM_TRY((brim_task_has_values(j->task) ? put_values : put_classes)(page, j, err));
+    BRIM_TRY((brim_task_shape(j->task)->named ? put_classes : put_values)(page, j, err));
   snprintf(title, sizeof title, "Most wrong%s%s", *of ? ": " : "", of);
   if (texts)
     put_most_wrong(page, j, title), put_near(page, j, of);

@@ -14,57 +14,18 @@
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */
 
-/* A class's name, or its number where the data's labels are numbers. */
-static void put_label(brim_json_writer *json, const char *name, const brim_labels *labels, int32_t class) {
-  if (labels && labels->names && !labels->integers)
-    brim_json_put_string(json, name, labels->names[class]);
-  else
-    brim_json_put_integer(json, name, class);
-}
-
 static void put_score(brim_json_writer *json, const char *name, double score) {
   brim_json_put_printf(json, name, "%.9g", score); /* nine digits hold any float */
 }
 
-/* A decimal, also where it is whole: who trains on it again sees values, not classes. */
-static void put_value(brim_json_writer *json, const char *name, double value) {
-  char text[48];
-  const int length = snprintf(text, sizeof text - 3, "%.9g", value);
-  if (!strpbrk(text, ".en"))
-    memcpy(text + length, ".0", 3);
-  brim_json_put_printf(json, name, "%s", text);
-}
-
-/* One value, or a list of several. */
-static void put_values(brim_json_writer *json, const float *logits, int32_t count, double *scores) {
-  if (count > 1)
-    brim_json_open_array(json, "label");
-  for (int32_t i = 0; i < count; i++) {
-    scores[i] = (double)logits[i];
-    put_value(json, count > 1 ? NULL : "label", scores[i]);
-  }
-  if (count > 1)
-    brim_json_close_array(json);
-}
-
-static void put_class(brim_json_writer *json, const char *name, const brim_labels *labels, const float *logits, double *scores) {
-  int32_t best = 0;
-  brim_softmax(logits, labels->count, scores);
-  for (int32_t i = 1; i < labels->count; i++)
-    if (logits[i] > logits[best])
-      best = i;
-  put_label(json, name, labels, best);
-}
-
-/* The labels that are more likely than not. */
-static void put_many(brim_json_writer *json, const brim_labels *labels, const float *logits, double *scores) {
-  brim_json_open_array(json, "label");
-  for (int32_t i = 0; i < labels->count; i++) {
-    scores[i] = brim_sigmoid(logits[i]);
-    if (logits[i] > 0)
-      put_label(json, NULL, labels, i);
-  }
-  brim_json_close_array(json);
+static brim_answer answer_of(const brim_model *model, const float *logits, double *scores) {
+  const brim_labels *labels = brim_model_labels(model);
+  return (brim_answer){.outputs = brim_model_outputs(model),
+                       .names = (const char *const *)labels->names,
+                       .numbered = labels->integers,
+                       .bare = brim_model_scores_bare(model),
+                       .logits = logits,
+                       .scores = scores};
 }
 
 static double score_of(const brim_model *model, float logit) {
@@ -91,20 +52,10 @@ static void put_group(brim_json_writer *json, const brim_model *model, const flo
 }
 
 static void put_row(brim_json_writer *json, const brim_model *model, const float *logits, double *scores) {
-  const brim_labels *labels = brim_model_labels(model);
-  int32_t count = brim_model_outputs(model);
-  brim_task task = brim_model_task(model);
-  if (brim_task_has_scores(task)) {
-    scores[0] = score_of(model, logits[0]);
-    put_value(json, "label", scores[0]);
-  } else if (brim_task_has_values(task))
-    put_values(json, logits, count, scores);
-  else if (brim_task_has_lists(task))
-    put_many(json, labels, logits, scores);
-  else
-    put_class(json, "label", labels, logits, scores);
+  const brim_answer answer = answer_of(model, logits, scores);
+  brim_task_rules_of(brim_model_task(model))->put(json, &answer);
   brim_json_open_array(json, "scores");
-  for (int32_t i = 0; i < count; i++)
+  for (int32_t i = 0; i < answer.outputs; i++)
     put_score(json, NULL, scores[i]);
   brim_json_close_array(json);
 }
@@ -139,7 +90,7 @@ static void put_words(brim_json_writer *json, const brim_sample *row) {
 /* "labels" and "scores": of each word its class and how likely that is; null where nothing was predicted. */
 static void put_tokens(brim_json_writer *json, const brim_model *model, const brim_sample *row, const float *logits,
                        double *scores) {
-  const brim_labels *labels = brim_model_labels(model);
+  const size_t outputs = (size_t)brim_model_outputs(model);
   const int32_t count = label_count(row);
   if (row->words)
     put_words(json, row);
@@ -148,20 +99,20 @@ static void put_tokens(brim_json_writer *json, const brim_model *model, const br
     brim_json_open_array(json, pass ? "scores" : "labels");
     for (int32_t word = 0; word < count; word++) {
       const int32_t token = next_token(row, word, &at);
-      const float *own = logits + (size_t)(token < 0 ? 0 : token) * (size_t)labels->count;
+      const brim_answer own = answer_of(model, logits + (size_t)(token < 0 ? 0 : token) * outputs, scores);
       if (token < 0)
         brim_json_put_string(json, NULL, NULL);
       else if (pass)
-        put_score(json, NULL, brim_outcome_of(own, labels->count, 0).score);
+        put_score(json, NULL, brim_outcome_of(own.logits, own.outputs, 0).score);
       else
-        put_class(json, NULL, labels, own, scores);
+        brim_answer_put_best(json, NULL, &own);
     }
     brim_json_close_array(json);
   }
 }
 
 static bool has_documents(const brim_model *model, const brim_dataset *dataset) {
-  return brim_task_has_scores(brim_model_task(model)) && brim_dataset_firsts(dataset);
+  return brim_model_shape(model)->joins_pairs && brim_dataset_firsts(dataset);
 }
 
 void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, uint64_t index,
@@ -169,7 +120,7 @@ void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dat
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_count(&json, "index", index);
-  if (brim_task_has_tokens(brim_model_task(model))) {
+  if (brim_model_shape(model)->words) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
     put_tokens(&json, model, &sample, logits, scores);
@@ -220,7 +171,7 @@ int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const bri
   const size_t count = (size_t)brim_dataset_rows(dataset);
   int64_t rank = 0;
   double score;
-  if (!brim_task_has_scores(brim_model_task(model)))
+  if (!brim_model_shape(model)->joins_pairs)
     return brim_error_set(err, BRIM_E_USAGE, "a reranker's predictions can be sorted, and the model is of %s",
                           brim_task_name(brim_model_task(model)));
   if (has_documents(model, dataset))
@@ -382,7 +333,7 @@ static int write_json(brim_runtime *runtime, const char *folder, const brim_fold
 
 int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
                      const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) {
-  const bool vectors = brim_task_has_vectors(brim_model_task(model)); /* which `brim embed` writes */
+  const bool vectors = brim_model_shape(model)->bare; /* which `brim embed` writes */
   if (!vectors)
     BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));
   for (int i = 0; i < result->average_count && !vectors; i++)

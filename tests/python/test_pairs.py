@@ -49,7 +49,9 @@ class Pairs(unittest.TestCase):
                 ("st-cls-dense", pairs, {"scale": 10, "directions": ["query-to-doc", "doc-to-query"], "partition": "per-direction", "matryoshka": [8, 4], "matryoshka_weights": (1, .5)},
                  ["--scale", "10", "--directions", "query-to-doc,doc-to-query", "--partition", "per-direction", "--matryoshka", "8,4", "--matryoshka-weights", "1,0.5"]),
                 ("st-old-form", scored, {"loss": "cosine"}, ["--loss", "cosine"]),
-                ("st-prompts", pairs, {"loss": "triplet", "margin": 1, "distance": "cosine"}, ["--loss", "triplet", "--margin", "1", "--distance", "cosine"])]:
+                ("st-prompts", pairs, {"loss": "triplet", "margin": 1, "distance": "cosine"}, ["--loss", "triplet", "--margin", "1", "--distance", "cosine"]),
+                ("st-prompts", pairs, {"prompts": {"query": True, "document": "passage: "}, "pooling": "mean,last", "overwrite": True},
+                 ["--query-prompt", "query", "--document-prompt", "document=passage: ", "--pooling", "mean,last"])]:
             out = HERE / f"trained-{folder}"
             result = brim.train(FOLDERS / folder, rows, task="embedding", output=out, **how, **HOW)
             self.assertEqual(weights(out), weights(by_program(FOLDERS / folder, "embedding", rows, *options)), folder)
@@ -229,6 +231,10 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
                 (PAIRS, {"stream": True}, "stream=True is for files"),
                 (PAIRS, {"columns": 7}, "columns=7: names"),
+                (PAIRS, {"prompts": {"poem": "a"}}, "prompts=.*is expected"),
+                (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
+                (PAIRS, {"pooling": "mean,mean"}, "pooling"),
+                (RANKED, {"task": "rerank", "prompts": "a: "}, "prompts are of embeddings"),
                 (PAIRS, {"keep_head": True}, "has no keep_head"),
                 ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
                 (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),

@@ -63,7 +63,7 @@ static carver carver_of(const brim_model *m, void *block) {
 }
 
 bool brim_model_masks(const brim_model *model) {
-  return brim_task_has_masks(model->config.labels.task);
+  return brim_model_shape(model)->outputs == BRIM_OUTPUTS_OF_LABELLED;
 }
 
 int64_t brim_model_most_chosen(const brim_model *model, const brim_model_limits *limits) {
@@ -87,7 +87,8 @@ static void carve_layout(carver *c, const brim_model *m, const brim_model_limits
   s->offsets = carve(c, n + 1, sizeof *s->offsets);
   s->lengths = carve(c, n, sizeof *s->lengths);
   s->places = carve(c, n, sizeof *s->places);
-  const bool tokens = brim_task_has_tokens(m->config.labels.task);
+  s->skipped = m->config.skips_prompts ? carve(c, n, sizeof *s->skipped) : NULL;
+  const bool tokens = brim_model_shape(m)->outputs == BRIM_OUTPUTS_OF_TOKENS;
   s->labels = NULL;
   s->class_weights = NULL;
   const size_t chosen = (size_t)brim_model_most_chosen(m, limits);

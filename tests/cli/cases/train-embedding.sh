@@ -60,3 +60,14 @@ train --train pairs.csv --columns anchor,nothing
 train --train pairs.csv --matryoshka 64
 $BRIM train --model $MODEL --train pairs.csv --output no --loss in-batch
 $BRIM train --model $MODEL --train pairs.csv --output no --columns anchor,positive
+echo "--- poolings and prompts"
+train --train pairs.csv --pooling last,mean,weighted-mean --query-prompt "query=find: " --document-prompt "passage=it says: "
+cat run/1_Pooling/config.json run/config_sentence_transformers.json
+$BRIM inspect model --model run | grep "^pooling\|^modules"
+echo a text > text.txt && echo "find: a text" > prompted.txt
+$BRIM embed --model run --prompt query text.txt > one.jsonl && $BRIM embed --model run prompted.txt > other.jsonl && cmp one.jsonl other.jsonl && echo the prompt is the text before it
+train --train pairs.csv --query-prompt poem
+train --train pairs.csv --query-prompt "=find: "
+train --train pairs.csv --pooling mean,mean
+$BRIM train --model $MODEL --train pairs.csv --output no --query-prompt "query=find: " 2>&1
+$BRIM train --model $MODEL --train $DATA/train.csv --output no --pooling mean,last 2>&1 | tail -1
