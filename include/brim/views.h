@@ -121,11 +121,11 @@ BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outco
  * or [length, outputs] of its tokens, or [documents]; index: what it is called; scores: room for one for each output. */
 BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row,
                                   uint64_t index, const float *logits, double *scores);
-/* The lines of all rows, pairs of a query and a document, sorted: queries in the order of their first rows, the documents of each
- * by score, best first, with "rank" from 1. logits: [rows] in the order of the rows. BRIM_E_USAGE: the model is no reranker, or
- * rows have several documents. */
-BRIM_API int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const brim_model *model,
-                                         const brim_dataset *dataset, const float *logits, brim_error *err) BRIM_CHECK;
+/* Predicts rows that are pairs of a query and a document, and appends their lines sorted: queries in the order of their first
+ * rows, the documents of each by score, best first, with "rank" from 1. The scores of all rows are held. BRIM_E_USAGE: the model
+ * is no reranker, or rows have several documents. */
+BRIM_API int brim_predict_sorted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                                 const brim_eval_options *options, brim_text *out, brim_error *err) BRIM_CHECK;
 
 /* Mean and standard deviation (of a sample) over the folds of metric `which`, as brim_metrics_fields orders them. */
 BRIM_API void brim_folds_spread(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation);

@@ -271,7 +271,7 @@ class Model:
         given in. top_k: the first so many. The rest as for ``logits``.
 
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
-        if self.task != "rerank":
+        if not _shapes.of(self.task).joins_pairs:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
