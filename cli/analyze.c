@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "columns.h"
 #include "commands.h"
 #include "folds.h"
 #include "shared.h"
@@ -203,12 +204,18 @@ static int read_again(cli_call *cli, const analysis *a, brim_survey *survey, bri
   const int count = cli->arguments.operand_count;
   brim_source_options source;
   brim_encode_options encode;
+  cli_columns columns = {0};
   int status = cli_encode_options(cli, &encode);
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
+    status = cli_columns_find(cli, paths, count, cli_task(cli), &columns, &source);
+  if (!status)
     status = brim_survey_read(survey, paths, count, &source, a->tokenizer, &encode, &cli->error);
-  return status ? status : brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+  if (!status)
+    status = brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+  cli_columns_free(&columns);
+  return status;
 }
 
 static int write_page(cli_call *cli, const analysis *a) {

@@ -65,6 +65,7 @@ labels = [float(row["score"]) for row in csv.DictReader(open("halves.csv"))]
 mean = sum((s - y) ** 2 for s, y in zip(scores, labels)) / len(labels)
 print("squared error, though the labels are probabilities too:", abs(float(sys.argv[1]) - mean) < 1e-6 * mean)
 END
+$BRIM report run --data grades.csv --output data.html --quiet && grep -c "row [0-9]*: label" data.html
 echo "--- queries with one document"
 train --train pairs.csv --eval lone.csv
 train --train pairs.csv --eval lone.csv --best-metric ndcg
