@@ -319,6 +319,14 @@ const cli_option cli_words_option[] = {
     {0},
 };
 
+const cli_option cli_rows_option[] = {
+    CHOICE(
+        "task", task, "tokens|embedding|rerank", .shown = "rows are texts",
+        .help = "tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded "
+                "by itself. embedding, rerank: rows of several texts, in columns as `brim train` finds them"),
+    {0},
+};
+
 const cli_option cli_job_task_options[] = {
     CHOICE("task", task, CLI_TASKS, .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "

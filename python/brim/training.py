@@ -563,7 +563,7 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
 def _compared(task: str, metrics: dict[str, Any]) -> str:
     """The metric that a comparison shows; what there is depends on the rows."""
     shape = _shapes.of(task)
-    wanted = ("mrr",) if shape.joins_pairs else ("average_precision", shape.best)
+    wanted = ("ndcg", "average_precision") if shape.joins_pairs else ("average_precision", shape.best, "mrr")
     return next((name for name in wanted if not math.isnan(metrics.get(name, math.nan))), "accuracy")
 
 
