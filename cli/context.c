@@ -223,6 +223,17 @@ int cli_check_vocabulary(cli_call *cli, const brim_tokenizer *tokenizer, int32_t
       (int)highest, (int)vocab_size);
 }
 
+/* Of windows that overlap. */
+static void note_repetition(const cli_call *cli, const brim_dataset *dataset, const char *path) {
+  const uint64_t repeated = brim_dataset_repeated(dataset), tokens = brim_dataset_tokens(dataset);
+  char repeated_text[32];
+  if (!repeated)
+    return;
+  brim_count_text((int64_t)repeated, repeated_text, sizeof repeated_text);
+  cli_note(cli, "%s: %s of the tokens (%.1f %%) are in two windows", path, repeated_text,
+           100.0 * (double)repeated / (double)tokens);
+}
+
 static void note_truncation(const cli_call *cli, const brim_dataset *dataset, const char *path, int32_t max_length) {
   uint64_t cut = brim_dataset_truncated(dataset), rows = brim_dataset_rows(dataset);
   if (!cut)
@@ -347,7 +358,9 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
   cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
   note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
-  if (!request->silent)
-    note_truncation(cli, *out, request->paths[0], request->max_length);
+  if (request->silent)
+    return BRIM_OK;
+  note_truncation(cli, *out, request->paths[0], request->max_length);
+  note_repetition(cli, *out, request->paths[0]);
   return BRIM_OK;
 }

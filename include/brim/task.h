@@ -36,6 +36,23 @@ BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */
 BRIM_API brim_task brim_task_of_names(brim_task task);
 
+/* ---- blocks ----------------------------------------------------------------------------------------------- */
+
+/* Numbers that come with rows besides their ids: a label, a teacher's vector. They are copied wherever rows go, and who copies
+ * them asks for nothing but this. */
+typedef enum brim_per { BRIM_PER_ROW = 0, BRIM_PER_TEXT, BRIM_PER_TOKEN } brim_per;
+enum { BRIM_MOST_BLOCKS = 3, BRIM_BLOCK_NAME = 24 };
+typedef struct brim_block_shape {
+  char name[BRIM_BLOCK_NAME]; /* a NUL after it; "label" is the first block of all rows */
+  brim_per per;               /* what has `width` numbers: a row, each of its texts, each of its tokens */
+  bool integers;              /* int32, BRIM_NO_LABEL is none; else float, NaN is none */
+  int32_t width;              /* 1 at least; 0 where rows are still to be read: the first of them says */
+} brim_block_shape;
+/* The number of the block of that name; -1: there is none. */
+BRIM_API int brim_block_find(const brim_block_shape *shapes, int count, const char *name);
+
+/* ---- outcomes and metrics --------------------------------------------------------------------------------- */
+
 /* What a classifier made of one row or labelled token: 32 bytes each, however many classes there are. */
 typedef struct brim_outcome {
   int32_t label, predicted;  /* classes; of equal logits the first is predicted */

@@ -8,8 +8,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, rows as _rows, runtime as _runtime
+from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime
 from .batches import Batches
+from .blocks import Block
 from .errors import MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
@@ -89,7 +90,8 @@ class Dataset:
                    missing_label: str = "error", delimiter: str | None = None,
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
-                   least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None, prompts: Sequence[str | None] | None = None,
+                   least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
+                   blocks: Mapping[str, str | Block | tuple] | None = None, prompts: Sequence[str | None] | None = None,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
@@ -102,6 +104,9 @@ class Dataset:
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
         the first column's text is the first of a pair with each of the others'. prompts: what the first text of each row begins with, and what its
         others do; None: nothing.
+
+        blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
+        each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
@@ -112,7 +117,7 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, prompts=prompts,
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks, prompts=prompts,
                           **({} if most_texts is None else {"most_texts": most_texts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
@@ -121,7 +126,8 @@ class Dataset:
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, **_prompts(prompts)}
+                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
+                   **_prompts(prompts)}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
@@ -140,11 +146,13 @@ class Dataset:
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
                    truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None, missing_label: str = "error",
-                   most_texts: int | None = None, numbering: str | None = None, prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
+                   most_texts: int | None = None, numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
+                   prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
-        most_texts: a row of more is an error. numbering, prompts: as in ``from_files``."""
+        most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
+        {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
@@ -154,11 +162,12 @@ class Dataset:
             labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
             values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
-        known = _labels(mapping, runtime)
+        known, texts = _labels(mapping, runtime), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering, **_prompts(prompts)}
-        core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering,
+                   "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
+        core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
         return cls(core, tokenizer, runtime)._with_values_of(known, values)
@@ -177,24 +186,26 @@ class Dataset:
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
                    special_tokens: bool = True, truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None,
-                   missing_label: str = "error", numbering: str | None = None,
+                   missing_label: str = "error", numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
                    runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
-        labels: None reads them if there is a label column.
+        labels: None reads them if there is a label column. blocks: as in ``from_files``, columns of lists of numbers.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
                 "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering}
+        numbers = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(table, name))
         if isinstance(found, _rows.Columns):
-            return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, **rest)
+            return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, blocks=numbers, **rest)
         known = _labels(found.names if mapping is None else mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering}
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering,
+                   "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0)}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
@@ -203,7 +214,8 @@ class Dataset:
     @classmethod
     def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
            text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None,
-           text_columns: Sequence[str] | None = None, least_columns: int | None = None, paired: bool = False, **options: Any) -> "Dataset":
+           text_columns: Sequence[str] | None = None, least_columns: int | None = None, paired: bool = False,
+           blocks: Mapping[str, str | Block | tuple] | None = None, **options: Any) -> "Dataset":
         """Whatever holds rows: a Dataset, files, a table (datasets, pandas, polars, pyarrow), a dict of columns, a list of dicts, of
         (text, label) or (text, pair, label), of texts.
 
@@ -211,12 +223,15 @@ class Dataset:
         labels: the mapping of a model, or class names. Columns default to "text", "text_pair" and "label".
         task="tokens", or such labels: words with a label each, from columns "tokens" and "ner_tags", "tags" or "labels", from (words, labels),
         or files (conll too). A word's label is that of its first token; -100 is none.
-        text_columns, least_columns, paired: rows of several texts, as ``from_files`` has them.
+        text_columns, least_columns, paired: rows of several texts; blocks: columns of numbers besides the label, as ``from_files`` has them.
         """
         runtime = options.get("runtime") or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         if isinstance(data, Dataset):
             return data
+        if blocks is not None:
+            options["blocks"] = blocks if _rows.is_files(data) or _rows.is_table(data) and text_columns is None \
+                else _blocks.of_columns(blocks, lambda name: _rows.numbers_of(data, name))
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
         if text_columns is not None:
             return cls._of_several(data, tokenizer, [str(name) for name in text_columns], least_columns, paired, labelled, labels, task, label_column, options)
@@ -351,7 +366,12 @@ class Dataset:
             found["labels"] = words[2]
         elif isinstance(label, list) or label == label:
             found["labels"] = label if self._values else int(label)
-        return self._cut(found, self._place(row))
+        return {**self._cut(found, self._place(row)), **self._numbers(self._place(row))}
+
+    def _numbers(self, row: int) -> dict[str, Any]:
+        """Of a row's further blocks: lists of numbers or, of texts and tokens, of such lists."""
+        return {name: array.tolist()[0] if block.per == "row" else array.tolist()
+                for (name, block), array in zip(self.blocks.items(), self._core.numbers(row))} if self.blocks else {}
 
     def _cut(self, found: dict[str, Any], row: int) -> dict[str, Any]:
         """Where rows have several texts: what is of tokens, text by text."""
@@ -441,6 +461,11 @@ class Dataset:
         return self._facts["has_labels"]
 
     @property
+    def blocks(self) -> dict[str, Block]:
+        """Numbers that the rows have besides their labels, by name."""
+        return _blocks.shown(self._core.blocks())
+
+    @property
     def has_pairs(self) -> bool:
         """Rows are pairs of texts."""
         return self._facts["has_pairs"]
@@ -521,9 +546,19 @@ class Dataset:
             begins.append(len(text))
         return numbers, labels or None, bytes(text), begins
 
+    def _block_parts(self):
+        """Of further blocks what they are, all numbers, and where each row's begin."""
+        shapes = self._core.blocks()
+        made = [(name, None, per, integers, width, array.array("i" if integers else "f"), array.array("q", [0])) for name, per, integers, width in shapes]
+        for row in range(len(self) if shapes else 0):
+            for one, numbers in zip(made, self._core.numbers(row)):
+                one[5].frombytes(memoryview(numbers).cast("B"))
+                one[6].append(len(one[5]))
+        return made
+
     def __reduce__(self) -> tuple[Any, ...]:
         several = () if self.firsts is None else (self.firsts, self.text_lengths)
-        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts(), several)
+        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts(), several, self._block_parts())
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
@@ -532,10 +567,10 @@ class Dataset:
         return Batches(self, **options)
 
 
-def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=(), several=()):
+def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=(), several=(), blocks=None):
     runtime = _runtime.default()
     core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
-                                 labels._core if labels else None, *(words or (None, None, None, None)), *several)
+                                 labels._core if labels else None, *(words or (None, None, None, None)), *(several or (None, None)), blocks or None)
     if tokenizer is not None:
         core.encoded_by(tokenizer._core)
     return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)._with_values_of(labels)

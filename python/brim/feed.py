@@ -4,9 +4,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any, Iterator, Sequence, Unpack
+from typing import Any, Iterator, Mapping, Sequence, Unpack
 
-from . import _core, options as _options, rows as _rows, runtime as _runtime
+from . import _core, blocks as _blocks, options as _options, rows as _rows, runtime as _runtime
 from .batches import Batch
 from .dataset import Files
 from .errors import UsageError
@@ -23,7 +23,7 @@ class Stream:
     epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
     shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
+    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
     """
 
     tokenizer: Tokenizer
@@ -35,7 +35,8 @@ class Stream:
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
                  repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, text_columns: Sequence[str] | None = None,
-                 least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, runtime: Any = None, **plan: Unpack[PlanOptions]):
+                 least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
+                 runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
         if task == "tokens" and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
@@ -50,6 +51,7 @@ class Stream:
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                          "least_columns": least_columns, "most_texts": most_texts, "paired": paired,
                          "seed": 42, **plan}
+        self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
         self._weights = None if weights is None else [float(w) for w in weights]
         if not any(self._options.get(k) for k in ("batch_size", "max_tokens")):
@@ -64,7 +66,7 @@ class Stream:
         return f"Stream({named}, epochs={self.epochs}, window={self._options['window']})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {**self._options, "epochs": self.epochs, "weights": self._weights, "where": dict(self._where)}
+        options = {**self._options, "epochs": self.epochs, "weights": self._weights, "where": dict(self._where), "blocks": self._blocks}
         return _reopen, (self._files, self.tokenizer, self.labels, options, self._saved())
 
     def _saved(self) -> str | None:
@@ -74,7 +76,7 @@ class Stream:
 
     def _open(self):
         self._feed = _core.feed(self._runtime, self.tokenizer._core, self._files, self._weights,
-                                self.labels._core if self.labels else None, dict(self._options), self._where)
+                                self.labels._core if self.labels else None, {**self._options, "blocks": _blocks.of_files(self._blocks)}, self._where)
         self._pid = os.getpid()
         self._fresh, self._over = True, False  # fresh: the next pass begins at the present place
         self._first = None if self.epochs is None else self._feed.save()

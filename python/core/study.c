@@ -209,11 +209,11 @@ PyObject *core_analyze(PyObject *module, PyObject *args) {
   const brim_study *s = &j.study;
   core_array *histogram = core_array_new(state, module, 'q', (Py_ssize_t)s->longest + 1, -1, s->histogram, NULL, false);
   core_array *percentiles = core_array_new(state, module, 'i', 101, -1, (void *)s->percentiles, NULL, false);
-  PyObject *result = Py_BuildValue("{sKsKsKsKsKsisisdsdsNsNsN}", "rows", (unsigned long long)s->rows, "texts",
-                                   (unsigned long long)s->texts, "tokens", (unsigned long long)s->tokens, "truncated",
-                                   (unsigned long long)s->truncated, "lost", (unsigned long long)s->lost, "shortest",
-                                   (int)s->shortest, "longest", (int)s->longest, "mean", s->mean, "median", s->median,
-                                   "histogram", histogram, "percentiles", percentiles, "strategies", strategies_of(s));
+  PyObject *result = Py_BuildValue(
+      "{sKsKsKsKsKsKsisisdsdsNsNsN}", "rows", (unsigned long long)s->rows, "texts", (unsigned long long)s->texts, "tokens",
+      (unsigned long long)s->tokens, "truncated", (unsigned long long)s->truncated, "lost", (unsigned long long)s->lost,
+      "repeated", (unsigned long long)s->repeated, "shortest", (int)s->shortest, "longest", (int)s->longest, "mean", s->mean,
+      "median", s->median, "histogram", histogram, "percentiles", percentiles, "strategies", strategies_of(s));
   brim_study_free(&j.study);
   return result;
 }

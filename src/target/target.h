@@ -24,6 +24,8 @@ typedef struct brim_row_facts {
   int32_t least_texts, most_texts;
   int32_t width; /* of the model's outputs */
   brim_label_range labels;
+  int block_count; /* as brim_dataset_blocks has them: the label's, then further ones */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
 } brim_row_facts;
 /* Widens `range` by a label. */
 brim_label_range brim_label_range_with(brim_label_range range, float label);
@@ -48,7 +50,12 @@ typedef struct brim_outputs {
   const int32_t *firsts; /* [rows + 1] row i has the texts firsts[i] .. firsts[i + 1] - 1; NULL: row i is text i */
   const float *values;   /* [texts, width] */
   int32_t label_width;
-  const float *labels;  /* [rows, label_width] */
+  const float *labels; /* [rows, label_width] */
+  /* Further blocks of the rows, from 1 on, which are of rows, [rows, shapes[b].width], or of texts, [texts, width]. Of a step
+   * those of floats alone are there; NULL: it is not. */
+  int block_count;
+  const brim_block_shape *shapes;
+  const void *blocks[BRIM_MOST_BLOCKS];
   const uint64_t *same; /* [texts] of a step: equal for texts with the same tokens; of a part NULL */
   const brim_loss_how *how;
   brim_loss_found *found; /* NULL: nobody asks */

@@ -19,7 +19,9 @@ static void add_row(brim_row_facts *facts, int32_t texts, const float *label) {
 }
 
 static brim_row_facts facts_of(const brim_dataset *dataset) {
-  brim_row_facts facts = {0};
+  const brim_block_shape *shapes;
+  brim_row_facts facts = {.block_count = brim_dataset_blocks(dataset, &shapes)};
+  memcpy(facts.shapes, shapes, (size_t)facts.block_count * sizeof *shapes);
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
@@ -53,6 +55,7 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
   *facts = (brim_row_facts){.least_texts = source->paired ? least - 1 : least,
                             .most_texts = most,
                             .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
+  facts->block_count = brim_feed_blocks(t->supply.feed, facts->shapes);
   return BRIM_OK;
 }
 
@@ -121,6 +124,8 @@ int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
   if (target->choose)
     t->options.loss.name = brim_loss_name(task, &how);
   brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  brim_host_loss_expect(&t->host_loss, shapes, brim_supply_blocks(&t->supply, shapes));
   t->host_loss.how = how;
   if (brim_task_has_scores(task)) /* those of squared errors are what labels are, others' are probabilities */
     brim_model_set_scores_bare(t->model, how.scores.kind == BRIM_SCORE_MSE || how.scores.kind == BRIM_SCORE_MARGIN_MSE);
@@ -137,6 +142,7 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
                           brim_task_name(brim_model_task(model)));
   BRIM_TRY(choose(model, &facts, options, &how, &target, err));
   brim_host_loss_init(out, runtime, target, model, brim_dataset_most_texts(dataset));
+  brim_host_loss_expect(out, facts.shapes, facts.block_count);
   out->how = how;
   return BRIM_OK;
 }

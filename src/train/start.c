@@ -290,6 +290,14 @@ static brim_reduce_how reduce_how(const brim_trainer *t) {
                            .host_losses = t->host_loss.target->scope != BRIM_LOSS_ON_DEVICE};
 }
 
+/* Of the batch that parts are read into: what it has besides the label. */
+static uint64_t blocks_memory(const brim_trainer *t) {
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  const int count = brim_supply_blocks(&t->supply, shapes);
+  const uint64_t texts = (uint64_t)t->outlook.limits.max_sequences;
+  return brim_blocks_memory(shapes + 1, count - 1, texts, texts, (uint64_t)t->outlook.limits.max_slots);
+}
+
 /* What does not depend on how much is computed at once: results and sorting of the largest evaluation set, the plan of an epoch,
  * windows of a stream, the average. */
 static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *evals, int count, bool cut) {
@@ -309,7 +317,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   bytes += most * ((task->one_class ? sizeof(brim_outcome) : 0) + task->measuring);
   if (!task->one_class || t->options.own_metrics)
     bytes += most * outputs * (sizeof(float) + (task->vectors ? sizeof(double) : 0));
-  bytes += brim_reduce_memory(&how, cut);
+  bytes += brim_reduce_memory(&how, cut) + blocks_memory(t);
   bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows, t->outlook.step_parts, &t->outlook.limits);
   if (t->options.swa_start > 0.0 || start_holds_best(t))
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
@@ -440,8 +448,9 @@ static int start_limits(brim_trainer *t, brim_error *err) {
   const brim_model_limits *train = &t->outlook.limits, *eval = &t->eval_limits;
   int64_t slots = train->max_slots > eval->max_slots ? train->max_slots : eval->max_slots;
   int32_t rows = train->max_sequences > eval->max_sequences ? train->max_sequences : eval->max_sequences;
-  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, t->host_loss.most_texts > 1,
-                              brim_labels_width(brim_model_labels(t->model)), err));
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  const int blocks = brim_supply_blocks(&t->supply, shapes);
+  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, t->host_loss.most_texts > 1, shapes, blocks, err));
   BRIM_TRY(brim_model_prepare(t->model, train, err));
   return t->eval_count > 0 ? brim_model_prepare(t->model, eval, err) : BRIM_OK;
 }

@@ -105,6 +105,15 @@ int32_t brim_supply_most_texts(const brim_supply *s) {
   return s->feed ? brim_source_most_texts(&brim_feed_how(s->feed)->source) : brim_dataset_most_texts(s->dataset);
 }
 
+int brim_supply_blocks(const brim_supply *s, brim_block_shape shapes[BRIM_MOST_BLOCKS]) {
+  const brim_block_shape *of_rows;
+  if (s->feed)
+    return brim_feed_blocks(s->feed, shapes);
+  const int count = brim_dataset_blocks(s->dataset, &of_rows);
+  memcpy(shapes, of_rows, (size_t)count * sizeof *shapes);
+  return count;
+}
+
 /* ---- epochs ----------------------------------------------------------------------------------------------- */
 
 static int plan_of(const brim_supply *s, uint64_t epoch, brim_plan **out, brim_error *err) {
