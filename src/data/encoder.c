@@ -312,7 +312,7 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
     BRIM_TRY(brim_number_tokens(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, &b->words, err));
   else if (encoder->words)
     BRIM_TRY(brim_encode_words(encoder->tokenizer, scratch, text, &encoder->options, &b->tokens, &b->words, err));
-  else if (row->further_count > 0 || brim_makes_windows(&encoder->options))
+  else if (row->further_count > 0 || brim_makes_windows(&encoder->options) || encoder->options.prompts[0])
     BRIM_TRY(encode_texts(encoder, scratch, b, row, text, pair, err));
   else
     BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
