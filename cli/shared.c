@@ -319,7 +319,7 @@ const cli_option cli_words_option[] = {
 };
 
 const cli_option cli_job_task_options[] = {
-    CHOICE("task", task, "classification|regression|multi-label|tokens|mlm|embedding|rerank", .shown = "by the labels",
+    CHOICE("task", task, CLI_TASKS, .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
                    "multi-label; csv needs multi-label for a|b. tokens: a label for each word. mlm: texts have none, some of "
                    "their tokens are masked and are to be found. embedding: vectors of texts, trained with pairs and triples. "

@@ -112,6 +112,7 @@ BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per r
  * label, or all tokens of a batch without labels. */
 BRIM_API int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch);
 BRIM_API brim_task brim_model_task(const brim_model *model);
+BRIM_API const brim_shape *brim_model_shape(const brim_model *model); /* of its task */
 BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
 BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);

@@ -32,6 +32,7 @@ from .judged import Evaluation as Evaluation
 from .model import Model as Model
 from .model import TokenPrediction as TokenPrediction
 from .prediction import Prediction as Prediction
+from .prediction import Ranked as Ranked
 from .runtime import Runtime as Runtime
 from .runtime import set_threads as set_threads
 from .study import Analysis as Analysis

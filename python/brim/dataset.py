@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime
+from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
 from .errors import MismatchError, UsageError
@@ -236,7 +236,7 @@ class Dataset:
         if text_columns is not None:
             return cls._of_several(data, tokenizer, [str(name) for name in text_columns], least_columns, paired, labelled, labels, task, label_column, options)
         if isinstance(labels, Mapping):
-            labels = Labels(labels, task=task if task in ("tokens", "multi_label") else None, runtime=runtime)
+            labels = Labels(labels, task=task if _shapes.of(task).named else None, runtime=runtime)
         if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names
             how = {"labelled": labelled, "task": task, **columns, **options}
             again = not hasattr(data, "__next__")
@@ -246,7 +246,7 @@ class Dataset:
                 if not again:
                     raise
             return cls.of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
-        if task == "tokens" or isinstance(labels, Labels) and labels.task == "tokens":
+        if _shapes.of(task).words or isinstance(labels, Labels) and _shapes.of(labels.task).words:
             return cls._of_words(data, tokenizer, labelled, labels, columns, **{**options, "runtime": runtime})
         if _rows.is_files(data):
             return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, task=task, **columns, **options)
@@ -505,9 +505,9 @@ class Dataset:
         if found is None or self._mapping is not None:
             return self._mapping
         task, names, outputs, strings = found
-        if task == "mlm":
+        if _shapes.of(task).made:
             return None
-        if task in ("regression", "embedding", "rerank"):
+        if not _shapes.of(task).named:
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
         return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
-               runtime as _runtime)
+               runtime as _runtime, shapes as _shapes)
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
@@ -247,10 +247,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     asked = task
     if task == "auto":
         task = said["task"]
-    several = task in _pairs.TASKS
+    shape = _shapes.of(task)
+    several = shape.several_texts
     if several:
-        _refuse_of_pairs(task, model, folds, keep_head, labels, told, options, isinstance(train, Stream))
-        if task == "embedding" and max_length is None:  # as texts will be cut when the folder is used
+        _refuse_of_pairs(task, model, keep_head, labels, told)
+        if shape.bare and max_length is None:  # as texts will be cut when the folder is used
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
@@ -270,7 +271,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
-    masked = task == "mlm"
+    masked = shape.made
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked and (folds is not None or ways is not None or keep_head or labels is not None or streamed):
@@ -290,7 +291,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                                        teacher_column=teacher_column, **({"prompts": begin} if begin else {}), **how)
             else:
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
-                                   task=task if task == "tokens" or not (masked or isinstance(known, Labels)) else "auto",
+                                   task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
@@ -306,7 +307,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:
@@ -354,20 +355,20 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
 
 def _said(model: Model) -> dict[str, Any]:
     """What a model says of itself, as the description of a folder does."""
-    own = model.task in ("tokens", *_pairs.TASKS)
+    shape = _shapes.of(model.task)
+    own = shape.words or shape.several_texts
     return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto",
-            "made_length": _core.describe(model._runtime, model.path)["made_length"] if model.task == "embedding" else 0}
+            "made_length": _core.describe(model._runtime, model.path)["made_length"] if shape.bare else 0}
 
 
-def _refuse_of_pairs(task: str, model, folds, keep_head, labels, told, options, stream: bool) -> None:
+def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:
     """What embeddings and rerankers have not."""
     if isinstance(model, Model) and model.task != task:
         raise UsageError(f'task="{task}": the model is loaded for {model.task}; give its folder: brim.train({model.path!r}, ..)')
-    given = {"labels": labels is not None, "keep_head": keep_head, "folds": folds is not None, "compute_metrics": told.measure is not None,
-             "stream": stream or bool(options.get("stream"))}
+    given = {"labels": labels is not None, "keep_head": keep_head, "compute_metrics": told.measure is not None}
     idle = next((name for name, there in given.items() if there), None)
     if idle:
-        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in ("folds", "stream") else ""))
+        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else ""))
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
@@ -552,15 +553,15 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
     metric = _compared(model.task, found[0]["metrics"]) if evals else None
     name = f": {os.fspath(data)}" if isinstance(data, (str, os.PathLike)) else ""
-    return Comparison([Way(**one) for one in found], metric, regression=model.task == "regression",
+    return Comparison([Way(**one) for one in found], metric, regression=not _shapes.of(model.task).named,
                       title=f"The same job in {len(found)} ways{name}")
 
 
 def _compared(task: str, metrics: dict[str, Any]) -> str:
-    """The metric that a comparison shows; of embeddings it depends on the rows."""
-    if task == "embedding":
-        return next((name for name in ("average_precision", "spearman") if not math.isnan(metrics[name])), "accuracy")
-    return {"regression": "rmse", "tokens": "f1_micro", "rerank": "mrr"}.get(task, "accuracy")
+    """The metric that a comparison shows; what there is depends on the rows."""
+    shape = _shapes.of(task)
+    wanted = ("mrr",) if shape.joins_pairs else ("average_precision", shape.best)
+    return next((name for name in wanted if not math.isnan(metrics.get(name, math.nan))), "accuracy")
 
 
 class Listeners:

@@ -301,7 +301,11 @@ bool core_parse_padding(const char *name, int *out);
 bool core_parse_oversize(const char *name, int *out);
 bool core_parse_tail(const char *name, int *out);
 bool core_parse_task(const char *name, int *out);
-const char *core_task_name(brim_task task);
+enum { CORE_TASK_NAME = 32 };
+const char *core_task_word(brim_task task, char name[CORE_TASK_NAME]);
+#define core_task_name(task) core_task_word(task, (char[CORE_TASK_NAME]){0})
+PyObject *core_task_shape(PyObject *module, PyObject *args);
+PyObject *core_task_description(PyObject *module, PyObject *object);
 PyObject *core_label_names(const brim_labels *labels);
 PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *runtime, const brim_batch *batch);
 PyObject *core_batch_fill(core_plan *plan, core_dataset *dataset, int32_t rank, uint64_t index, int multiple);

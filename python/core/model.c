@@ -112,8 +112,8 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
   char name[BRIM_POOLING_NAME];
   const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for, name);
   return Py_BuildValue("{siszsssssisisi}", "made_length", (int)info.made_length, "made_for", made_for, "task",
-                       info.task == BRIM_TASK_AUTO ? "auto" : core_task_name(info.task), "type", info.type, "max_length",
-                       (int)info.max_length, "vocab_size", (int)info.vocab_size, "type_count", (int)info.type_count);
+                       core_task_name(info.task), "type", info.type, "max_length", (int)info.max_length, "vocab_size",
+                       (int)info.vocab_size, "type_count", (int)info.type_count);
 }
 
 static PyObject *save(PyObject *object, PyObject *folder) {
@@ -195,7 +195,7 @@ static void cut_outcomes(const job *j, const brim_outcome *outcomes) {
 
 static int evaluate_work(void *context, brim_error *error) {
   job *j = context;
-  const bool one = brim_task_has_outcomes(brim_model_task(j->model->model));
+  const bool one = brim_model_shape(j->model->model)->one_class;
   if (one)
     j->eval.outcomes = malloc(((size_t)outcome_count(j->dataset) + 1) * sizeof *j->eval.outcomes);
   else
@@ -204,7 +204,7 @@ static int evaluate_work(void *context, brim_error *error) {
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   const brim_task task = brim_model_task(j->model->model);
   int status;
-  if (brim_dataset_firsts(j->dataset) || brim_task_has_vectors(task)) { /* there is no answer of a row */
+  if (brim_dataset_firsts(j->dataset) || !brim_task_shape(task)->judged) { /* there is no answer of a row */
     j->judged = (brim_judged){.runtime = j->runtime->runtime, .task = task};
     status = brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
   } else {
@@ -253,7 +253,7 @@ static Py_ssize_t logit_rows(const job *j) {
   const uint64_t *firsts = brim_dataset_firsts(j->dataset);
   if (firsts)
     return (Py_ssize_t)(firsts[j->first + j->count] - firsts[j->first]);
-  if (!brim_task_has_tokens(brim_model_task(j->model->model)))
+  if (brim_model_shape(j->model->model)->outputs != BRIM_OUTPUTS_OF_TOKENS)
     return j->count;
   for (Py_ssize_t i = 0; i < j->count; i++)
     count += brim_dataset_lengths(j->dataset)[j->first + i];
@@ -287,7 +287,7 @@ static bool room_for_rows(core_model *self, job *j) {
   static const char formats[] = {'i', 'i', 'f', 'f', 'f'};
   const Py_ssize_t rows = (Py_ssize_t)outcome_count(j->dataset);
   const uint64_t *firsts = brim_dataset_firsts(j->dataset);
-  if (!brim_task_has_outcomes(brim_model_task(self->model)))
+  if (!brim_model_shape(self->model)->one_class)
     return (j->logits = CORE_NEW_ARRAY(self, 'f', firsts ? (Py_ssize_t)firsts[rows] : rows, brim_model_outputs(self->model))) !=
            NULL;
   for (int i = 0; i < 5; i++)
@@ -733,7 +733,7 @@ static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
   brim_error error;
   if (!of)
     return NULL;
-  const int status = brim_tokenizer_content(of->tokenizer, brim_task_has_tokens(brim_model_task(self->model)), &content, &error);
+  const int status = brim_tokenizer_content(of->tokenizer, brim_model_shape(self->model)->words, &content, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   brim_model_set_tokenizer(self->model, content);

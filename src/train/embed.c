@@ -13,6 +13,7 @@
 #include "dist/group.h"
 #include "model/config.h"
 #include "model/files/modules.h"
+#include "model/run/ask.h"
 #include "model/run/logits.h"
 #include "task/task.h"
 #include "text/prompt.h"
@@ -60,7 +61,7 @@ static int copy_parameter(brim_embedder *e, const char *path, const char *name, 
 static int take_own_modules(brim_embedder *e, const char *folder, brim_error *err) {
   brim_modules *m = &e->modules;
   const brim_pool_list modes = brim_pooling_modes(brim_model_pooling(e->model));
-  if (!brim_task_has_vectors(brim_model_task(e->model)))
+  if (!brim_model_shape(e->model)->bare)
     return BRIM_OK;
   BRIM_TRY(brim_modules_set_modes(m, &modes, folder, err));
   for (int32_t i = 0; i < m->step_count; i++) {
@@ -269,6 +270,27 @@ static bool pools_first(const brim_embedder *e) {
   return m->modes.count == 1 && m->modes.of[0] == BRIM_POOL_CLS && !m->without_prompt && brim_model_gives_first(e->model);
 }
 
+/* Twice as much or more, up to what one text takes: texts that come one by one, each a little longer, find the model ready. */
+static int64_t rounded_up(int64_t count, int64_t most) {
+  int64_t room = 1;
+  while (room < count)
+    room *= 2;
+  return room < most || count > most ? room : most;
+}
+
+/* A model that is ready for as much stays as it is: to prepare it costs more than a short text. */
+static int make_ready(const brim_embedder *e, const brim_model_limits *limits, brim_error *err) {
+  const int32_t longest = brim_model_max_length(e->model);
+  brim_model_limits room = *limits;
+  if (brim_model_predicts_within(e->model, limits))
+    return BRIM_OK;
+  if (limits->max_sequences == 1) {
+    room.max_slots = rounded_up(limits->max_slots, longest);
+    room.max_length = (int32_t)rounded_up(limits->max_length, longest);
+  }
+  return brim_model_prepare(e->model, &room, err);
+}
+
 static int embed_planned(job *j, const brim_plan *plan, brim_error *err) {
   const brim_embedder *e = j->embedder;
   const brim_modules *m = &e->modules;
@@ -279,7 +301,7 @@ static int embed_planned(job *j, const brim_plan *plan, brim_error *err) {
   j->whole = brim_alloc_array(e->runtime, texts, (size_t)m->width * sizeof *j->whole);
   int status = j->work && j->whole ? BRIM_OK : BRIM_NOMEM(err);
   if (!status)
-    status = brim_model_prepare(e->model, &limits, err);
+    status = make_ready(e, &limits, err);
   j->first_only = !status && pools_first(e);
   if (!status && !brim_model_maps_hidden(e->model)) {
     j->hidden = brim_alloc_array(e->runtime, (size_t)limits.max_slots, (size_t)m->hidden * sizeof *j->hidden);

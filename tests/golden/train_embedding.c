@@ -3,7 +3,9 @@
  * resume at every step; memory is what was planned. Equal texts in a step are no negatives of each other. Ranks are threads here.
  */
 #include "base/process.h"
+#include "brim/study.h"
 #include "rank_case.h"
+#include "train/loss_choice.h"
 #include "train_case.h"
 
 enum { ROWS = 26, MOST_TEXTS = 4, MOST_TOKENS = 12, SLICES = 8, STEPS = 3 };
@@ -196,6 +198,68 @@ static void check_negatives(rank_run how) {
   free(plain.weights), free(equal.weights), free(ranks.weights);
 }
 
+/* ---- compared ----------------------------------------------------------------------------------------------- */
+
+uint64_t __wrap_brim_process_resident(void);
+uint64_t __wrap_brim_process_resident(void) {
+  return 0;
+}
+
+static bool together; /* whether what waits had room */
+
+static int hear(void *context, const brim_event *event) {
+  (void)context;
+  if (strcmp(event->kind, "rounds") == 0)
+    together = brim_event_field(event, "fits")->integer == 1;
+  return BRIM_OK;
+}
+
+/* The least memory_limit with which two modes wait at the same time. */
+static uint64_t room_for_two(brim_runtime *runtime, brim_model *model, const brim_dataset *rows, const char *loss) {
+  static const brim_mode modes[] = {{"one", BRIM_RANDOM, BRIM_PAD_NONE, NULL}, {"other", BRIM_RANDOM, BRIM_PAD_NONE, NULL}};
+  brim_train_options options = case_options(NULL);
+  uint64_t low = 0, high = (uint64_t)1 << 32;
+  options.plan.batch_size = 13;
+  options.epochs = 0, options.max_steps = 2;
+  options.loss.name = loss;
+  options.event = hear;
+  while (low + 1 < high) {
+    brim_mode_result results[2];
+    brim_error err = {0};
+    options.memory_limit = low + (high - low) / 2;
+    together = false;
+    const int status = brim_compare(runtime, model, rows, NULL, &options, modes, 2, results, &err);
+    *(status == BRIM_OK && together ? &high : &low) = options.memory_limit;
+  }
+  return high;
+}
+
+/* What a comparison plans for has the loss's memory, which the host takes: that of all pairs of texts is larger. */
+static void check_compare(const char *folder) {
+  brim_labels labels = {0};
+  brim_model *model = NULL;
+  brim_runtime *runtime = NULL;
+  brim_error err = {0};
+  brim_outlook outlook = {.step_rows = 13, .step_parts = 1, .limits = {.max_slots = 26 * MOST_TOKENS, .max_sequences = 26}};
+  uint64_t plain, paired;
+  if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err) ||
+      brim_labels_make(runtime, BRIM_TASK_EMBEDDING, NULL, 1, &labels, &err) ||
+      brim_model_load(runtime, folder, &(brim_model_options){.labels = &labels, .seed = 1}, &model, &err))
+    exit(99);
+  brim_dataset *rows = make_rows(runtime, brim_model_vocab_size(model), true, false);
+  const uint64_t cosent = room_for_two(runtime, model, rows, "cosent"), in_batch = room_for_two(runtime, model, rows, "in-batch");
+  ok(brim_loss_memory(runtime, model, rows, &(brim_loss_options){.name = "cosent"}, &outlook, &plain, &err) == BRIM_OK &&
+         brim_loss_memory(runtime, model, rows, &(brim_loss_options){.name = "in-batch"}, &outlook, &paired, &err) == BRIM_OK,
+     "memory of losses %s", err.message);
+  ok(plain != paired && in_batch - cosent == paired - plain,
+     "two modes of in-batch wait in %llu bytes, of cosent in %llu: %llu and %llu are the losses'", (unsigned long long)in_batch,
+     (unsigned long long)cosent, (unsigned long long)paired, (unsigned long long)plain);
+  brim_dataset_free(rows);
+  brim_model_free(model);
+  brim_labels_free(&labels);
+  brim_runtime_free(runtime);
+}
+
 int main(void) {
   const char *classes = case_model_folder("bert-pair-3");
   rank_run in_batch = job(classes, BRIM_TASK_EMBEDDING, "in-batch"), cosent = job(classes, BRIM_TASK_EMBEDDING, "cosent"),
@@ -213,5 +277,6 @@ int main(void) {
   check_resume(in_batch);
   check_resume(joined);
   check_negatives(in_batch);
+  check_compare(classes);
   return tap_done();
 }

@@ -3,7 +3,9 @@ without sentence-transformers."""
 import csv
 import json
 import pathlib
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -21,6 +23,7 @@ except ImportError:
     sys.exit(0)
 
 TEXTS = ["a film", "it was good, and then it was not", "", "the " * 90, "Ünïcode"]
+EXAMPLE = pathlib.Path(__file__).parent.parent.parent / "examples" / "python" / "train_sentences.py"
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
 FOLDERS = GOLDEN / "tasks" / "folders"
 FAMILIES = ["albert-regression", "bert-pair-3", "camembert-binary", "deberta-v3-cls", "distilbert-4", "electra-cls", "eurobert-cls", "gte-cls", "jina-linear",
@@ -143,6 +146,20 @@ class Sentences(unittest.TestCase):
             lines = case.program("predict", "--model", run, self.folder / "labels.csv", "--quiet").splitlines()
             np.testing.assert_allclose(theirs.predict(self.pairs), [json.loads(line)["scores"][0] for line in lines], atol=1e-5, err_msg=loss)
             self.assertEqual(type(theirs.activation_fn).__name__, {"bce": "Sigmoid", "mse": "Identity"}[loss])
+
+
+    def test_batches(self):
+        """examples/python/train_sentences.py: their model, modules and loss with brim's batches; ragged ones have no padding, and the same vectors"""
+        slots = {}
+        for padding in ("none", "longest"):
+            done = subprocess.run([sys.executable, EXAMPLE, FOLDERS / "st-mean-normalize", self.folder / "pairs.csv", "--padding", padding, "--epochs", "3",
+                                   "--lr", "1e-3", "--output", self.folder / padding], capture_output=True, text=True, check=True)
+            apart, losses = re.search(r"differ by (\S+)", done.stdout), [float(loss) for loss in re.search(r"loss (.*)", done.stdout)[1].split(", ")]
+            self.assertLess(float(apart[1]), 1e-5)
+            self.assertLess(losses[-1], losses[0])
+            slots[padding] = int(re.search(r"([\d,]+) slots", done.stdout)[1].replace(",", ""))
+            np.testing.assert_allclose(SentenceTransformer(str(self.folder / padding), device="cpu").encode(TEXTS), self.vectors(self.folder / padding), atol=1e-5)
+        self.assertLess(slots["none"], slots["longest"])
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
     out->window_layers += brim_config_has_window(&config, i);
   out->window = out->window_layers > 0 ? config.window : 0;
   out->task = brim_config_class_task(&config);
-  if (brim_task_has_masks(out->task)) /* how pretrained encoders are published: a head for anything may follow */
+  if (brim_task_shape(out->task)->made) /* how pretrained encoders are published: a head for anything may follow */
     out->task = BRIM_TASK_AUTO;
   brim_config_free(&config);
   BRIM_TRY(brim_pooling_made_for(runtime, folder, &out->made_for, err));
@@ -134,7 +134,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return opened;
   }
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
-  if (brim_task_has_vectors(m->config.labels.task))
+  if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));
   else if (options->pooling != BRIM_POOLING_CONFIG)
     BRIM_TRY(take_pooling(options->pooling, &m->config, err));
@@ -212,17 +212,20 @@ int32_t brim_model_max_length(const brim_model *model) {
   return brim_config_max_length(&model->config);
 }
 int32_t brim_model_outputs(const brim_model *model) {
-  return brim_task_has_vectors(model->config.labels.task) ? model->program.values[model->program.logits].width
-                                                          : brim_config_outputs(&model->config);
+  return brim_model_shape(model)->bare ? model->program.values[model->program.logits].width : brim_config_outputs(&model->config);
 }
 int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch) {
   const int32_t tokens = batch->offsets[batch->count];
-  if (brim_task_has_masks(model->config.labels.task))
-    return batch->token_labels ? brim_token_labels_count(batch->token_labels, tokens, tokens) : tokens;
-  return brim_task_has_tokens(model->config.labels.task) ? tokens : batch->count;
+  const brim_outputs_of of = brim_model_shape(model)->outputs;
+  if (of == BRIM_OUTPUTS_OF_LABELLED && batch->token_labels)
+    return brim_token_labels_count(batch->token_labels, tokens, tokens);
+  return of == BRIM_OUTPUTS_OF_TEXTS ? batch->count : tokens;
 }
 brim_task brim_model_task(const brim_model *model) {
   return model->config.labels.task;
+}
+const brim_shape *brim_model_shape(const brim_model *model) {
+  return brim_task_shape(model->config.labels.task);
 }
 const brim_labels *brim_model_labels(const brim_model *model) {
   return &model->config.labels;

@@ -24,7 +24,7 @@ static bool is_ours(const char *path) {
 
 /* transformers' tokenizers give a second text its own type. */
 static bool hides_types(const brim_config *config) {
-  return config->ignores_types && config->types > 1 && !brim_task_has_tokens(config->labels.task);
+  return config->ignores_types && config->types > 1 && !brim_task_shape(config->labels.task)->words;
 }
 
 static void put_reasons(brim_text *out, const brim_config *config) {

@@ -251,9 +251,10 @@ static int write_reranker(brim_runtime *runtime, const brim_config *config, cons
 
 int brim_sentence_save(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const brim_tensor *tensors,
                        int32_t tensor_count, const char *folder, brim_error *err) {
-  if (brim_task_has_scores(config->labels.task))
+  const brim_folder_form form = brim_task_rules_of(config->labels.task)->folder;
+  if (form == BRIM_FOLDER_OF_CROSS_ENCODER)
     return write_reranker(runtime, config, folder, err);
-  if (!brim_task_has_vectors(config->labels.task))
+  if (form != BRIM_FOLDER_OF_ENCODER)
     return BRIM_OK;
   BRIM_TRY(write_modules(s, runtime, config, folder, err));
   BRIM_TRY(write_pooling(s, runtime, config, folder, err));

@@ -13,6 +13,8 @@ int brim_model_set_prompts(brim_model *model, const char *const names[2], const 
 void brim_model_set_scores_bare(brim_model *model, bool bare);
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);
+/* Whether predictions of batches within these limits need no further brim_model_prepare. */
+bool brim_model_predicts_within(const brim_model *model, const brim_model_limits *limits);
 /* What its config.json says, as named values: brim_config_fields. */
 enum { BRIM_MODEL_CONFIG_FIELDS = 39 };
 int brim_model_config_fields(const brim_model *model, brim_field fields[BRIM_MODEL_CONFIG_FIELDS]);

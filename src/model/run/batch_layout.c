@@ -207,7 +207,7 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   const int64_t slots = batch->width ? (int64_t)batch->count * batch->width : batch->offsets[batch->count];
   model->tape = (brim_tape){0};
   BRIM_TRY(check_room(stage, batch, slots, err));
-  if (labels && brim_task_has_vectors(model->config.labels.task))
+  if (labels && brim_model_shape(model)->bare)
     return brim_error_set(err, BRIM_E_USAGE,
                           "the loss of embeddings is of all rows of a step: brim_train computes it, no pass does");
   BRIM_TRY(check_loss(batch, labels, err));
