@@ -383,12 +383,13 @@ const cli_option cli_method_options[] = {
 /* Losses of embeddings and rerankers. */
 const cli_option cli_vector_loss_options[] = {
     CHOICE("loss", loss,
-           "in-batch|cosent|angle|cosine|contrastive|online-contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
+           "in-batch|cosent|angle|cosine|contrastive|online-contrastive|triplet|margin-mse|distill-kl|mse-vectors|bce|mse|in-"
+           "group|list-net",
            .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
            .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, angle, "
-                   "cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of "
-                   "rerankers: bce, mse, in-group, list-net, "
-                   "margin-mse"),
+                   "cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl, "
+                   "mse-vectors. Of rerankers: bce, mse, in-group, "
+                   "list-net, margin-mse"),
     REAL("scale", scale, "X", 1e-6, 1e6, .needs = "task=embedding|rerank", .shown = "20; in-group 10", .to = {TRAIN(loss.scale)},
          .help = "factor of cosines in in-batch and cosent, and of scores in in-group"),
     CHOICE("distance", distance, "cosine|euclidean|manhattan", .needs = "task=embedding",
@@ -412,6 +413,10 @@ const cli_option cli_vector_loss_options[] = {
                  "folder keeps under this name"),
     TEXT("document-prompt", document_prompt, "NAME[=TEXT]", .needs = "task=embedding", .shown = "none",
          .help = "the same for the other texts of each row"),
+    TEXT("teacher-column", teacher_column, "NAME", .needs = "task=embedding", .excludes = "stream", .shown = "none",
+         .help =
+             "a column of lists of numbers, of another model: the vector that each text of the row is to have (mse-vectors), or "
+             "a score of each document (margin-mse, distill-kl)"),
     TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",
          .to = {TRAIN(loss.matryoshka)},
          .help = "the sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128"),

@@ -141,7 +141,7 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
+          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, teacher_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
@@ -163,7 +163,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
     where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
-    (True: the model's own prompt of this name), which the run's folder keeps. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
+    (True: the model's own prompt of this name), which the run's folder keeps. teacher_column: a column of lists of numbers by another model, the vector that each text of
+    the row is to have, or a score of each document. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -257,8 +258,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
-    if prompts is not None and not shape.bare:
-        raise UsageError('prompts are of embeddings: task="embedding"')
+    for name, value in {"prompts": prompts, "teacher_column": teacher_column}.items():
+        if value is not None and not shape.bare:
+            raise UsageError(f'{name} is of embeddings: task="embedding"')
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model
     begin = _core.prompts(runtime, folder, *wanted) if any(wanted) else None
@@ -291,7 +293,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         with _in_set(name):
             if several and not isinstance(data, Dataset):
                 found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train",
-                                       **({"prompts": begin} if begin else {}), **how)
+                                       teacher_column=teacher_column, **({"prompts": begin} if begin else {}), **how)
             else:
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",

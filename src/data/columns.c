@@ -125,21 +125,30 @@ static void take_negatives(const names *n, brim_text_columns *c) {
       take(c, n->of[i]);
 }
 
+/* A column of numbers besides the label. */
+static bool is_block(const brim_source_options *given, const char *name) {
+  for (int i = 0; i < given->block_count; i++)
+    if (strcmp(given->blocks[i].column, name) == 0)
+      return true;
+  return false;
+}
+
 /* Where no names are known: all but the label and what is no text by its name, in order. */
-static void take_in_order(const names *n, brim_text_columns *c) {
+static void take_in_order(const names *n, const brim_source_options *given, brim_text_columns *c) {
   for (int i = 0; i < n->count; i++)
-    if (place_of(n->of[i], labels) < 0 && place_of(n->of[i], others) < 0 && (!c->label || strcmp(n->of[i], c->label) != 0))
+    if (!is_block(given, n->of[i]) && place_of(n->of[i], labels) < 0 && place_of(n->of[i], others) < 0 &&
+        (!c->label || strcmp(n->of[i], c->label) != 0))
       take(c, n->of[i]);
 }
 
-static void choose(const names *n, brim_text_columns *c) {
+static void choose(const names *n, const brim_source_options *given, brim_text_columns *c) {
   const int first = best_of(n, firsts, -1), second = first >= 0 ? best_of(n, seconds, first) : -1;
   if (second >= 0) {
     take(c, n->of[first]);
     take(c, n->of[second]);
     take_negatives(n, c);
   } else {
-    take_in_order(n, c);
+    take_in_order(n, given, c);
   }
 }
 
@@ -160,7 +169,7 @@ static int refuse(const char *file, const names *n, brim_task task, brim_error *
 static int choose_among(const names *n, const char *file, const brim_source_options *given, brim_task task,
                         brim_text_columns *out, brim_error *err) {
   const int label = best_of(n, labels, -1);
-  out->label = given->label_column ? given->label_column : label >= 0 ? n->of[label] : NULL;
+  out->label = given->label_column ? given->label_column : label >= 0 && !is_block(given, n->of[label]) ? n->of[label] : NULL;
   for (int i = 0; i < given->text_column_count; i++)
     take(out, given->text_columns[i]);
   if (given->text_column_count == 0 && (given->text_column || given->pair_column)) {
@@ -168,10 +177,11 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
     take(out, given->pair_column ? given->pair_column : "text_pair");
   }
   if (out->count == 0)
-    choose(n, out);
+    choose(n, given, out);
   out->paired = brim_task_shape(task)->joins_pairs;
   out->least = out->count < 2 ? out->count : 2;
-  return out->count >= 2 ? BRIM_OK : refuse(file, n, task, err);
+  const bool taught = given->block_count > 0 && !out->paired; /* a text has something to be compared with */
+  return out->count >= (taught ? 1 : 2) ? BRIM_OK : refuse(file, n, task, err);
 }
 
 static int find(brim_source *source, brim_arena *arena, const brim_source_options *given, brim_task task, brim_text_columns *out,

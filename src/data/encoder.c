@@ -309,8 +309,9 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
+  const brim_encode_options *options = &encoder->options;
   row->first_text = b->texts.count;
-  if (encoder->options.numbering || encoder->words || row->further_count > 0 || brim_makes_windows(&encoder->options))
+  if (options->numbering || encoder->words || row->further_count > 0 || brim_makes_windows(options) || options->prompts[0])
     BRIM_TRY(encode_texts(encoder, scratch, b, row, text, pair, err));
   else
     BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
