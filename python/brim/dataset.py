@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime
+from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
 from .errors import MismatchError, UsageError
@@ -36,6 +36,12 @@ def _skips(missing_label: str) -> bool:
     if missing_label not in ("error", "skip"):
         raise UsageError(f"missing_label={missing_label!r}: error or skip")
     return missing_label == "skip"
+
+
+def _prompts(prompts: Sequence[str | None] | None) -> dict[str, str | None]:
+    """Of the first text of each row, and of its others."""
+    first, others = prompts or (None, None)
+    return {"query_prompt": first, "document_prompt": others}
 
 
 def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
@@ -85,7 +91,7 @@ class Dataset:
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
                    least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
-                   blocks: Mapping[str, str | Block | tuple] | None = None,
+                   blocks: Mapping[str, str | Block | tuple] | None = None, prompts: Sequence[str | None] | None = None,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
@@ -96,7 +102,8 @@ class Dataset:
 
         text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
-        the first column's text is the first of a pair with each of the others'.
+        the first column's text is the first of a pair with each of the others'. prompts: what the first text of each row begins with, and what its
+        others do; None: nothing.
 
         blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
@@ -110,7 +117,7 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks, prompts=prompts,
                           **({} if most_texts is None else {"most_texts": most_texts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
@@ -119,7 +126,8 @@ class Dataset:
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks)}
+                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
+                   **_prompts(prompts)}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
@@ -139,12 +147,12 @@ class Dataset:
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
                    truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None, missing_label: str = "error",
                    most_texts: int | None = None, numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
-                   runtime: Any = None) -> "Dataset":
+                   prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
-        most_texts: a row of more is an error. numbering: as in ``from_files``. blocks: numbers besides the labels, at most two: {"teacher": ..}, an
-        array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
+        most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
+        {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
@@ -158,7 +166,7 @@ class Dataset:
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering,
-                   "blocks": _blocks.of_arrays(blocks, len(texts))}
+                   "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
         core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
@@ -228,7 +236,7 @@ class Dataset:
         if text_columns is not None:
             return cls._of_several(data, tokenizer, [str(name) for name in text_columns], least_columns, paired, labelled, labels, task, label_column, options)
         if isinstance(labels, Mapping):
-            labels = Labels(labels, task=task if task in ("tokens", "multi_label") else None, runtime=runtime)
+            labels = Labels(labels, task=task if _shapes.of(task).named else None, runtime=runtime)
         if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names
             how = {"labelled": labelled, "task": task, **columns, **options}
             again = not hasattr(data, "__next__")
@@ -238,7 +246,7 @@ class Dataset:
                 if not again:
                     raise
             return cls.of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
-        if task == "tokens" or isinstance(labels, Labels) and labels.task == "tokens":
+        if _shapes.of(task).words or isinstance(labels, Labels) and _shapes.of(labels.task).words:
             return cls._of_words(data, tokenizer, labelled, labels, columns, **{**options, "runtime": runtime})
         if _rows.is_files(data):
             return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, task=task, **columns, **options)
@@ -497,9 +505,9 @@ class Dataset:
         if found is None or self._mapping is not None:
             return self._mapping
         task, names, outputs, strings = found
-        if task == "mlm":
+        if _shapes.of(task).made:
             return None
-        if task in ("regression", "embedding", "rerank"):
+        if not _shapes.of(task).named:
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
         return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
 

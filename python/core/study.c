@@ -284,7 +284,8 @@ static int folds_work(void *context, brim_error *error) {
 /* [rows, outputs] of a data set, or [tokens, outputs] where these have the labels. */
 static PyObject *logits_of(core_state *state, PyObject *module, const float *logits, const brim_dataset *dataset,
                            const brim_model *model) {
-  const uint64_t rows = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_tokens(dataset) : brim_dataset_rows(dataset);
+  const uint64_t rows = brim_model_shape(model)->outputs == BRIM_OUTPUTS_OF_TOKENS ? brim_dataset_tokens(dataset)
+                                                                                   : brim_dataset_rows(dataset);
   return (PyObject *)core_array_new(state, module, 'f', (Py_ssize_t)rows, brim_model_outputs(model), (void *)logits, NULL, false);
 }
 

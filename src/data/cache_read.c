@@ -264,12 +264,12 @@ static int read_labels(reading *r, brim_error *err) {
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;
-  if (!task || task->named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
+  if (!task || task->shape.named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
     return damaged(r, "its task is unknown", err);
   int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources,
-                                task->masks   ? BRIM_MAX_CLASSES
-                                : task->named ? (int32_t)h->classes
-                                              : shape->width,
+                                task->shape.made    ? BRIM_MAX_CLASSES
+                                : task->shape.named ? (int32_t)h->classes
+                                                    : shape->width,
                                 &d->labels, err);
   if (status != BRIM_OK)
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names that differ", err);

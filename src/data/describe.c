@@ -44,6 +44,8 @@ void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, con
     brim_text_printf(out, "numbered %d ", (int)options->numbering);
   if (brim_makes_windows(options))
     brim_text_printf(out, "windows %d overlap %d ", (int)options->max_windows, (int)options->window_overlap);
+  for (int i = 0; i < 2 && (options->prompts[0] || options->prompts[1]); i++)
+    brim_describe_string(out, options->prompts[i]);
 }
 
 void brim_describe_labels(brim_text *out, const brim_labels *labels) {

@@ -96,7 +96,7 @@ static int measure_part(brim_scaling_question *q, const brim_planned *part, brim
   const brim_model_limits limits = {
       .max_slots = part->tokens, .max_sequences = (int32_t)part->texts, .max_length = (int32_t)part->tokens, .training = true};
   double least = INFINITY, least_update = INFINITY;
-  if (brim_task_has_tokens(brim_model_task(q->model)))
+  if (brim_model_shape(q->model)->outputs != BRIM_OUTPUTS_OF_TEXTS)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "simulate: give speed and update of a model whose labels are of tokens");
   BRIM_TRY(make_batch(q, part, batch, err));
   brim_model_limits fit = limits;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/hashmap.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -31,7 +32,7 @@ typedef struct work {
   brim_embed_file_result *result;
   brim_file *file;
   const char *output;
-  char *state; /* OUTPUT.partial.json; NULL: the output is no file, and nothing is noted */
+  char *partial, *state; /* OUTPUT.partial, OUTPUT.partial.json; NULL: the output is no file, and nothing is noted */
   fact facts[FACTS];
   int fact_count;
   brim_text bytes;             /* texts of the window */
@@ -283,29 +284,45 @@ static bool is_file(const char *path) {
   return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
 }
 
-/* *there: both the vectors and what is noted of them. One alone is of a call that was killed at its beginning or its end. */
-static int name_state(work *w, bool *there) {
-  const size_t partial = strlen(w->output) + strlen(".partial"), room = partial + sizeof ".json";
-  w->state = brim_alloc(w->runtime, room);
-  if (!w->state)
+/* OUTPUT.partial, or with the further ending what is noted of it. */
+static char *beside_output(const work *w, const char *ending) {
+  const size_t room = strlen(w->output) + strlen(ending) + 1;
+  char *path = brim_alloc(w->runtime, room);
+  if (path)
+    snprintf(path, room, "%s%s", w->output, ending);
+  return path;
+}
+
+static bool holds_bytes(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && info.st_size > 0;
+}
+
+/* *there: both the vectors and what is noted of them, which this process holds now. One alone is of a call that was killed at its
+ * beginning or its end: a note without vectors would be taken for one of those that come. */
+static int find_state(work *w, bool *there) {
+  w->partial = beside_output(w, ".partial");
+  w->state = beside_output(w, ".partial.json");
+  const bool known = w->partial && w->state;
+  const bool vectors = known && holds_bytes(w->partial), note = known && brim_path_exists(w->state);
+  *there = vectors && note;
+  if (!known)
     return BRIM_NOMEM(w->err);
-  snprintf(w->state, room, "%s.partial", w->output);
-  *there = brim_path_exists(w->state);
-  snprintf(w->state + partial, room - partial, ".json");
-  *there = *there && brim_path_exists(w->state);
-  return BRIM_OK;
+  const int number = note && !vectors ? brim_remove(w->state) : 0;
+  return number ? brim_error_system(w->err, w->state, "remove the file", number) : BRIM_OK;
 }
 
 static int open_continued(work *w) {
   done was = {0};
   bool there = false;
-  BRIM_TRY(name_state(w, &there));
+  BRIM_TRY(brim_file_continue(w->runtime, w->output, BRIM_FILE_ALL, &w->file, w->err));
+  BRIM_TRY(find_state(w, &there));
   if (there && !w->options->resume)
     return brim_error_at(w->err, BRIM_E_USAGE, w->state, 0, -1,
                          "vectors of a call that did not end are there: resume continues with them; or remove this file");
   if (there)
     BRIM_TRY(read_state(w, &was));
-  BRIM_TRY(brim_file_continue(w->runtime, w->output, was.bytes, &w->file, w->err));
+  BRIM_TRY(brim_file_cut(w->file, was.bytes, w->err));
   return was.bytes > 0 ? pass_over(w, &was) : write_header(w);
 }
 
@@ -324,8 +341,10 @@ static int open_output(work *w) {
 static int commit(work *w) {
   BRIM_TRY(write_header(w));
   BRIM_TRY(brim_file_commit(w->file, w->err));
-  if (w->state)
-    (void)brim_remove(w->state); /* without vectors it says nothing */
+  if (!w->state)
+    return BRIM_OK;
+  if (!brim_path_exists(w->partial)) /* another call may have begun since: the note is its own */
+    (void)brim_remove(w->state);
   return BRIM_OK;
 }
 
@@ -352,6 +371,7 @@ int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *ou
   brim_text_free(&w->bytes);
   brim_text_free(&w->line);
   brim_release(runtime, w->vectors);
+  brim_release(runtime, w->partial);
   brim_release(runtime, w->state);
   brim_release(runtime, w);
   return status;

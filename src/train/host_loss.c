@@ -155,6 +155,17 @@ int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) {
   return BRIM_OK;
 }
 
+int32_t brim_host_loss_misfit(const brim_host_loss *h, const brim_batch *part) {
+  const size_t width = (size_t)h->label_width;
+  for (int32_t row = 0; h->how.labels != BRIM_RANGE_NONE && row < part->row_count; row++)
+    for (size_t i = 0; i < width; i++) {
+      const float label = part->labels[(size_t)row * width + i];
+      if (!isnan(label) && brim_label_range_with(BRIM_RANGE_NONE, label) > h->how.labels)
+        return row;
+    }
+  return -1;
+}
+
 int brim_host_loss_keep(brim_host_loss *h, const brim_batch *part, const brim_batch **kept, brim_error *err) {
   const size_t room = h->kept_room;
   BRIM_TRY(brim_grow(h->runtime, (void **)&h->kept, &h->kept_room, (size_t)h->kept_count + 1, sizeof *h->kept, err));

@@ -23,6 +23,10 @@ print(data[10:128].decode().split(", }")[0], len(data))'
   cmp whole.$form part.$form && ls part.*
   rm part.*
 done
+echo '{"a note": "of a call that ended long ago"}' > left.npy.partial.json
+tail -210 broken.jsonl > bad.jsonl
+embed bad.jsonl -o left.npy
+ls left.* 2>&1 | sed 's/.*: //'
 embed all.jsonl --resume -o /dev/null
 embed all.jsonl --resume > out
 embed short.jsonl --resume -o new.npy && ls new.*
