@@ -205,8 +205,11 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->forms = append(b, forms ? record->label_forms : NULL, forms);
   row->damage = append(b, record->damage, why);
   b->alone &= !record->pair && !record->further_count && !record->label && !record->damage && !encoder->further;
-  BRIM_TRY(add_values(encoder, b, record, err));
-  return add_further(encoder, b, row, record, err);
+  int status = add_values(encoder, b, record, err);
+  if (status == BRIM_OK)
+    status = add_further(encoder, b, row, record, err);
+  b->row_count -= status != BRIM_OK; /* it is not whole */
+  return status;
 }
 
 /* The lines of a run, as many as there is room for. */
