@@ -100,6 +100,10 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
   if (brim_task_has_vectors(m->config.labels.task))
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));
+  const brim_task task = m->config.labels.task;
+  if (options->pooling != BRIM_POOLING_CONFIG && (brim_task_has_tokens(task) || brim_task_has_masks(task)))
+    return brim_error_set(err, BRIM_E_USAGE, "pooling has no effect on the task %s, whose head sees every token: leave it out",
+                          brim_task_name(task));
   if (options->pooling != BRIM_POOLING_CONFIG) {
     m->config.pooling = options->pooling;
     m->config.late = false;

@@ -18,11 +18,21 @@ print(data[10:128].decode().split(", }")[0], len(data))'
   embed all.jsonl -o part.$form --resume --normalize
   embed other.jsonl -o part.$form --resume
   embed short.jsonl -o part.$form --resume
+  cp part.$form.partial kept
+  printf wrong | dd of=part.$form.partial bs=1 seek=4000 conv=notrunc status=none
+  embed all.jsonl -o part.$form --resume
+  cp kept part.$form.partial
   printf 'half of a window' >> part.$form.partial
   embed all.jsonl -o part.$form --resume
   cmp whole.$form part.$form && ls part.*
   rm part.*
 done
+# What lies where vectors are written first, and is another's, stays.
+echo mine > new.npy.partial
+embed short.jsonl -o new.npy
+echo '{"mine": true}' > new.npy.partial.json
+embed short.jsonl -o new.npy
+cat new.npy.partial* && rm new.npy.*
 embed all.jsonl --resume -o /dev/null
 embed all.jsonl --resume > out
 embed short.jsonl --resume -o new.npy && ls new.*
