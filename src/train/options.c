@@ -112,7 +112,7 @@ static int options_check_idle(const brim_train_options *o, brim_error *err) {
                  {"beta2", o->beta2, usual.beta2, !by->momentum},
                  {"eps", o->eps, usual.eps, by->rule != BRIM_RULE_SGD}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    if (numbers[i].given != numbers[i].usual && !numbers[i].used)
+    if (numbers[i].given != numbers[i].usual && numbers[i].given != 0 && !numbers[i].used) /* 0: as a run fills it in */
       return brim_error_set(err, BRIM_E_USAGE, "%s is %g, but %.40s has none: leave it out, or name another optimizer",
                             numbers[i].name, numbers[i].given, by->name);
   if (o->decay_towards && strcmp(o->decay_towards, "pretrained") == 0 && o->weight_decay <= 0)
