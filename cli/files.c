@@ -1,7 +1,6 @@
 /* files.c: what is refused before a command begins, because it would be wrong after hours: an output that is also an input, or
  * part of what a run keeps, or cannot be written (brim_check_outputs); standard input for two readers. Every option says of
  * itself what its path is (cli_path). */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +43,11 @@ static const char *const *paths_of(const cli_arguments *arguments, const cli_opt
   return option->kind == CLI_LIST ? list->items : field;
 }
 
-static void add_all(paths *p, char simulated[PATH_MAX]) {
+static void add_all(paths *p, const char *simulated) {
   cli_call *cli = p->cli;
   const cli_arguments *arguments = &cli->arguments;
-  const char *wish = cli->values->simulate, *model = wish ? strstr(wish, "model=") : NULL;
   int count;
-  if (model && snprintf(simulated, PATH_MAX, "%.*s", (int)strcspn(model + 6, ","), model + 6) < PATH_MAX)
-    add(p, CLI_READS_MODEL, "--", "simulate", simulated);
+  add(p, CLI_READS_MODEL, "--", "simulate", simulated);
   for (int i = 0; i < arguments->operand_count; i++)
     add(p, cli->command->operands_are, "", cli->command->operands, arguments->operands[i]);
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
@@ -106,7 +103,8 @@ static void follow_links(cli_call *cli) {
 /* Rank 0 writes for all: only it need see where. */
 int cli_check_files(cli_call *cli) {
   enum { MOST = CLI_OPTION_LIMIT + 8 * CLI_LIST_LIMIT };
-  char simulated[PATH_MAX];
+  const char *wish = cli->values->simulate, *model = wish ? strstr(wish, "model=") : NULL;
+  char *simulated = model ? strndup(model + 6, strcspn(model + 6, ",")) : NULL;
   paths p = {.cli = cli, .room = (size_t)cli->arguments.operand_count + MOST};
   p.items = malloc(p.room * sizeof *p.items);
   p.names = malloc(p.room * sizeof *p.names);
@@ -120,6 +118,7 @@ int cli_check_files(cli_call *cli) {
     status = brim_check_outputs(cli->runtime, p.items, p.count, cli->values->resume, &cli->error);
   if (!status && cli->group.rank == 0)
     follow_links(cli);
+  free(simulated);
   free(p.names);
   free(p.items);
   return status;

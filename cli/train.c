@@ -458,7 +458,7 @@ static int run(cli_call *cli) {
     status = cli_folds_wanted(cli->values) ? cli_train_folds(cli, &job) : train(cli, &job);
     cli->last_evals = NULL;
   }
-  if (job.profile && brim_profile_row_count(job.profile) > 0)
+  if (job.profile && cli->group.rank == 0 && brim_profile_row_count(job.profile) > 0)
     status = cli_profile_end(cli, job.profile, status);
   brim_profile_free(job.profile);
   cli_job_close(&job);

@@ -23,6 +23,7 @@ typedef struct input {
   const brim_path *from;
 } input;
 
+/* Names are long, and a thread's stack may be short: all of them are here. */
 typedef struct check {
   brim_runtime *runtime;
   const brim_path *paths;
@@ -31,6 +32,9 @@ typedef struct check {
   input *inputs;
   size_t input_count, room;
   brim_error *err;
+  char head[PATH_MAX];     /* of true_name */
+  char entry[2][PATH_MAX]; /* of a folder, and of one in it */
+  char real[PATH_MAX], other[PATH_MAX], at[PATH_MAX];
 } check;
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -46,25 +50,38 @@ static size_t last_name(const char *path, size_t *end) {
   return first;
 }
 
-/* The folder of a path, "." where it names none. False: it is too long. */
+/* The folder of a path, "." where it names none; it may be written over the path. False: it is too long. */
 static bool folder_of(const char *path, char folder[PATH_MAX]) {
   size_t end;
   const size_t first = last_name(path, &end);
-  return snprintf(folder, PATH_MAX, "%.*s", first ? (int)first : 1, first ? path : ".") < PATH_MAX;
+  if (first >= PATH_MAX)
+    return false;
+  memmove(folder, first ? path : ".", first ? first : 1);
+  folder[first ? first : 1] = 0;
+  return true;
 }
 
-/* The true name of a path, of which the end need not be there. A link at its end is not followed. False: it has none. */
-static bool true_name(const char *path, char real[PATH_MAX]) {
-  char folder[PATH_MAX], above[PATH_MAX];
-  size_t end;
-  const size_t first = last_name(path, &end);
+/* The true name of a path, of which the end need not be there, in `real`. A link at its end is not followed. False: it has none.
+ */
+static bool true_name(check *c, const char *path, char real[PATH_MAX]) {
+  size_t end, from;
   if (strcmp(path, "/") == 0 || strcmp(path, ".") == 0)
     return realpath(path, real) != NULL;
-  if (!folder_of(path, folder))
+  last_name(path, &end);
+  if (snprintf(c->head, PATH_MAX, "%s", path) >= PATH_MAX)
     return false;
-  if (!realpath(folder, above) && (errno != ENOENT || strcmp(folder, path) == 0 || !true_name(folder, above)))
-    return false;
-  return snprintf(real, PATH_MAX, "%s/%.*s", strcmp(above, "/") == 0 ? "" : above, (int)(end - first), path + first) < PATH_MAX;
+  for (;;) {
+    size_t length;
+    from = last_name(c->head, &length);
+    if (!folder_of(c->head, c->head))
+      return false;
+    if (realpath(c->head, real))
+      break;
+    if (errno != ENOENT || from == 0)
+      return false;
+  }
+  const size_t above = strcmp(real, "/") == 0 ? 0 : strlen(real);
+  return snprintf(real + above, PATH_MAX - above, "/%.*s", (int)(end - from), path + from) < (int)(PATH_MAX - above);
 }
 
 /* The part of `path` below the folder, or NULL. */
@@ -81,12 +98,11 @@ static bool ends_with(const char *name, const char *ending) {
 /* ---- what is read ------------------------------------------------------------------------------------------- */
 
 static int add_file(check *c, const char *path, const brim_path *from) {
-  char real[PATH_MAX];
   struct stat info;
-  if (stat(path, &info) != 0 || S_ISDIR(info.st_mode) || !true_name(path, real))
+  if (stat(path, &info) != 0 || S_ISDIR(info.st_mode) || !true_name(c, path, c->real))
     return BRIM_OK; /* who reads it says what is wrong with it */
   BRIM_TRY(brim_grow(c->runtime, (void **)&c->inputs, &c->room, c->input_count + 1, sizeof *c->inputs, c->err));
-  char *copy = brim_copy_string(c->runtime, real, strlen(real));
+  char *copy = brim_copy_string(c->runtime, c->real, strlen(c->real));
   if (!copy)
     return BRIM_NOMEM(c->err);
   c->inputs[c->input_count++] = (input){info.st_dev, info.st_ino, copy, from};
@@ -119,10 +135,10 @@ static bool is_part(const char *name) {
 static int add_folder(check *c, const char *folder, const brim_path *from, bool (*is_read)(const char *name), bool parts) {
   DIR *names = opendir(folder);
   const struct dirent *entry;
-  char path[PATH_MAX];
+  char *path = c->entry[parts ? 0 : 1];
   int status = BRIM_OK;
   while (names && !status && (entry = readdir(names))) {
-    if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path)
+    if (snprintf(path, PATH_MAX, "%s/%s", folder, entry->d_name) >= PATH_MAX)
       continue;
     if (parts && is_part(entry->d_name) && brim_path_is_folder(path))
       status = add_folder(c, path, from, is_read, false);
@@ -174,11 +190,11 @@ static int refuse(const check *c, const brim_path *output, const char *why) {
 }
 
 /* What is written into a folder that is there, or is made: its nearest ancestor must allow it. */
-static int check_folder(const check *c, const brim_path *output, const char *folder, bool made) {
-  char above[PATH_MAX], at[PATH_MAX];
-  snprintf(at, sizeof at, "%s", folder);
-  while (made && access(at, F_OK) != 0 && errno == ENOENT && folder_of(at, above) && strcmp(at, above) != 0)
-    memcpy(at, above, sizeof at);
+static int check_folder(check *c, const brim_path *output, const char *folder, bool made) {
+  char *at = c->at;
+  snprintf(at, PATH_MAX, "%s", folder);
+  while (made && access(at, F_OK) != 0 && errno == ENOENT && strcmp(at, ".") != 0 && strcmp(at, "/") != 0)
+    (void)folder_of(at, at);
   if (access(at, F_OK) != 0 && errno != ENOTDIR)
     return refuse(c, output, "its folder is not there: make it, or name another place");
   if (!brim_path_is_folder(at))
@@ -191,7 +207,7 @@ static int check_folder(const check *c, const brim_path *output, const char *fol
 }
 
 /* "missing/../there" would be `there` once `missing` is made, and nothing has looked at it. */
-static int check_climb(const check *c, const brim_path *run) {
+static int check_climb(check *c, const brim_path *run) {
   const char *path = run->path;
   for (const char *part = path; (part = strstr(part, "..")); part += 2)
     if ((part == path || part[-1] == '/') && (part[2] == '/' || !part[2]))
@@ -202,19 +218,19 @@ static int check_climb(const check *c, const brim_path *run) {
 /* ---- a run's folder ------------------------------------------------------------------------------------------ */
 
 /* The true name of a folder of models, or of a cache, which need not be there. */
-static bool is_folder_named(const brim_path *p, char real[PATH_MAX]) {
+static bool is_folder_named(check *c, const brim_path *p, char real[PATH_MAX]) {
   if (p->use == BRIM_KEEPS && !brim_path_exists(p->path))
-    return true_name(p->path, real);
+    return true_name(c, p->path, real);
   return (p->use == BRIM_KEEPS || p->use == BRIM_READS_MODEL) && brim_path_is_folder(p->path) && realpath(p->path, real) != NULL;
 }
 
 /* A run whose model is in its own folder loses it with its first checkpoint, and could not be resumed. A cache there would make
  * the folder somebody else's. */
-static int check_folders(const check *c, const brim_path *run, const char *folder) {
-  char real[PATH_MAX];
+static int check_folders(check *c, const brim_path *run, const char *folder) {
+  char *real = c->other;
   for (size_t i = 0; i < c->count; i++) {
     const brim_path *p = &c->paths[i];
-    const bool named = is_folder_named(p, real);
+    const bool named = is_folder_named(c, p, real);
     const char *inside = named ? below(real, folder) : NULL;
     if (!named || (strcmp(real, folder) != 0 && !(inside && brim_owned_path(inside))))
       continue;
@@ -227,14 +243,14 @@ static int check_folders(const check *c, const brim_path *run, const char *folde
   return BRIM_OK;
 }
 
-static int check_run(const check *c, const brim_path *run) {
-  char real[PATH_MAX];
+static int check_run(check *c, const brim_path *run) {
+  char *real = c->real;
   const bool there = realpath(run->path, real) != NULL;
   if (there && !brim_path_is_folder(real))
     return refuse(c, run, "there is a file where a folder is needed: name another place");
   if (!there)
     BRIM_TRY(strstr(run->path, "..") ? check_climb(c, run) : check_folder(c, run, run->path, true));
-  if (!there && !true_name(run->path, real))
+  if (!there && !true_name(c, run->path, real))
     return BRIM_OK;
   BRIM_TRY(check_folders(c, run, real));
   for (size_t i = 0; i < c->input_count; i++) {
@@ -254,12 +270,12 @@ static bool is_file_use(brim_path_use use) {
 }
 
 /* Another output of the same name, or the folder of the run with a file in it. *made: the file's folder will be made. */
-static int check_other_outputs(const check *c, const brim_path *output, const char *real, bool *made) {
-  char its[PATH_MAX];
+static int check_other_outputs(check *c, const brim_path *output, const char *real, bool *made) {
+  char *its = c->other;
   for (size_t i = 0; i < c->count; i++) {
     const brim_path *other = &c->paths[i];
     const bool file = is_file_use(other->use) && other < output, run = other->use == BRIM_WRITES_RUN;
-    if ((!file && !run) || !true_name(other->path, its))
+    if ((!file && !run) || !true_name(c, other->path, its))
       continue;
     const char *inside = run ? below(real, its) : NULL;
     if (file && strcmp(its, real) == 0)
@@ -285,46 +301,49 @@ static int check_inputs(const check *c, const brim_path *output, const char *pat
   return BRIM_OK;
 }
 
-static int check_beside(const check *c, const brim_path *output) {
+static int check_next_to(check *c, const brim_path *output) {
   static const char *const endings[] = {".partial", ".partial.json"};
-  char path[PATH_MAX];
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-    if (snprintf(path, sizeof path, "%s%s", output->path, endings[i]) < (int)sizeof path)
-      BRIM_TRY(check_inputs(c, output, path));
+    if (snprintf(c->at, PATH_MAX, "%s%s", output->path, endings[i]) < PATH_MAX)
+      BRIM_TRY(check_inputs(c, output, c->at));
   return BRIM_OK;
 }
 
-static int check_file(const check *c, const brim_path *output) {
+static int check_file(check *c, const brim_path *output) {
   const char *path = output->path;
-  char folder[PATH_MAX], real[PATH_MAX];
   struct stat info;
   const bool there = stat(path, &info) == 0;
   bool made = false;
-  if (true_name(path, real))
-    BRIM_TRY(check_other_outputs(c, output, real, &made));
+  if (true_name(c, path, c->real))
+    BRIM_TRY(check_other_outputs(c, output, c->real, &made));
   if (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
     return BRIM_OK; /* a device or a pipe takes what comes */
   BRIM_TRY(check_inputs(c, output, path));
   if (output->use == BRIM_WRITES_RESUMABLE)
-    BRIM_TRY(check_beside(c, output));
+    BRIM_TRY(check_next_to(c, output));
   if (there && S_ISDIR(info.st_mode))
     return refuse(c, output, "this is a folder: name a file");
   if (ends_with(path, "/"))
     return refuse(c, output, "a file has no / at its end: name a file");
-  return folder_of(path, folder) ? check_folder(c, output, folder, made) : BRIM_OK;
+  return folder_of(path, c->other) ? check_folder(c, output, c->other, made) : BRIM_OK;
 }
 
 int brim_check_outputs(brim_runtime *runtime, const brim_path *paths, size_t count, bool resume, brim_error *err) {
-  check c = {.runtime = runtime, .paths = paths, .count = count, .resume = resume, .err = err};
+  check *c = brim_alloc_zero(runtime, sizeof *c);
+  if (!c)
+    return BRIM_NOMEM(err);
+  c->runtime = runtime, c->paths = paths, c->count = count, c->resume = resume, c->err = err;
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++)
-    status = add_input(&c, &paths[i]);
+    status = add_input(c, &paths[i]);
   for (size_t i = 0; i < count && !status; i++)
-    status = is_file_use(paths[i].use)         ? check_file(&c, &paths[i])
-             : paths[i].use == BRIM_WRITES_RUN ? check_run(&c, &paths[i])
-                                               : BRIM_OK;
-  for (size_t i = 0; i < c.input_count; i++)
-    brim_release(runtime, c.inputs[i].path);
-  brim_release(runtime, c.inputs);
+    if (is_file_use(paths[i].use))
+      status = check_file(c, &paths[i]);
+    else if (paths[i].use == BRIM_WRITES_RUN)
+      status = check_run(c, &paths[i]);
+  for (size_t i = 0; i < c->input_count; i++)
+    brim_release(runtime, c->inputs[i].path);
+  brim_release(runtime, c->inputs);
+  brim_release(runtime, c);
   return status;
 }
