@@ -34,7 +34,7 @@ METHODS = {  # what a method adds to the start; MADGRAD and SGD have other rates
     "decay to the pretrained weights": "--decay-towards pretrained --weight-decay 0.01",
     "averaged weights": "--swa-start 0.5",
     "MADGRAD": "--optimizer madgrad --lr 2e-4",
-    "SGD with momentum": "--optimizer sgd --lr 1e-2",
+    "SGD with momentum": "--optimizer sgd --lr 5e-2",
     "frozen embeddings": "--freeze embeddings",
     "frozen, lowest half": "--freeze 3",
     "biases and head alone": "--train-only *.bias,classifier.*,*pooler* --lr 1e-3",

@@ -56,6 +56,10 @@ static void put_lengths(brim_text *out, const brim_study *study, int32_t max_len
     put_count(out, study->lost);
     brim_text_string(out, " tokens lost\n");
   }
+  if (study->repeated) {
+    put_count(out, study->repeated);
+    brim_text_printf(out, " tokens (%.1f %%) are in two windows\n", 100.0 * (double)study->repeated / (double)study->tokens);
+  }
   brim_text_string(out, "\nlength in tokens\n");
   brim_histogram_text(out, study->histogram, (int64_t)study->longest + 1, 16, 60);
 }
@@ -136,6 +140,7 @@ static void put_json(brim_text *out, const brim_study *study, uint64_t excluded,
   brim_json_put_integer(&json, "batch_size", v->batch_size);
   brim_json_put_count(&json, "truncated", study->truncated);
   brim_json_put_count(&json, "lost", study->lost);
+  brim_json_put_count(&json, "repeated", study->repeated);
   brim_json_put_count(&json, "excluded", excluded);
   put_lengths_json(&json, study);
   brim_json_open_array(&json, "strategies");

@@ -26,6 +26,7 @@ typedef struct cli_call {
   brim_windowing windows; /* of the run that predicts, unless --windows says otherwise */
   bool masks;             /* rows are texts some of whose tokens will be masked */
   bool share_rows;        /* of several ranks: cli_ranks_share */
+  const char *prompts[2]; /* what the first text of a row, and its others begin with; NULL: nothing */
 } cli_call;
 
 /* A line on standard error, "brim: ...", unless --quiet. */

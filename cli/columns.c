@@ -24,7 +24,7 @@ static int cut_columns(cli_call *cli, cli_columns *c) {
 /* A pair is one text, as a classifier of pairs has it; further documents make a row of several. */
 static void fill(const cli_columns *c, brim_task task, brim_source_options *source) {
   const brim_text_columns *found = &c->found;
-  if (brim_task_has_scores(task) && found->count == 2) {
+  if (brim_task_shape(task)->joins_pairs && found->count == 2) {
     source->text_columns = NULL, source->text_column_count = 0;
     source->text_column = found->names[0], source->pair_column = found->names[1];
     source->label_column = found->label;
@@ -41,7 +41,7 @@ static void fill(const cli_columns *c, brim_task task, brim_source_options *sour
 int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, brim_task task, cli_columns *columns,
                      brim_source_options *source) {
   *columns = (cli_columns){0};
-  if (!brim_task_has_vectors(task) && !brim_task_has_scores(task))
+  if (!brim_task_shape(task)->several_texts)
     return cli->values->columns ? brim_error_set(&cli->error, BRIM_E_USAGE,
                                                  "--columns is for rows of several texts: --task embedding "
                                                  "or --task rerank")

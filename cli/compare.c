@@ -43,7 +43,7 @@ static const cli_option options[] = {
 /* ---- output ----------------------------------------------------------------------------------------------- */
 
 static bool is_regression(const brim_model *model) {
-  return brim_task_has_values(brim_model_task(model));
+  return !brim_model_shape(model)->named;
 }
 
 static void put_rounds_json(brim_json_writer *json, const brim_mode_result *r) {
@@ -212,7 +212,7 @@ static int run(cli_call *cli) {
   int status = cli_modes_parse(cli, &list);
   if (!status && cli->values->eval.count > 1)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");
-  if (!status && brim_task_has_masks(cli_task(cli)))
+  if (!status && brim_task_shape(cli_task(cli))->made)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--task mlm is for `brim train`: modes are compared on rows with labels");
   if (!status) {
     status = cli_job_open(cli, &job);

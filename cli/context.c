@@ -99,7 +99,7 @@ brim_task cli_task(const cli_call *cli) {
 }
 
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out) {
-  *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_has_tokens(cli_task(cli))};
+  *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_shape(cli_task(cli))->words};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
     status = cut_where(cli);
@@ -109,10 +109,11 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
 
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
   enum { WINDOWS = 16 };
-  const bool masks = cli->masks || brim_task_has_masks(cli_task(cli));
+  const bool masks = cli->masks || brim_task_shape(cli_task(cli))->made;
   *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
                                             : cli->values->whole_words ? BRIM_NUMBER_WORDS
                                                                        : BRIM_NUMBER_TOKENS};
+  memcpy(out->prompts, cli->prompts, sizeof out->prompts);
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
   if (cli_given(&cli->arguments, "windows") && out->max_windows == 0)
     out->max_windows = WINDOWS;
@@ -222,6 +223,17 @@ int cli_check_vocabulary(cli_call *cli, const brim_tokenizer *tokenizer, int32_t
       (int)highest, (int)vocab_size);
 }
 
+/* Of windows that overlap. */
+static void note_repetition(const cli_call *cli, const brim_dataset *dataset, const char *path) {
+  const uint64_t repeated = brim_dataset_repeated(dataset), tokens = brim_dataset_tokens(dataset);
+  char repeated_text[32];
+  if (!repeated)
+    return;
+  brim_count_text((int64_t)repeated, repeated_text, sizeof repeated_text);
+  cli_note(cli, "%s: %s of the tokens (%.1f %%) are in two windows", path, repeated_text,
+           100.0 * (double)repeated / (double)tokens);
+}
+
 static void note_truncation(const cli_call *cli, const brim_dataset *dataset, const char *path, int32_t max_length) {
   uint64_t cut = brim_dataset_truncated(dataset), rows = brim_dataset_rows(dataset);
   if (!cut)
@@ -299,7 +311,7 @@ int cli_note_passed_over(cli_call *cli, const char *const *paths, int count) {
 }
 
 void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
-  if (brim_task_has_tokens(labels->task) && brim_entities_meant((const char *const *)labels->names, labels->count))
+  if (brim_task_shape(labels->task)->words && brim_entities_meant((const char *const *)labels->names, labels->count))
     cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
 }
 
@@ -346,7 +358,9 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
   cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
   note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
-  if (!request->silent)
-    note_truncation(cli, *out, request->paths[0], request->max_length);
+  if (request->silent)
+    return BRIM_OK;
+  note_truncation(cli, *out, request->paths[0], request->max_length);
+  note_repetition(cli, *out, request->paths[0]);
   return BRIM_OK;
 }

@@ -25,11 +25,7 @@ static const cli_option options[] = {
 
 /* ---- numbers ---------------------------------------------------------------------------------------------- */
 
-/* What a class is worth: precision, recall and F1, NaN where undefined. */
-typedef struct class_score {
-  uint64_t rows, predicted, hit;
-} class_score;
-
+/* NaN where undefined. */
 static double ratio(double above, double below) {
   return below > 0 ? above / below : (double)NAN;
 }
@@ -44,7 +40,7 @@ typedef struct verdict {
   uint64_t *counts; /* brim_confusion_count's; NULL for very many classes, whose most frequent confusions there are instead */
   brim_confused *confused;
   size_t confused_count;
-  class_score *scores; /* [labels->count]; NULL for a regression */
+  brim_class_count *scores; /* [labels->count]; NULL: outputs have no names */
 } verdict;
 
 static void score_classes(verdict *v) {
@@ -52,11 +48,11 @@ static void score_classes(verdict *v) {
     const brim_outcome *o = &v->outcomes[i];
     v->scores[o->label].rows++;
     v->scores[o->predicted].predicted++;
-    v->scores[o->label].hit += o->label == o->predicted;
+    v->scores[o->label].both += o->label == o->predicted;
   }
   for (int32_t c = 0; !v->outcomes && c < v->labels->count; c++) {
     const uint64_t *own = v->counts + 4 * (size_t)c;
-    v->scores[c] = (class_score){.rows = own[2] + own[3], .predicted = own[1] + own[3], .hit = own[3]};
+    v->scores[c] = (brim_class_count){.rows = own[2] + own[3], .predicted = own[1] + own[3], .both = own[3]};
   }
 }
 
@@ -65,10 +61,10 @@ typedef struct named_number {
   double value;
 } named_number;
 
-static void numbers_of(const class_score *s, named_number out[3]) {
-  out[0] = (named_number){"precision", ratio((double)s->hit, (double)s->predicted)};
-  out[1] = (named_number){"recall", ratio((double)s->hit, (double)s->rows)};
-  out[2] = (named_number){"f1", ratio(2 * (double)s->hit, (double)(s->rows + s->predicted))};
+static void numbers_of(const brim_class_count *s, named_number out[3]) {
+  out[0] = (named_number){"precision", ratio((double)s->both, (double)s->predicted)};
+  out[1] = (named_number){"recall", ratio((double)s->both, (double)s->rows)};
+  out[2] = (named_number){"f1", ratio(2 * (double)s->both, (double)(s->rows + s->predicted))};
 }
 
 /* ---- as JSON ---------------------------------------------------------------------------------------------- */
@@ -99,7 +95,7 @@ static void put_confused_json(brim_json_writer *json, const verdict *v) {
   brim_json_close_array(json);
 }
 
-static void put_class_json(brim_json_writer *json, const char *name, const class_score *score) {
+static void put_class_json(brim_json_writer *json, const char *name, const brim_class_count *score) {
   named_number numbers[3];
   numbers_of(score, numbers);
   brim_json_open_object(json, NULL);
@@ -121,7 +117,7 @@ static void put_classes_json(brim_json_writer *json, const verdict *v) {
   brim_json_close_array(json);
   if (!v->counts) {
     put_confused_json(json, v);
-  } else if (!brim_task_has_lists(labels->task)) {
+  } else if (brim_task_shape(labels->task)->one_class) {
     put_matrix_json(json, "confusion", v->counts, labels->count, labels->count);
   } else {
     brim_json_open_array(json, "confusion");
@@ -137,10 +133,9 @@ static void put_json(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_count(&json, "rows", m->rows);
-  if (brim_task_has_tokens(v->labels->task))
-    brim_json_put_count(&json, "labelled", v->count);
-  else if (brim_task_has_masks(v->labels->task))
-    brim_json_put_count(&json, "masked", v->count);
+  const char *counted = brim_task_shape(v->labels->task)->counted;
+  if (counted)
+    brim_json_put_count(&json, counted, v->count);
   for (int i = 0; i < count; i++)
     brim_json_put_number(&json, fields[i].name, fields[i].real);
   if (v->scores)
@@ -163,6 +158,11 @@ static const char *shown(const brim_labels *labels, int32_t c, char name[64]) {
   return name;
 }
 
+/* What has labels. */
+static const char *items_of(const brim_shape *shape) {
+  return shape->outputs == BRIM_OUTPUTS_OF_TEXTS ? "rows" : "tokens";
+}
+
 /* The longest name, within reason. */
 static int name_width(const brim_labels *labels) {
   size_t width = 5;
@@ -175,10 +175,11 @@ static int name_width(const brim_labels *labels) {
 static void put_class_rows(brim_text *out, const verdict *v, int width) {
   const brim_labels *labels = v->labels;
   char name[64];
-  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, brim_task_has_lists(labels->task) ? "label" : "class",
-                   brim_task_has_tokens(labels->task) ? "tokens" : "rows", "predicted", "precision", "recall", "f1");
+  const brim_shape *shape = brim_task_shape(labels->task);
+  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, shape->one_class ? "class" : "label", items_of(shape), "predicted",
+                   "precision", "recall", "f1");
   for (int32_t c = 0; c < labels->count; c++) {
-    const class_score score = v->scores[c];
+    const brim_class_count score = v->scores[c];
     named_number numbers[3];
     numbers_of(&score, numbers);
     brim_text_printf(out, "%-*.*s %9llu %9llu", width, width, shown(labels, c, name), (unsigned long long)score.rows,
@@ -197,8 +198,8 @@ static void put_matrix(brim_text *out, const verdict *v, int width) {
   const brim_labels *labels = v->labels;
   int32_t n = labels->count;
   char name[64];
-  brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, brim_task_has_tokens(labels->task) ? "tokens of" : "rows of", width,
-                   "");
+  snprintf(name, sizeof name, "%s of", items_of(brim_task_shape(labels->task)));
+  brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, name, width, "");
   for (int32_t c = 0; c < n; c++)
     brim_text_printf(out, " %9.9s", shown(labels, c, name));
   for (int32_t i = 0; i < n; i++) {
@@ -220,10 +221,9 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_count_text((int64_t)m->rows, rows, sizeof rows);
   brim_text_printf(out, "%-*s %s\n", width, "rows", rows);
   brim_count_text((int64_t)v->count, rows, sizeof rows);
-  if (brim_task_has_tokens(labels->task))
-    brim_text_printf(out, "%-*s %s\n", width, "labelled", rows);
-  else if (brim_task_has_masks(labels->task))
-    brim_text_printf(out, "%-*s %s\n", width, "masked", rows);
+  const brim_shape *shape = brim_task_shape(labels->task);
+  if (shape->counted)
+    brim_text_printf(out, "%-*s %s\n", width, shape->counted, rows);
   for (int i = 0; i < count; i++)
     if (isfinite(fields[i].real))
       brim_text_printf(out, "%-*s %.4f\n", width, fields[i].name, fields[i].real);
@@ -232,7 +232,7 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   if (!v->scores)
     return;
   put_class_rows(out, v, name_width(labels));
-  if (brim_task_has_outcomes(labels->task) && labels->count <= MOST_SHOWN)
+  if (shape->one_class && labels->count <= MOST_SHOWN)
     put_matrix(out, v, name_width(labels));
 }
 
@@ -240,8 +240,9 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
 
 static int verdict_new(cli_call *cli, verdict *v) {
   const size_t classes = (size_t)v->labels->count;
-  const bool one = brim_task_has_outcomes(v->labels->task), matrix = !one || classes <= MOST_OF_MATRIX;
-  if (brim_task_has_values(v->labels->task) || brim_task_has_masks(v->labels->task))
+  const brim_shape *shape = brim_task_shape(v->labels->task);
+  const bool one = shape->one_class, matrix = !one || classes <= MOST_OF_MATRIX;
+  if (!shape->named)
     return BRIM_OK;
   v->scores = calloc(classes, sizeof *v->scores);
   v->outcomes = one ? calloc(v->count + 1, sizeof *v->outcomes) : NULL;

@@ -23,7 +23,7 @@ static const cli_option gradient_options[] = {
     TEXT("loss", loss, "NAME", .shown = "the model's", .to = {TRAIN(loss.name)},
          .help = "a loss of `brim train`: rows are {\"columns\":[[ids],..],\"label\":..}, or {\"ids\",\"label\",\"query\"} whose "
                  "queries follow each other. matryoshka: of --inner"),
-    CHOICE("task", task, "embedding|rerank", .needs = "loss", .shown = "by the loss", .help = "what the model is trained for"),
+    CHOICE("task", task, CLI_TASKS, .needs = "loss", .shown = "by the loss", .help = "what the model is trained for"),
     TEXT("inner", inner, "NAME", .needs = "loss", .shown = "in-batch", .help = "the loss in matryoshka"),
     REAL("scale", scale, "X", 0, 1e6, .needs = "loss", .to = {TRAIN(loss.scale)}, .help = "as in `brim train`"),
     REAL("margin", margin, "X", 0, 1e6, .needs = "loss", .to = {TRAIN(loss.margin)}, .help = "likewise"),
@@ -100,23 +100,17 @@ static int gradients(cli_call *cli, brim_model *model, const brim_dataset *rows,
 
 /* ---- losses of several rows */
 
-static bool is_of_scores(const char *loss) {
-  static const char *const names[] = {"bce", "mse", "in-group", "list-net", NULL};
-  for (int i = 0; loss && names[i]; i++)
-    if (strcmp(names[i], loss) == 0)
-      return true;
-  return false;
-}
-
 static int step(cli_call *cli, const brim_dataset *rows, const brim_loss_options *loss) {
   const cli_values *v = cli->values;
-  brim_task task;
+  brim_task task = brim_task_of_loss(loss->name);
   brim_padding padding;
   brim_labels labels;
   brim_model *model = NULL;
   if (!brim_padding_parse(v->padding, &padding))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", v->padding);
-  if (!brim_task_parse(v->task ? v->task : is_of_scores(loss->name) ? "rerank" : "embedding", &task))
+  if (!v->task && task == BRIM_TASK_AUTO)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--loss %s: no task has a loss of this name", loss->name);
+  if (v->task && !brim_task_parse(v->task, &task))
     return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --task allows a word that the library does not know");
   brim_sample first;
   brim_dataset_sample(rows, 0, &first);

@@ -209,6 +209,7 @@ static void say_tensors(const findings *f, brim_text *out) {
 static void write_lines(const findings *f, brim_text *out) {
   const brim_model_info *info = &f->info;
   const brim_pooling made_for = info->made_for, pooling = brim_model_pooling(f->model);
+  char name[BRIM_POOLING_NAME], made[BRIM_POOLING_NAME];
   say(out, "family", "%s", info->type);
   say(out, "size", "%d layers, %d wide, %d heads; %.1f million weights, %.1f of them in tables", info->layers, info->hidden,
       info->heads, (double)f->weights / 1e6, (double)f->of_embeddings / 1e6);
@@ -216,9 +217,11 @@ static void write_lines(const findings *f, brim_text *out) {
   say_tasks(out);
   say_texts(f, out);
   say_tokenizer(f, out);
-  say(out, "pooling", "%s%s%s", brim_pooling_name(pooling),
+  say(out, "pooling", "%s%s%s", brim_pooling_name(pooling, name),
       made_for == BRIM_POOLING_CONFIG || made_for == pooling ? "" : "; made for ",
-      made_for == BRIM_POOLING_CONFIG || made_for == pooling ? "" : brim_pooling_name(made_for));
+      made_for == BRIM_POOLING_CONFIG || made_for == pooling ? "" : brim_pooling_name(made_for, made));
+  if (*info->modules)
+    say(out, "modules", "%s", info->modules);
   say_weights(f, out);
   say_trained(f, out);
   say_memory(f, out);
@@ -277,6 +280,7 @@ static void put_tensors(brim_json_writer *json, const findings *f) {
 
 static void write_object(const findings *f, brim_text *out) {
   const brim_model_info *info = &f->info;
+  char name[BRIM_POOLING_NAME];
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_string(&json, "family", info->type);
@@ -294,8 +298,9 @@ static void write_object(const findings *f, brim_text *out) {
   brim_json_put_integer(&json, "token_types", info->type_count);
   brim_json_put_string(&json, "tokenizer", f->tokenizer ? brim_tokenizer_family(f->tokenizer) : NULL);
   brim_json_put_integer(&json, "tokenizer_size", f->tokenizer ? brim_tokenizer_vocab_size(f->tokenizer) : 0);
-  brim_json_put_string(&json, "pooling", brim_pooling_name(brim_model_pooling(f->model)));
-  brim_json_put_string(&json, "made_for", info->made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info->made_for));
+  brim_json_put_string(&json, "pooling", brim_pooling_name(brim_model_pooling(f->model), name));
+  brim_json_put_string(&json, "made_for", info->made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info->made_for, name));
+  brim_json_put_string(&json, "modules", *info->modules ? info->modules : NULL);
   put_names(&json, f, "missing", brim_model_initialized_count(f->model), brim_model_initialized_name);
   put_names(&json, f, "unused", brim_model_unused_count(f->model), brim_model_unused_name);
   put_memory(&json, f);
@@ -324,9 +329,11 @@ const cli_command cli_inspect_model = {
     .name = "inspect model",
     .summary = "say what a model is, what its files lack, and the memory that training takes",
     .operands = "",
-    .description = "Prints a folder's family, size, task, tokenizer, pooling and longest text; which tensors its files "
-                   "lack, and which are not used; and the memory for training on a step of this many texts of this many "
-                   "tokens, without padding. --tensors lists the tensors' names, as --freeze and --train-only take them.",
+    .description =
+        "Prints a folder's family, size, task, tokenizer, pooling and longest text; what sentence-transformers' modules.json "
+        "puts after the encoder; which tensors its files "
+        "lack, and which are not used; and the memory for training on a step of this many texts of this many "
+        "tokens, without padding. --tensors lists the tensors' names, as --freeze and --train-only take them.",
     .options = options,
     .example = "brim inspect model --model ModernBERT-base --batch-size 8 --max-length 2048",
     .run = run,

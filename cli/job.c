@@ -78,8 +78,8 @@ static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **ou
 /* --task, or what the class of the model says. */
 static brim_task choose_task(cli_call *cli, const brim_model_info *info) {
   const brim_task task = cli->values->task ? cli_task(cli) : info->task;
-  cli->words = brim_task_has_tokens(task);
-  cli->masks = brim_task_has_masks(task);
+  cli->words = brim_task_shape(task)->words;
+  cli->masks = brim_task_shape(task)->made;
   return task;
 }
 
@@ -88,8 +88,6 @@ static const brim_labels *labels_of(const cli_job *job) {
   const brim_labels *own = job->feed ? NULL : brim_dataset_labels(job->train);
   return own ? own : &job->labels;
 }
-
-enum { MOST_NAMED = 4 }; /* classes in a note */
 
 /* A file whose quotes are text, where they were not meant so. */
 static void note_quotes(const cli_call *cli, const brim_labels *labels) {
@@ -105,36 +103,24 @@ static void note_quotes(const cli_call *cli, const brim_labels *labels) {
 
 /* What is learned, always: a column of 1.0 and 0.0 is a regression, which may not be what is meant. */
 static int note_task(cli_call *cli, const brim_labels *labels) {
-  char names[200] = "";
-  size_t used = 0;
+  char what[400];
   int32_t one, other;
-  const bool given = cli->values->task != NULL;
-  for (int32_t i = 0; labels->names && i < labels->count && i < MOST_NAMED; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", labels->names[i]);
-  if (labels->count > MOST_NAMED)
-    snprintf(names + used, sizeof names - used, ", ...");
-  if (brim_task_has_vectors(labels->task) || brim_task_has_scores(labels->task))
+  const brim_shape *shape = brim_task_shape(labels->task);
+  const char *because = brim_task_describe(labels->task, labels->count, (const char *const *)labels->names, what, sizeof what);
+  if (!*what)
     return BRIM_OK; /* the loss is said, which follows from the rows */
-  if (brim_task_has_masks(labels->task)) {
-    cli_note(cli, "task: masked words (mlm), %s of a text's tokens%s", cli->values->mask_rate ? cli->values->mask_rate : "0.15",
+  if (shape->made) {
+    cli_note(cli, "task: %s, %s of a text's tokens%s", what, cli->values->mask_rate ? cli->values->mask_rate : "0.15",
              cli->values->whole_words ? ", whole words" : "");
     return BRIM_OK;
   }
-  if (brim_task_has_tokens(labels->task))
-    cli_note(cli, "task: tokens, %d labels (%s)%s", (int)labels->count, names,
-             given ? "" : ", because the model labels tokens; --task changes it");
-  else if (brim_task_has_values(labels->task) && labels->count == 1)
-    cli_note(cli, "task: regression%s",
-             given ? "" : ", because the labels are decimals; if they are classes: --task classification");
-  else if (brim_task_has_values(labels->task))
-    cli_note(cli, "task: regression of %d values a row%s", (int)labels->count,
-             given ? "" : ", because the labels are lists of decimals");
-  else if (brim_task_has_lists(labels->task))
-    cli_note(cli, "task: multi-label, %d labels (%s)%s", (int)labels->count, names,
-             given ? "" : ", because the labels are lists; --task changes it");
+  const char *change = shape->named         ? "; --task changes it"
+                       : labels->count == 1 ? "; if they are classes: --task classification"
+                                            : "";
+  if (cli->values->task || !because)
+    cli_note(cli, "task: %s", what);
   else
-    cli_note(cli, "task: classification of %d class%s (%s)%s", (int)labels->count, labels->count == 1 ? "" : "es", names,
-             given ? "" : ", by the labels; --task changes it");
+    cli_note(cli, "task: %s, %s%s", what, because, change);
   int status = brim_labels_alike(cli->runtime, labels, &one, &other, &cli->error);
   if (!status && one >= 0)
     cli_note(cli,
@@ -202,7 +188,7 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);
-  else if (!status && !v->stream && (brim_task_has_vectors(task) || brim_task_has_scores(task)))
+  else if (!status && !v->stream && brim_task_shape(task)->optional)
     status = brim_labels_make(cli->runtime, task, NULL, 1, &job->labels, &cli->error);
   if (v->keep_head)
     request.labels = &job->labels;
@@ -273,20 +259,29 @@ static int load_model(cli_call *cli, cli_job *job) {
 
 /* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
-  const char *name = brim_pooling_name(made_for);
-  if (brim_task_has_vectors(brim_model_task(model)))
+  char name[BRIM_POOLING_NAME];
+  const brim_pooling pooling = brim_model_pooling(model);
+  brim_pooling_name(made_for, name);
+  if (brim_model_shape(model)->bare)
     cli_note(cli, "vectors are %s of a text's tokens%s",
-             brim_model_pooling(model) == BRIM_POOLING_CLS   ? "the first"
-             : brim_model_pooling(model) == BRIM_POOLING_MAX ? "the largest values"
-                                                             : "the mean",
+             pooling == BRIM_POOLING_CLS    ? "the first"
+             : pooling == BRIM_POOLING_MAX  ? "the largest values"
+             : pooling == BRIM_POOLING_MEAN ? "the mean"
+                                            : brim_pooling_name(pooling, name),
              cli_given(&cli->arguments, "pooling") ? "" : "; --pooling changes it");
   else if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
 }
 
+static void note_prompts(const cli_call *cli) {
+  if (cli->prompts[0] || cli->prompts[1])
+    cli_note(cli, "the first text of each row begins with \"%.80s\", its others with \"%.80s\"",
+             cli->prompts[0] ? cli->prompts[0] : "", cli->prompts[1] ? cli->prompts[1] : "");
+}
+
 /* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
 static void cut_as_made(cli_call *cli, const brim_model_info *info, int32_t *max_length) {
-  if (!brim_task_has_vectors(cli_task(cli)) || cli->values->max_length || !info->made_length || info->made_length >= *max_length)
+  if (!brim_task_shape(cli_task(cli))->bare || cli->values->max_length || !info->made_length || info->made_length >= *max_length)
     return;
   *max_length = info->made_length;
   cli_note(cli, "texts are cut at %d tokens, as sentence_bert_config.json says; --max-length changes it", (int)*max_length);
@@ -313,11 +308,14 @@ int cli_job_train_options(cli_call *cli, const cli_job *job, int32_t max_length,
 int cli_job_open(cli_call *cli, cli_job *job) {
   brim_model_info info;
   int32_t max_length = 0;
+  brim_model_options unread = {0};
   brim_text_init(&job->options_json, cli->runtime);
   cli_options_json(&cli->arguments, &job->options_json);
   int status = brim_text_status(&job->options_json, &cli->error);
   if (!status)
     status = check_machine(cli);
+  if (!status)
+    status = cli_fill(&cli->arguments, CLI_MODEL, &unread, &cli->error); /* refuses words that are none before the data is read */
   if (!status)
     status = check_shares(cli);
   if (!status && cli->values->stream && cli->values->cache && !cli->values->eval.count)
@@ -338,11 +336,20 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = cli_job_train_options(cli, job, max_length, &job->options); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
+    status = brim_prompts_find(cli->runtime, cli->values->model, cli->values->query_prompt, cli->values->document_prompt,
+                               &job->prompts, &cli->error);
+  for (int i = 0; i < 2; i++)
+    cli->prompts[i] = job->prompts.texts[i];
+  if (!status)
+    note_prompts(cli);
+  if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);
   brim_profile_end(job->profile, 0);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the model");
   if (!status)
     status = load_model(cli, job);
+  if (!status)
+    status = brim_prompts_use(&job->prompts, job->tokenizer, job->model, &cli->error);
   if (!status)
     note_pooling(cli, job->model, info.made_for);
   malloc_trim(0); /* what reading the data took and gave back does not stay with the process */
@@ -365,6 +372,7 @@ void cli_job_close(cli_job *job) {
   brim_dataset_free(job->train);
   brim_feed_close(job->feed);
   cli_columns_free(&job->columns);
+  brim_prompts_free(&job->prompts);
   brim_labels_free(&job->labels);
   brim_tokenizer_free(job->tokenizer);
   brim_text_free(&job->options_json);

@@ -11,7 +11,8 @@ typedef struct cli_job {
   brim_dataset *train; /* NULL with --stream */
   brim_feed *feed;     /* NULL without */
   cli_columns columns; /* of the feed */
-  brim_labels labels;  /* of the feed, or of the model whose head is kept */
+  brim_prompts prompts;
+  brim_labels labels; /* of the feed, or of the model whose head is kept */
   brim_model *model;
   brim_named_dataset evals[CLI_LIST_LIMIT];
   char eval_names[CLI_LIST_LIMIT][64];

@@ -101,7 +101,7 @@ typedef struct cli_list {
 /* Every option of every command. A command sees the fields that its list names; the others stay zero. */
 typedef struct cli_values {
   /* general */
-  bool help, quiet, json, jsonl, overwrite, unbuffered;
+  bool help, quiet, json, jsonl, overwrite, unbuffered, sort;
   const char *config, *output, *cpu;
   int64_t threads;
   /* data */

@@ -123,6 +123,9 @@ static void put_excluded(brim_json_writer *json, const brim_dataset *dataset) {
 static void put_summary_json(brim_text *out, const cli_plan_totals *t, const brim_ledger *ledger, const brim_dataset *dataset) {
   brim_json_writer json = {.out = out};
   cli_plan_open_summary(&json, t);
+  const uint64_t before = dataset ? brim_dataset_truncated(dataset) : 0; /* the plan cuts those rows too, if it cuts any */
+  cli_plan_put_counts(&json, ledger->rows_truncated ? ledger->rows_truncated : before,
+                      ledger->tokens_lost + (dataset ? brim_dataset_lost(dataset) : 0), ledger->tokens_repeated);
   brim_json_open_array(&json, "dropped");
   for (uint64_t i = 0; i < ledger->dropped; i++)
     brim_json_put_count(&json, NULL, row_name(dataset, ledger->drops[i].row));
@@ -181,10 +184,8 @@ static int plan_lengths(cli_call *cli, brim_lengths lengths, const brim_dataset 
   brim_plan_options how;
   brim_plan *plan = NULL;
   brim_file *file = NULL;
-  if (cli->values->simulate && lengths.firsts)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--simulate is of rows of one text each, and these have several");
   if (cli->values->simulate)
-    return cli_simulate(cli, lengths.lengths, lengths.rows);
+    return cli_simulate(cli, lengths);
   int status = cli_plan_options(cli, &how);
   if (!status)
     status = brim_plan_new_of(cli->runtime, &lengths, &how, (uint64_t)cli->values->epoch, &plan, &cli->error);

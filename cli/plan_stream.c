@@ -8,7 +8,7 @@
 static void put_batch(brim_text *out, uint64_t index, const brim_batch *batch, int64_t rank) {
   brim_json_writer json = {.out = out};
   cli_plan_open_batch(&json, index, batch->step, rank);
-  for (int32_t i = 0; i < batch->count; i++) {
+  for (int32_t i = 0; i < batch->row_count; i++) {
     brim_json_open_array(&json, NULL);
     brim_json_put_integer(&json, NULL, brim_feed_file(batch->rows[i]));
     brim_json_put_count(&json, NULL, brim_feed_record(batch->rows[i]));
@@ -24,8 +24,7 @@ static void put_summary_json(brim_text *out, const cli_plan_totals *t, const bri
   brim_json_put_count(&json, "excluded", l->rows_excluded);
   brim_json_put_count(&json, "damaged", l->rows_damaged);
   brim_json_put_count(&json, "dropped", l->rows_dropped);
-  brim_json_put_count(&json, "truncated", l->rows_truncated);
-  brim_json_put_count(&json, "lost", l->tokens_lost);
+  cli_plan_put_counts(&json, l->rows_truncated, l->tokens_lost, l->tokens_repeated);
   brim_json_open_array(&json, "files");
   for (int64_t i = 0; i < brim_feed_file_count(feed); i++)
     brim_json_put_string(&json, NULL, brim_feed_file_name(feed, i));
@@ -53,7 +52,7 @@ static int write_batches(cli_call *cli, brim_feed *feed, brim_file *file, cli_pl
   while ((status = brim_feed_next(feed, &batch, &cli->error)) == BRIM_OK) {
     if (cli->values->jsonl)
       put_batch(out, t->batches, batch, cli->values->rank);
-    t->batches++, t->rows += (uint64_t)batch->count, t->tokens += batch->tokens, t->slots += batch->slots;
+    t->batches++, t->rows += (uint64_t)batch->row_count, t->tokens += batch->tokens, t->slots += batch->slots;
     if ((status = cli_plan_flush(cli, out, file, false)))
       return status;
   }

@@ -33,6 +33,13 @@ void cli_plan_open_summary(brim_json_writer *json, const cli_plan_totals *totals
   brim_json_put_number(json, "padding", cli_plan_padding(totals));
 }
 
+void cli_plan_put_counts(brim_json_writer *json, uint64_t truncated, uint64_t lost, uint64_t repeated) {
+  brim_json_put_count(json, "truncated", truncated);
+  brim_json_put_count(json, "lost", lost);
+  if (repeated)
+    brim_json_put_count(json, "repeated", repeated);
+}
+
 void cli_plan_close_summary(brim_json_writer *json, uint64_t hash) {
   brim_json_put_printf(json, "hash", "\"%016llx\"", (unsigned long long)hash);
   brim_json_close_object(json);

@@ -17,6 +17,8 @@ void cli_plan_open_batch(brim_json_writer *json, uint64_t index, uint64_t step, 
 void cli_plan_close_batch(brim_json_writer *json, int64_t width, int64_t tokens, int64_t slots);
 /* The last line: {"summary":{"batches":.., .., "padding":P, the caller's ,"hash":"0123456789abcdef"}} */
 void cli_plan_open_summary(brim_json_writer *json, const cli_plan_totals *totals);
+/* What is not as it was in the data: rows that were cut, their tokens that are lost, tokens that windows have twice. */
+void cli_plan_put_counts(brim_json_writer *json, uint64_t truncated, uint64_t lost, uint64_t repeated);
 void cli_plan_close_summary(brim_json_writer *json, uint64_t hash);
 
 /* Hands over what is in `out`, in pieces: there may be more batches than one text should hold. `all`: however little it is. */

@@ -13,7 +13,11 @@ static const cli_option options[] = {
     HEADING("Output"),
     TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
          .help = "file to write; it is complete or absent"),
-    FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding",
+    FLAG("sort", sort,
+         .help =
+             "of a reranker: the documents of each query from the best to the worst, with their rank; queries come in the order "
+             "of their first rows, and index still counts the records of DATA"),
+    FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding sort",
          .help = "answer each row before the next one is read, for a program that writes a text into a pipe and waits for "
                  "its line; slower than all rows together"),
     ROWS(cli_column_options),
@@ -53,6 +57,23 @@ static int put_row(void *context, uint64_t row, const float *logits, brim_error 
   return l->text.length < MOST_WAITING ? BRIM_OK : write_lines(l, err);
 }
 
+/* The scores of all rows are held. */
+static int put_sorted(lines *l, brim_error *err) {
+  const cli_inference *in = l->in;
+  const size_t room = (size_t)brim_dataset_texts(in->dataset) * (size_t)brim_model_outputs(in->model);
+  if (!brim_model_shape(in->model)->joins_pairs)
+    return brim_error_set(err, BRIM_E_USAGE, "--sort: the model is of %s, and a reranker's predictions can be sorted",
+                          brim_task_name(brim_model_task(in->model)));
+  float *logits = calloc(room + 1, sizeof *logits);
+  if (!logits)
+    return cli_no_memory(l->cli, "the scores");
+  int status = brim_predict(l->cli->runtime, in->model, in->dataset, &in->options, logits, err);
+  if (!status)
+    status = brim_predictions_put_sorted(l->cli->runtime, &l->text, in->model, in->dataset, logits, err);
+  free(logits);
+  return status;
+}
+
 static int predict_all(cli_call *cli, cli_inference *in) {
   lines l = {.cli = cli, .in = in};
   int status = cli_inference_open(cli, in, false);
@@ -60,14 +81,12 @@ static int predict_all(cli_call *cli, cli_inference *in) {
     return status;
   if (cli->masks)
     return cli_fill_masks(cli, in);
-  if (brim_task_has_scores(brim_model_task(in->model)) && brim_dataset_firsts(in->dataset))
-    return brim_error_set(&cli->error, BRIM_E_USAGE,
-                          "rows of several documents have several scores: give each document with its query as a row");
   l.scores = calloc((size_t)brim_model_outputs(in->model), sizeof *l.scores);
   if (!l.scores)
     return cli_no_memory(cli, "the predictions");
   brim_text_init(&l.text, cli->runtime);
-  status = brim_predict_each(cli->runtime, in->model, in->dataset, &in->options, 0, put_row, &l, &cli->error);
+  status = cli->values->sort ? put_sorted(&l, &cli->error)
+                             : brim_predict_each(cli->runtime, in->model, in->dataset, &in->options, 0, put_row, &l, &cli->error);
   if (!status)
     status = write_lines(&l, &cli->error);
   if (!status && l.file)
@@ -194,7 +213,8 @@ const cli_command cli_predict = {
     .description =
         "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record. Scores are the probability of each "
         "class; with many labels, the probability of each label by itself (label lists those above one half); "
-        "with a regression, the values. A model that labels tokens gives "
+        "with a regression, the values; of a reranker, the score, and of a row of several documents the scores and ranks of "
+        "them. A model that labels tokens gives "
         "{\"index\":0,\"tokens\":[..],\"labels\":[..],\"scores\":[..]}: a label and its probability for each "
         "word. A model of masked words gives {\"index\":0,\"masks\":[..],\"best\":[[..]]}: the places of a text's mask tokens, "
         "and the five best tokens for each. No label column is needed. The index counts all records, also those that --min-chars "

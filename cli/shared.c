@@ -336,7 +336,7 @@ const cli_option cli_words_option[] = {
 };
 
 const cli_option cli_job_task_options[] = {
-    CHOICE("task", task, "classification|regression|multi-label|tokens|mlm|embedding|rerank", .shown = "by the labels",
+    CHOICE("task", task, CLI_TASKS, .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
                    "multi-label; csv needs multi-label for a|b. tokens: a label for each word. mlm: texts have none, some of "
                    "their tokens are masked and are to be found. embedding: vectors of texts, trained with pairs and triples. "
@@ -376,8 +376,12 @@ const cli_option cli_method_options[] = {
          .to = {TRAIN(checkpoint_activations)},
          .help = "keep only the input of each layer and compute the rest again in the backward pass: less memory, more "
                  "time, the same result"),
-    CHOICE("pooling", pooling, "cls|mean|max", .shown = "as config.json says, else cls", .to = {MODEL(pooling)},
-           .parse = parse_pooling, .help = "what the head sees: the first token, or the mean or the maximum over all tokens"),
+    TEXT(
+        "pooling", pooling, "WAY,..", .shown = "as the folder says, else cls", .to = {MODEL(pooling)}, .parse = parse_pooling,
+        .expected =
+            "cls, mean, max, mean-sqrt, weighted-mean or last, of embeddings also several, each once, with commas between",
+        .help = "what the head sees of a text's tokens: cls (the first), mean or max. Embeddings also have mean-sqrt (the sum by "
+                "the root of their number), weighted-mean (by position) and last, and several side by side: cls,mean"),
     FLAG("no-type-ids", no_type_ids, .to = {MODEL(no_type_ids)}, .help = "give every token type 0, also those of a second text"),
     INTEGER("reinit-layers", reinit_layers, "N", 0, 1024, .fallback = "0", .to = {MODEL(reinit_layers)},
             .help = "start the top N layers from new random weights, a function of --seed"),
@@ -386,12 +390,13 @@ const cli_option cli_method_options[] = {
 
 /* Losses of embeddings and rerankers. */
 const cli_option cli_vector_loss_options[] = {
-    CHOICE(
-        "loss", loss, "in-batch|cosent|cosine|contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
-        .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
-        .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or "
-                "contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, "
-                "margin-mse"),
+    CHOICE("loss", loss,
+           "in-batch|cosent|angle|cosine|contrastive|online-contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
+           .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
+           .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, angle, "
+                   "cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of "
+                   "rerankers: bce, mse, in-group, list-net, "
+                   "margin-mse"),
     REAL("scale", scale, "X", 1e-6, 1e6, .needs = "task=embedding|rerank", .shown = "20; in-group 10", .to = {TRAIN(loss.scale)},
          .help = "factor of cosines in in-batch and cosent, and of scores in in-group"),
     CHOICE("distance", distance, "cosine|euclidean|manhattan", .needs = "task=embedding",
@@ -410,6 +415,11 @@ const cli_option cli_vector_loss_options[] = {
            .to = {TRAIN(loss.hardness)}, .help = "in-batch: negatives that weigh more the more alike they are"),
     REAL("hardness-strength", hardness_strength, "X", 1e-6, 1e6, .needs = "hardness", .shown = "9 of in-batch, else 5",
          .to = {TRAIN(loss.hardness_strength)}, .help = "how much more"),
+    TEXT("query-prompt", query_prompt, "NAME[=TEXT]", .needs = "task=embedding", .shown = "none",
+         .help = "what the first text of each row begins with: a prompt of the model's by its name, or another that the run's "
+                 "folder keeps under this name"),
+    TEXT("document-prompt", document_prompt, "NAME[=TEXT]", .needs = "task=embedding", .shown = "none",
+         .help = "the same for the other texts of each row"),
     TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",
          .to = {TRAIN(loss.matryoshka)},
          .help = "the sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128"),

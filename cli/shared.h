@@ -20,6 +20,10 @@
 #define NAMES(label, field, what, ...)   {.kind = CLI_NAMES, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}
 #define LIST(label, field, what, ...)    {.kind = CLI_LIST, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}
 
+/* The words of --task: "classification|regression|..". */
+#define CLI_TASK_WORD(constant, file, name) "|" name
+#define CLI_TASKS                           (&(BRIM_EACH_TASK(CLI_TASK_WORD))[1])
+
 /* Fields of the library's structs for `.to`. A field that is no number, truth value or text is one for the row's `.parse`. */
 #define CLI_TYPE_OF(field)                                                                                                       \
   _Generic((field),                                                                                                              \

@@ -157,7 +157,7 @@ static int load_model(cli_call *cli, const char *folder, brim_model **out) {
   return status;
 }
 
-int cli_simulate(cli_call *cli, const int32_t *lengths, uint64_t count) {
+int cli_simulate(cli_call *cli, brim_lengths lengths) {
   wish w = {0};
   brim_plan_options how;
   brim_model *model = NULL;
@@ -168,7 +168,6 @@ int cli_simulate(cli_call *cli, const int32_t *lengths, uint64_t count) {
     status = load_model(cli, w.model, &model);
   brim_scaling_question q = {.runtime = cli->runtime,
                              .lengths = lengths,
-                             .count = count,
                              .plan = &how,
                              .model = model,
                              .folder = w.model,

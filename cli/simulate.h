@@ -5,5 +5,5 @@
 #include "shared.h"
 
 /* Prints what steps of texts of these lengths would take on 1, 2, 4, .. ranks. */
-int cli_simulate(cli_call *cli, const int32_t *lengths, uint64_t count);
+int cli_simulate(cli_call *cli, brim_lengths lengths);
 #endif

@@ -29,8 +29,12 @@ static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
     brim_dataset *dataset;
     char *name = out->names[out->count];
     const char *path = cli_cut_name("test", test->items[i], i, test->count, name, sizeof out->names[0]);
-    const cli_dataset_request request = {
-        .paths = &path, .path_count = 1, .tokenizer = job->tokenizer, .max_length = job->options.plan.max_length};
+    const brim_task task = brim_model_task(job->model); /* of rows of texts it says which columns they are in */
+    const cli_dataset_request request = {.paths = &path,
+                                         .path_count = 1,
+                                         .tokenizer = job->tokenizer,
+                                         .max_length = job->options.plan.max_length,
+                                         .task = brim_task_shape(task)->optional ? task : BRIM_TASK_AUTO};
     int status = cli_load_dataset(cli, &request, &dataset);
     if (status)
       return status;
@@ -114,8 +118,10 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
     for (int i = 0; i < table.count * used; i++)
       cells[i] = table.cells[i / used][i % used];
     brim_table_text(out, columns, used, cells, table.count);
-    brim_text_printf(out, "the models are in %s/fold-0 to fold-%d, predictions of held-out rows in %s/predictions.jsonl\n",
-                     cli->values->output, result->count - 1, cli->values->output);
+    brim_text_printf(out, "the models are in %s/fold-0 to fold-%d", cli->values->output, result->count - 1);
+    if (!brim_task_shape(task)->bare)
+      brim_text_printf(out, ", predictions of held-out rows in %s/predictions.jsonl", cli->values->output);
+    brim_text_string(out, "\n");
   }
   free(table.cells);
   free(cells);

@@ -26,6 +26,20 @@ static bool same_words(const brim_sample *x, const brim_sample *y) {
          x->word_text_length == y->word_text_length && same_bytes(x->word_text, y->word_text, x->word_text_length);
 }
 
+static bool same_blocks(const brim_dataset *a, const brim_sample *x, const brim_dataset *b, const brim_sample *y) {
+  const brim_block_shape *of_a, *of_b;
+  const int count = brim_dataset_blocks(a, &of_a);
+  bool same = count == brim_dataset_blocks(b, &of_b);
+  for (int i = 1; same && i < count; i++) {
+    const int32_t texts = x->text_lengths ? x->text_count : 1, units = of_a[i].per == BRIM_PER_ROW    ? 1
+                                                                       : of_a[i].per == BRIM_PER_TEXT ? texts
+                                                                                                      : x->length;
+    same = strcmp(of_a[i].name, of_b[i].name) == 0 && of_a[i].per == of_b[i].per && of_a[i].integers == of_b[i].integers &&
+           of_a[i].width == of_b[i].width && same_bytes(x->blocks[i], y->blocks[i], (size_t)units * (size_t)of_a[i].width * 4);
+  }
+  return same;
+}
+
 static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
   const uint64_t *firsts = brim_dataset_token_labels(a), rows = brim_dataset_rows(a);
   if (!same_bytes(firsts, brim_dataset_token_labels(b), ((size_t)rows + 1) * sizeof *firsts))
@@ -40,9 +54,10 @@ static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
     const int32_t x_texts = x.text_lengths ? x.text_count : 0, y_texts = y.text_lengths ? y.text_count : 0;
     if (x_texts != y_texts || (x_texts > 0 && memcmp(x.text_lengths, y.text_lengths, (size_t)x_texts * sizeof(int32_t))))
       return false;
-    if (x.length != y.length || !same_words(&x, &y) || !labels || x.row != y.row || !x.type_ids != !y.type_ids ||
-        brim_dataset_origin(a, i) != brim_dataset_origin(b, i) || brim_dataset_lengths(a)[i] != brim_dataset_lengths(b)[i] ||
-        memcmp(x.ids, y.ids, (size_t)x.length * 4) || (x.type_ids && memcmp(x.type_ids, y.type_ids, (size_t)x.length)))
+    if (x.length != y.length || !same_words(&x, &y) || !same_blocks(a, &x, b, &y) || !labels || x.row != y.row ||
+        !x.type_ids != !y.type_ids || brim_dataset_origin(a, i) != brim_dataset_origin(b, i) ||
+        brim_dataset_lengths(a)[i] != brim_dataset_lengths(b)[i] || memcmp(x.ids, y.ids, (size_t)x.length * 4) ||
+        (x.type_ids && memcmp(x.type_ids, y.type_ids, (size_t)x.length)))
       return false;
   }
   return true;

@@ -91,10 +91,12 @@ typedef struct brim_drop {
   uint64_t row;
   const char *reason;
 } brim_drop; /* reason: static storage */
-/* Conservation: rows_read = rows_planned + dropped, and the sum of all lengths = tokens + tokens_lost + those of dropped rows. */
+/* Conservation: rows_read = rows_planned + dropped, and the sum of all lengths = tokens + tokens_lost + those of dropped rows.
+ * Where texts are windows, tokens - tokens_repeated are those of the long texts, each once, and special ones. */
 typedef struct brim_ledger {
   uint64_t rows_read, rows_planned, rows_truncated; /* truncated: of the rows read */
   uint64_t tokens, tokens_lost, slots;              /* lost: by truncation, of the rows read */
+  uint64_t tokens_repeated;                         /* of `tokens`, those that the text before has too: overlapping windows */
   uint64_t batches, steps;                          /* batches: parts that hold rows, over all ranks */
   uint64_t dropped;
   const brim_drop *drops; /* [dropped], borrowed from the plan */
@@ -120,6 +122,8 @@ typedef struct brim_lengths {
   const int32_t *lengths;      /* [rows] tokens, of all texts of a row together */
   const uint64_t *firsts;      /* [rows + 1] where each row's texts begin; NULL: each row is one text */
   const int32_t *text_lengths; /* [firsts[rows]] tokens of each text, at least 1; a row has at least one text */
+  int32_t overlap; /* tokens that each of a row's texts but the first has from the one before, as windows do; 0: none. Counted
+                      alone */
 } brim_lengths;
 BRIM_API brim_lengths brim_lengths_of(const brim_dataset *dataset);
 /* brim_plan_new of any rows: with firsts NULL the same. A row that takes more than max_tokens, or has more texts than max_rows,
@@ -156,20 +160,23 @@ typedef struct brim_batch {
   uint8_t *type_ids;     /* [tokens] */
   int32_t *offsets;      /* [n+1] into ids (cu_seqlens) */
   int32_t label_width;   /* labels of a row: 1, or one an output (several values, or 0 and 1 for each of many labels) */
-  float *labels;         /* [m, label_width] class id or value */
+  float *labels;         /* [m, label_width] class id or value; NULL: labels are of tokens */
   int32_t *token_labels; /* [tokens] classes of tokens, BRIM_NO_LABEL for none; NULL: labels are of rows */
-  uint64_t *rows;        /* [m] */
-  uint32_t *places;      /* [n] text t of the row at place p: p * K + t, with K of brim_dataset_most_texts */
-  uint32_t step_rows;    /* rows of the whole optimizer step */
-  double divisor;        /* of the loss; 0, what a fill sets: step_rows */
+  int32_t block_count;   /* 0: these three are all there is, as in a batch that nobody filled. Else they are views of blocks[0] */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS]; /* [block_count] as brim_dataset_blocks has them: the label's, and further ones */
+  void *blocks[BRIM_MOST_BLOCKS];            /* of rows [m, width], of texts [n, width], of tokens [tokens, width] */
+  uint64_t *rows;                            /* [m] */
+  uint32_t *places;                          /* [n] text t of the row at place p: p * K + t, with K of brim_dataset_most_texts */
+  uint32_t step_rows;                        /* rows of the whole optimizer step */
+  double divisor;                            /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
   uint8_t *slices; /* [n] which of the step's slices a text's row is in, ascending; NULL: there are none */
   /* private */
   brim_runtime *runtime;
-  size_t token_capacity, text_capacity, row_capacity, label_capacity, token_label_capacity, first_capacity;
-  int32_t *first_room;       /* firsts, if there are any */
-  int32_t *token_label_room; /* token_labels, if there are any */
-  uint8_t *slice_room;       /* slices, likewise */
+  size_t token_capacity, text_capacity, row_capacity, first_capacity;
+  int32_t *first_room;                 /* firsts, if there are any */
+  size_t block_room[BRIM_MOST_BLOCKS]; /* bytes */
+  uint8_t *slice_room;                 /* slices, likewise */
 } brim_batch;
 /* The texts of row i: *first, and their number. */
 static inline int32_t brim_batch_texts(const brim_batch *batch, int32_t row, int32_t *first) {

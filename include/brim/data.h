@@ -42,6 +42,13 @@ typedef struct brim_where {
 
 enum { BRIM_NONE_1 = 1, BRIM_NONE_100 = 2 }; /* the labels -1 and -100 */
 
+/* A column of numbers, which becomes a block of its rows. Its values are lists such as [0.1, -2], as JSON has them, in csv and
+ * tsv too. Of texts: a list with one for each text, or all numbers in one. Every row has a value, and as many numbers. */
+typedef struct brim_block_column {
+  const char *column;
+  brim_block_shape shape; /* of rows or texts; its name is not "label". width 0: the first row says; a feed has to know */
+} brim_block_column;
+
 /* All zero is a good default. Strings are copied by brim_reader_open. */
 typedef struct brim_source_options {
   brim_format format; /* AUTO: from the name (.csv .tsv .jsonl .json .txt .conll .bio .iob2, then .gz, .zst, .xz or .bz2); TXT for
@@ -73,6 +80,8 @@ typedef struct brim_source_options {
   int where_count;
   int64_t max_record; /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
   bool skip_damaged;  /* what cannot be read is left out and named among the excluded rows, not an error. See below */
+  const brim_block_column *blocks; /* [block_count] columns of numbers, besides the label */
+  int block_count;                 /* at most BRIM_MOST_BLOCKS - 1 */
 } brim_source_options;
 
 /* Damage, with skip_damaged: a record that is whole but makes no sense (a ragged row, text that is not UTF-8, broken JSON) is
@@ -102,7 +111,9 @@ typedef struct brim_record {
   size_t label_length;     /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   const char *label_forms; /* JSON: a brim_label_form for the label, or for each item of the list; NULL: BRIM_FORM_TEXT */
   bool label_is_list;      /* JSON: it was an array; the text of each item is followed by a NUL */
-  uint64_t row;            /* 0-based over all files of the source, excluded rows counted too */
+  brim_string
+      blocks[BRIM_MOST_BLOCKS]; /* the values of brim_source_options.blocks, from 1 on; bytes NULL: there is no such block */
+  uint64_t row;                 /* 0-based over all files of the source, excluded rows counted too */
   int64_t file_number;
   uint64_t file_row; /* the file's index and the row's number in it, likewise */
   int64_t line;      /* 1-based line where the record begins in its file */
@@ -210,6 +221,8 @@ typedef struct brim_encoded { /* borrowed until the next call; `file` until clos
   size_t label_length;
   const char *label_forms;
   bool label_is_list;
+  const void *blocks[BRIM_MOST_BLOCKS]; /* [block_numbers] the numbers of each further block, from 1 on */
+  size_t block_numbers[BRIM_MOST_BLOCKS];
   const char *damage; /* as in brim_record */
 } brim_encoded;
 BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
@@ -313,9 +326,11 @@ BRIM_API int brim_dataset_load(brim_runtime *runtime, const char *const *paths, 
                                const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_dataset_free(brim_dataset *dataset);
 BRIM_API uint64_t brim_dataset_rows(const brim_dataset *dataset);
-BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);        /* after truncation */
-BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);     /* rows that were cut */
-BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);          /* tokens that were cut */
+BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);    /* after truncation */
+BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset); /* rows that were cut */
+BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);      /* tokens that were cut */
+BRIM_API uint64_t
+brim_dataset_repeated(const brim_dataset *dataset); /* of the tokens, those that a window has from the one before */
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
 BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);        /* tokens of the longest text */
 /* Texts of all rows: as many as rows, unless rows have several. */
@@ -346,6 +361,10 @@ BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset
  * rows. */
 BRIM_API const uint64_t *brim_dataset_token_labels(const brim_dataset *dataset);
 
+/* The blocks that its rows have: their number, at least 1, and what each is, the label's first. A data set without labels has
+ * one of which no row has any number. *shapes is borrowed for the life of the dataset. */
+BRIM_API int brim_dataset_blocks(const brim_dataset *dataset, const brim_block_shape **shapes);
+
 /* One row; pointers are borrowed for the life of the dataset. type_ids is NULL when all are 0. */
 typedef struct brim_sample {
   const int32_t *ids;
@@ -361,6 +380,9 @@ typedef struct brim_sample {
   const int32_t *words;        /* [length] the number of the token's word, -1 of special tokens; NULL: it was not read as words */
   const char *word_text;       /* the row's words, also those that were cut off, a NUL after each */
   size_t word_text_length;
+  /* The row's numbers of each block: [width] of a row, [text_count, width] or [length, width]; NULL: none. Of the first block
+   * these are `labels` or `token_labels`, which are looked at where a sample is given. */
+  const void *blocks[BRIM_MOST_BLOCKS];
   uint64_t row; /* index in the dataset */
 } brim_sample;
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
@@ -370,6 +392,10 @@ BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, bri
  * row, a label outside the mapping or a token of a word that its row does not have is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count,
                                        const brim_labels *labels, brim_dataset **out, brim_error *err) BRIM_CHECK;
+/* The same, whose samples have `further_count` blocks besides the label, from blocks[1] on. */
+BRIM_API int brim_dataset_from_rows(brim_runtime *runtime, const brim_sample *samples, uint64_t count, const brim_labels *labels,
+                                    const brim_block_shape *further, int further_count, brim_dataset **out,
+                                    brim_error *err) BRIM_CHECK;
 /* One text of the caller's. The pointers stay valid until the call that asked for them returns. */
 typedef struct brim_text_row {
   const char *text;
@@ -379,15 +405,17 @@ typedef struct brim_text_row {
   const brim_string *further; /* [further_count] as in brim_record; the strings too stay valid */
   size_t further_count;
   const char *label;
-  size_t label_length;     /* as a file would have it; NULL: none */
-  bool label_is_list;      /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
-  const char *label_forms; /* as in brim_record */
+  size_t label_length;                  /* as a file would have it; NULL: none */
+  bool label_is_list;                   /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
+  const char *label_forms;              /* as in brim_record */
+  const void *blocks[BRIM_MOST_BLOCKS]; /* [block_numbers] the numbers of brim_source_options.blocks, from 1 on */
+  size_t block_numbers[BRIM_MOST_BLOCKS];
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);
 /* A dataset from `count` texts in memory, encoded where they lie, in parallel; labels follow the rules of files. Of
- * options.source, need_label, skip_unlabelled, min_chars and most_texts are looked at; options.progress is not called. Rows and
- * errors are the same for any number of threads; an error names the row. No rows is BRIM_E_USAGE. */
+ * options.source, need_label, skip_unlabelled, min_chars, most_texts and blocks are looked at; options.progress is not called.
+ * Rows and errors are the same for any number of threads; an error names the row. No rows is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
                                      const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                      brim_error *err) BRIM_CHECK;

@@ -32,6 +32,22 @@ BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);
 /* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
 BRIM_API const char *brim_embedder_prompt(brim_embedder *embedder, const char *name);
 
+/* What texts begin with in training, with the names under which the run's folder keeps them: [0] the first text of each row, [1]
+ * the others. NULL: nothing. */
+typedef struct brim_prompts {
+  char *names[2], *texts[2];
+  brim_runtime *runtime; /* private */
+} brim_prompts;
+/* `first` and `others`: "NAME" of a prompt that the model's folder has, or "NAME=TEXT" of another; NULL: none. BRIM_E_USAGE names
+ * the prompts that there are. */
+BRIM_API int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *first, const char *others,
+                               brim_prompts *out, brim_error *err) BRIM_CHECK;
+/* For a model of embeddings whose rows were encoded with these texts (brim_encode_options.prompts): their tokens are not pooled
+ * where the folder says so, and what is saved has the prompts among its own. */
+BRIM_API int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, brim_model *model,
+                              brim_error *err) BRIM_CHECK;
+BRIM_API void brim_prompts_free(brim_prompts *prompts);
+
 /* All zero is a good default. */
 typedef struct brim_embed_options {
   int64_t batch_size, max_tokens; /* computed at once; 0: 32 rows, no limit of tokens */

@@ -21,15 +21,25 @@ typedef enum brim_device { BRIM_DEVICE_CPU = 0, BRIM_DEVICE_CUDA = 1, BRIM_DEVIC
 
 /* What the head sees of the last layer: each family's own is the first token; or the mean, or the largest value of each column,
  * over a text's tokens, special tokens included. Saved in config.json as "brim_pooling": other programs do not know it and would
- * look at the first token. The first token and the mean of a ModernBERT are "classifier_pooling" there, which others know. */
+ * look at the first token. The first token and the mean of a ModernBERT are "classifier_pooling" there, which others know.
+ *
+ * Embeddings have three more, and several side by side: a number with three bits for each, from the lowest on. Their folders say
+ * it in 1_Pooling, as sentence-transformers does. With n tokens h_1 .. h_n: */
 typedef enum brim_pooling {
-  BRIM_POOLING_CONFIG = 0, /* as config.json says; cls where it says nothing */
+  BRIM_POOLING_CONFIG = 0, /* as the folder says; where it says nothing cls, and of embeddings the mean */
   BRIM_POOLING_CLS,
   BRIM_POOLING_MEAN,
-  BRIM_POOLING_MAX
+  BRIM_POOLING_MAX,
+  BRIM_POOLING_MEAN_SQRT,     /* sum h / sqrt(n) */
+  BRIM_POOLING_WEIGHTED_MEAN, /* sum p h_p / sum p */
+  BRIM_POOLING_LAST,          /* h_n */
+  BRIM_POOLING_MOST = (1 << 18) - 1
 } brim_pooling;
-BRIM_API const char *brim_pooling_name(brim_pooling pooling); /* "cls", "mean", "max"; "unknown" */
-/* False for any other name. */
+enum { BRIM_POOLING_NAME = 56 };
+/* "mean"; of several "cls,mean"; "unknown". Returns `name`. */
+BRIM_API const char *brim_pooling_name(brim_pooling pooling, char name[BRIM_POOLING_NAME]);
+/* "cls", "mean", "max", "mean-sqrt", "weighted-mean", "last", or several with commas between, each once: they are put into the
+ * order in which sentence-transformers joins them (cls, max, mean, mean-sqrt, weighted-mean, last). False for anything else. */
 BRIM_API bool brim_pooling_parse(const char *name, brim_pooling *out);
 
 typedef struct brim_model_options {
@@ -61,7 +71,10 @@ typedef struct brim_model_info {
    * first token, as transformers computes it. */
   brim_pooling made_for;
   int32_t made_length; /* tokens at which its sentence_bert_config.json cuts texts; 0: it says none */
-  brim_task task;      /* where the class of the model says it, as ..ForTokenClassification does; else AUTO */
+  /* What the folder's modules.json puts after the encoder, in words: "mean, Dense 384 to 64 (Tanh), Normalize; prompts query,
+   * document". "": there is no modules.json. */
+  char modules[400];
+  brim_task task; /* where the class of the model says it, as ..ForTokenClassification does; else AUTO */
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
 
@@ -99,6 +112,7 @@ BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per r
  * label, or all tokens of a batch without labels. */
 BRIM_API int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch);
 BRIM_API brim_task brim_model_task(const brim_model *model);
+BRIM_API const brim_shape *brim_model_shape(const brim_model *model); /* of its task */
 BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
 BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);

@@ -21,7 +21,8 @@ typedef struct brim_strategy_study {
 
 typedef struct brim_study {
   uint64_t rows, tokens, truncated, lost;
-  uint64_t texts; /* of these rows: what lengths are of. As many, unless rows have several */
+  uint64_t repeated; /* of the tokens, those that a window has from the one before */
+  uint64_t texts;    /* of these rows: what lengths are of. As many, unless rows have several */
   int32_t shortest, longest;
   double mean, median;
   int32_t percentiles[101]; /* of length: at least p % of the texts are no longer than percentiles[p] */
@@ -187,8 +188,7 @@ BRIM_API void brim_folds_result_free(brim_folds_result *result);
 /* What a step of training would take on many ranks. docs/users/scaling.md has the formulas. All pointers are borrowed. */
 typedef struct brim_scaling_question {
   brim_runtime *runtime;
-  const int32_t *lengths; /* [count] of the texts, in tokens */
-  uint64_t count;
+  brim_lengths lengths;          /* of the rows, in tokens */
   const brim_plan_options *plan; /* world_size is not looked at */
   brim_model *model;
   const char *folder; /* of the model */

@@ -6,21 +6,57 @@
 extern "C" {
 #endif
 
+/* The tasks: a constant, the file of src/target that says what the task is, and its name. Numbers are written into caches:
+ * append, never reorder. */
+#define BRIM_EACH_TASK(X)                                                                                                        \
+  X(CLASSIFICATION, classification, "classification") /* one class a row */                                                      \
+  X(REGRESSION, regression, "regression")             /* a value a row, or several */                                            \
+  X(MULTI_LABEL, multi_label, "multi-label")          /* any number of labels a row, none too */                                 \
+  X(TOKENS, tokens, "tokens")                         /* one class a token, or none */                                           \
+  X(MASKED, masked, "mlm")             /* masked words: which token of the vocabulary was there. Labels are made of the texts */ \
+  X(EMBEDDING, embedding, "embedding") /* a vector of each text; a row is several texts, with a score or without */              \
+  X(RERANK, rerank, "rerank")          /* a score of a query and a document */
+
 typedef enum brim_task {
   BRIM_TASK_AUTO = 0,
-  BRIM_TASK_CLASSIFICATION, /* one class a row */
-  BRIM_TASK_REGRESSION,     /* a value a row, or several */
-  BRIM_TASK_MULTI_LABEL,    /* any number of labels a row, none too */
-  BRIM_TASK_TOKENS,         /* one class a token, or none */
-  BRIM_TASK_MASKED,         /* masked words: which token of the vocabulary was there. Labels are made of the texts */
-  BRIM_TASK_EMBEDDING,      /* a vector of each text; a row is several texts, with a score or without */
-  BRIM_TASK_RERANK          /* a score of a query and a document */
+#define BRIM_TASK_CONSTANT(constant, file, name) BRIM_TASK_##constant,
+  BRIM_EACH_TASK(BRIM_TASK_CONSTANT)
+#undef BRIM_TASK_CONSTANT
 } brim_task;
 enum { BRIM_NO_LABEL = -100 };                       /* of a token */
-BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label", "tokens", "mlm",
-                                                            "embedding", "rerank"; "auto" */
+BRIM_API const char *brim_task_name(brim_task task); /* as above; "auto" */
 /* False for any other name. */
 BRIM_API bool brim_task_parse(const char *name, brim_task *out);
+
+/* Of what a model has outputs. */
+typedef enum brim_outputs_of {
+  BRIM_OUTPUTS_OF_TEXTS = 0,
+  BRIM_OUTPUTS_OF_TOKENS,
+  BRIM_OUTPUTS_OF_LABELLED /* tokens that have a label: the device says what became of each, and nobody reads logits */
+} brim_outputs_of;
+
+/* The shape of a task: what its rows, labels and outputs are. Whoever reads rows, takes memory or shows results asks for what it
+ * needs to know of them, and never which task it is. */
+typedef struct brim_shape {
+  bool words;         /* texts are lists of words with a label each */
+  bool several_texts; /* a row may be several texts */
+  bool joins_pairs;   /* a row of two texts is one, as classifiers of pairs read it */
+  bool named;         /* outputs are classes, which have names; else values */
+  bool one_class;     /* a label is one class; else a number for each output */
+  bool made;          /* labels are made of the texts: none are read */
+  bool optional;      /* rows may lack a label */
+  bool bare;          /* outputs are the encoder's vectors, as wide as it makes them: there is no head */
+  bool judged;        /* outputs answer a row, so that its label can say that they are wrong */
+  brim_outputs_of outputs;
+  const char *counted; /* what evaluations call the labels that they count besides rows; NULL: there is one a row */
+} brim_shape;
+/* Of AUTO all is false. */
+BRIM_API const brim_shape *brim_task_shape(brim_task task);
+/* What a model of so many outputs is to learn, in words: "classification of 2 classes (good, bad)", of at most four
+ * names; "" where its loss says more. Returns why, if nobody asked for it: "because the labels are lists"; NULL: it was asked
+ * for. `names`: [outputs], or NULL. */
+BRIM_API const char *brim_task_describe(brim_task task, int32_t outputs, const char *const *names, char *text, size_t size);
+
 /* What the label of a row is: one class; any number of classes; values. None of AUTO, nor of labels of tokens. */
 BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);
@@ -35,6 +71,25 @@ BRIM_API bool brim_task_has_scores(brim_task task); /* an output is a score of a
 BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */
 BRIM_API brim_task brim_task_of_names(brim_task task);
+/* The first task that has a loss of this name (brim_loss_options); AUTO: none has. */
+BRIM_API brim_task brim_task_of_loss(const char *name);
+
+/* ---- blocks ----------------------------------------------------------------------------------------------- */
+
+/* Numbers that come with rows besides their ids: a label, a teacher's vector. They are copied wherever rows go, and who copies
+ * them asks for nothing but this. */
+typedef enum brim_per { BRIM_PER_ROW = 0, BRIM_PER_TEXT, BRIM_PER_TOKEN } brim_per;
+enum { BRIM_MOST_BLOCKS = 3, BRIM_BLOCK_NAME = 24 };
+typedef struct brim_block_shape {
+  char name[BRIM_BLOCK_NAME]; /* a NUL after it; "label" is the first block of all rows */
+  brim_per per;               /* what has `width` numbers: a row, each of its texts, each of its tokens */
+  bool integers;              /* int32, BRIM_NO_LABEL is none; else float, NaN is none */
+  int32_t width;              /* 1 at least; 0 where rows are still to be read: the first of them says */
+} brim_block_shape;
+/* The number of the block of that name; -1: there is none. */
+BRIM_API int brim_block_find(const brim_block_shape *shapes, int count, const char *name);
+
+/* ---- outcomes and metrics --------------------------------------------------------------------------------- */
 
 /* What a classifier made of one row or labelled token: 32 bytes each, however many classes there are. */
 typedef struct brim_outcome {
@@ -67,6 +122,10 @@ typedef struct brim_metrics {
   double seconds;
 } brim_metrics;
 
+typedef struct brim_class_count {
+  uint64_t rows, predicted, both; /* with this label in the data, in the predictions, in both */
+} brim_class_count;
+
 /* Which loss embeddings and rerankers are trained with: docs/users/embeddings.md. NULL and 0: that loss's own, which are those of
  * sentence-transformers. */
 typedef struct brim_loss_options {
@@ -92,6 +151,7 @@ BRIM_API bool brim_entities_meant(const char *const *names, int32_t count);
 /* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
 enum { BRIM_METRIC_FIELDS = 10 }; /* at most */
 BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);
+BRIM_API const char *brim_task_best_metric(brim_task task); /* by which checkpoints are compared; NULL of AUTO */
 
 #ifdef __cplusplus
 }

@@ -65,6 +65,8 @@ typedef struct brim_evaluation {
   const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens], in the order of the set; NULL else */
   const brim_metrics *metrics;
   const brim_labels *labels; /* the model's, which logits, outcomes and the set's labels are numbered by; NULL: the set's own */
+  int32_t outputs;           /* numbers of a row of logits; of rows of several texts, of each text */
+  bool values;               /* a reranker's logits are its scores, not logits of probabilities */
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
 

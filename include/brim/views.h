@@ -54,9 +54,14 @@ typedef struct brim_wrong_row {
   size_t length;
 } brim_wrong_row;
 
-typedef struct brim_class_count {
-  uint64_t rows, predicted, both; /* with this label in the data, in the predictions, in both */
-} brim_class_count;
+/* One of the rows whose second text is most like a sample row's first. */
+enum { BRIM_MOST_NEAR = 18 }; /* the three nearest of six rows */
+typedef struct brim_near_row {
+  uint64_t row, other;     /* in their source */
+  double similarity;       /* the cosine */
+  char *text, *other_text; /* NULL: not read, or not found */
+  size_t length, other_length;
+} brim_near_row;
 
 typedef struct brim_confused {
   int32_t label, predicted;
@@ -75,8 +80,12 @@ typedef struct brim_judged {
   brim_confused
       *confused; /* classification, of rows or tokens: all, or of more than BRIM_MOST_CLASSES the most frequent that are wrong */
   size_t confused_count;
-  double *labels, *values; /* [points, outputs] of a regression: rows at equal distances */
+  double *labels, *values; /* [points, outputs] of a regression: rows at equal distances. Of vectors and scores of groups labels
+                              are 1 for what belongs together and 0 for the best of the others, and values what the model gives */
   size_t points;
+  bool apart; /* they are such */
+  brim_near_row near[BRIM_MOST_NEAR];
+  int near_count;
   brim_wrong_row wrong[BRIM_MOST_WRONG]; /* the largest losses of rows (or tokens) that are wrong, largest first */
   int wrong_count;
   brim_runtime *runtime;
@@ -104,17 +113,23 @@ BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outco
 
 /* A line of `brim predict` and its line end: {"index":..,"label":..,"scores":[..]}; of a model that labels tokens
  * {"index":..,"tokens":[..],"labels":[..],"scores":[..]} with the row's words, the label of each (null: its tokens were cut off,
- * or it gives none) and that label's probability; of rows that were not read as words the labels of all tokens. logits: [outputs]
- * of the row, or [length, outputs] of its tokens; index: what it is called; scores: room for one for each output. */
+ * or it gives none) and that label's probability; of rows that were not read as words the labels of all tokens. Of a reranker and
+ * a row of several documents {"index":..,"scores":[..],"ranks":[..]}: the best document has rank 1. logits: [outputs] of the row,
+ * or [length, outputs] of its tokens, or [documents]; index: what it is called; scores: room for one for each output. */
 BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row,
                                   uint64_t index, const float *logits, double *scores);
+/* The lines of all rows, pairs of a query and a document, sorted: queries in the order of their first rows, the documents of each
+ * by score, best first, with "rank" from 1. logits: [rows] in the order of the rows. BRIM_E_USAGE: the model is no reranker, or
+ * rows have several documents. */
+BRIM_API int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const brim_model *model,
+                                         const brim_dataset *dataset, const float *logits, brim_error *err) BRIM_CHECK;
 
 /* Mean and standard deviation (of a sample) over the folds of metric `which`, as brim_metrics_fields orders them. */
 BRIM_API void brim_folds_spread(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation);
 /* What folds.json holds: metrics of each fold, mean and deviation, those of all rows out of fold and of the averages. */
 BRIM_API void brim_folds_json(brim_text *out, const brim_folds_result *result, brim_task task);
-/* The end of brim_train_folds in FOLDER: predictions.jsonl of the held-out rows, predictions-NAME.jsonl of each of its `evals`,
- * folds.json. */
+/* The end of brim_train_folds in FOLDER: predictions.jsonl of the held-out rows, predictions-NAME.jsonl of each of its `evals`
+ * (of vectors neither), folds.json. */
 BRIM_API int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
                               const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) BRIM_CHECK;
 

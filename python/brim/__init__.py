@@ -18,14 +18,14 @@ from .callbacks import Predictions
 from .errors import EVALUATE, SAVE, STOP, Error
 from .judged import Evaluation
 from .model import Model, TokenPrediction
-from .prediction import Prediction
+from .prediction import Prediction, Ranked
 from .runtime import Runtime, set_threads
 from .tokenizer import Encoding, Ragged, Tokenizer
 from .study import Analysis, Comparison, FoldsResult, analyze
 from .training import Event, Result, compare, train, train_events
 
 __version__ = _core.version()
-__all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "EVALUATE", "Encoding", "Error", "Evaluation", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Predictions", "Ragged", "Result", "SAVE", "TokenPrediction",
+__all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "EVALUATE", "Encoding", "Error", "Evaluation", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Predictions", "Ragged", "Ranked", "Result", "SAVE", "TokenPrediction",
            "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "to", "train", "train_events"]
 
 

@@ -32,6 +32,7 @@ from .judged import Evaluation as Evaluation
 from .model import Model as Model
 from .model import TokenPrediction as TokenPrediction
 from .prediction import Prediction as Prediction
+from .prediction import Ranked as Ranked
 from .runtime import Runtime as Runtime
 from .runtime import set_threads as set_threads
 from .study import Analysis as Analysis
@@ -64,6 +65,7 @@ def train(
     pair_column: str | None = None,
     label_column: str | None = None,
     columns: str | Sequence[str] | None = None,
+    prompts: dict[str, Any] | str | None = None,
     missing_label: str = 'error',
     delimiter: str | None = None,
     header: bool = True,
@@ -112,7 +114,7 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
-    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
     scale: float | None = None,
     distance: Literal["cosine", "euclidean", "manhattan"] | None = None,
     margin: float | None = None,
@@ -256,7 +258,8 @@ def train(
     task="embedding": vectors of texts; task="rerank": a score of a query and a document. Their rows are two texts or more: columns named as data
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
-    where loss is not given, the rows do. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
+    where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
+    (True: the model's own prompt of this name), which the run's folder keeps. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -333,9 +336,10 @@ def train(
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
-    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-
-        net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or contrastive (pairs
-        with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows.
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl",
+        "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives),
+        cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse,
+        in-group, list-net, margin-mse. Default: by the rows.
     scale: float. Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10.
     distance: Literal["cosine", "euclidean", "manhattan"]. Of triplet and contrastive. Default: euclidean; contrastive cosine.
     margin: float. Of triplet and contrastive. Default: 5; contrastive 0.5.
@@ -430,6 +434,7 @@ def train(
     pair_column: str | None = None,
     label_column: str | None = None,
     columns: str | Sequence[str] | None = None,
+    prompts: dict[str, Any] | str | None = None,
     missing_label: str = 'error',
     delimiter: str | None = None,
     header: bool = True,
@@ -478,7 +483,7 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
-    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
     scale: float | None = None,
     distance: Literal["cosine", "euclidean", "manhattan"] | None = None,
     margin: float | None = None,

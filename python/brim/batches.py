@@ -47,7 +47,8 @@ class Batch:
     def __reduce__(self) -> tuple[Any, ...]:
         core = self._core
         arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places, core.token_labels, core.firsts)
-        numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows)
+        blocks = [(name, None, per, integers, width, _flat(numbers), [0]) for name, per, integers, width, numbers in core.blocks]
+        numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows, blocks)
         return _remake_batch, (arrays, numbers, self.pad_id, self.values, self.labelled, self.types, self.layout, self.epoch, self.index)
 
     def __repr__(self) -> str:
@@ -87,6 +88,11 @@ class Batch:
     def token_labels(self) -> _core.Array | None:
         """int32 [tokens]; None where labels are of rows"""
         return self._core.token_labels
+
+    @property
+    def blocks(self) -> dict[str, _core.Array]:
+        """Numbers besides the labels, by name (``Dataset.blocks``): float32 or int32 [rows, width], [texts, width] or [tokens, width]."""
+        return {name: numbers for name, _, _, _, numbers in self._core.blocks}
 
     @property
     def rows(self) -> _core.Array:
@@ -132,8 +138,8 @@ class Batch:
 
     def padded(self, width: int | None = None) -> dict[str, Any]:
         """int64 [texts, width] input_ids, attention_mask (1 on tokens), token_type_ids (where the model takes them: ``types``), and
-        labels [rows], or [rows, width] where words have labels; where rows have several texts firsts, int32 [rows + 1]. width None:
-        the batch's own."""
+        labels [rows], or [rows, width] where words have labels; where rows have several texts firsts, int32 [rows + 1]; ``blocks``
+        by their names. width None: the batch's own."""
         ids, mask, types = self._core.padded(width or 0, self.pad_id)
         out = {"input_ids": ids, "attention_mask": mask}
         if self.types:
@@ -141,16 +147,17 @@ class Batch:
         if self.labelled:
             words = self._core.token_labels is not None
             out["labels"] = self._core.token_classes(ids.shape[1]) if words else self.targets()
-        return self._with_firsts(out)
+        return self._with_more(out)
 
-    def _with_firsts(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        """Where rows have several texts, which are whose."""
+    def _with_more(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """The blocks, and where rows have several texts, which are whose."""
+        arrays = {**self.blocks, **arrays}
         return arrays if self.firsts is None else {**arrays, "firsts": self.firsts}
 
     def ragged(self, layout: Layout | None = None) -> dict[str, Any]:
         """All texts in one, as flash attention and transformers' padding-free path over it take them: int64 input_ids, position_ids (and
         token_type_ids) [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [texts + 1], int max_length_q and max_length_k, and labels [rows],
-        or [1, tokens] where words have labels; where rows have several texts firsts, int32 [rows + 1]. Other attention (sdpa, eager) does not look at cu_seq_lens: ``torch()`` gives it a mask.
+        or [1, tokens] where words have labels; where rows have several texts firsts, int32 [rows + 1]; ``blocks`` by their names. Other attention (sdpa, eager) does not look at cu_seq_lens: ``torch()`` gives it a mask.
         layout: where positions begin; None: as the tokenizer's folder says."""
         ids, types, positions = self._core.flat((layout or self.layout).pad)
         offsets = self._core.offsets
@@ -162,7 +169,7 @@ class Batch:
             out["token_type_ids"] = types
         if self.labelled:
             out["labels"] = self.targets()
-        return self._with_firsts(out)
+        return self._with_more(out)
 
     def arrays(self) -> dict[str, Any]:
         """``padded()`` where the plan pads, else ``ragged()``."""

@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, Callable, Iterator, Sequence
 
-from . import _core
+from . import _core, shapes as _shapes
 from .errors import Request
 
 #: Called with a kind and its fields, as log.jsonl has them; a Request (STOP, EVALUATE, SAVE) asks for something.
@@ -80,7 +80,7 @@ def _labelled(dataset: Any, logits: Any, rows: Sequence[int]) -> tuple[Any, Any]
     """Logits and labels of some rows as an evaluation has them: of labels of words those of the tokens that have one."""
     columns = logits.shape[1]
     flat, taken, labels = memoryview(logits).cast("B"), bytearray(), array.array("i")
-    begins = list(itertools.accumulate(dataset.lengths, initial=0)) if dataset.labels.task == "tokens" else None
+    begins = list(itertools.accumulate(dataset.lengths, initial=0)) if _shapes.of(dataset.labels.task).words else None
     for row in rows:
         label = dataset[row]["labels"]
         found = [(begins[row] + at, one) for at, one in enumerate(label) if one != -100] if begins else [(row, label)]

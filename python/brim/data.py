@@ -7,8 +7,9 @@
 Length always means tokens after truncation, special tokens included.
 """
 from .batches import Batch, Batches, Plan, restore_order
+from .blocks import Block
 from .dataset import Dataset
 from .feed import Stream, stream
 from .labels import Labels
 
-__all__ = ["Batch", "Batches", "Dataset", "Labels", "Plan", "Stream", "restore_order", "stream"]
+__all__ = ["Batch", "Batches", "Block", "Dataset", "Labels", "Plan", "Stream", "restore_order", "stream"]

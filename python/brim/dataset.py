@@ -9,8 +9,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, rows as _rows, runtime as _runtime
+from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
+from .blocks import Block
 from .errors import MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
@@ -36,6 +37,12 @@ def _skips(missing_label: str) -> bool:
     if missing_label not in ("error", "skip"):
         raise UsageError(f"missing_label={missing_label!r}: error or skip")
     return missing_label == "skip"
+
+
+def _prompts(prompts: Sequence[str | None] | None) -> dict[str, str | None]:
+    """Of the first text of each row, and of its others."""
+    first, others = prompts or (None, None)
+    return {"query_prompt": first, "document_prompt": others}
 
 
 def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
@@ -90,6 +97,7 @@ class Dataset:
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
                    least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
+                   blocks: Mapping[str, str | Block | tuple] | None = None, prompts: Sequence[str | None] | None = None,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
@@ -100,7 +108,11 @@ class Dataset:
 
         text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
-        the first column's text is the first of a pair with each of the others'.
+        the first column's text is the first of a pair with each of the others'. prompts: what the first text of each row begins with, and what its
+        others do; None: nothing.
+
+        blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
+        each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
@@ -111,7 +123,7 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering,
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks, prompts=prompts,
                           **({} if most_texts is None else {"most_texts": most_texts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
@@ -120,7 +132,8 @@ class Dataset:
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering}
+                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
+                   **_prompts(prompts)}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
@@ -139,11 +152,13 @@ class Dataset:
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
                    truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None, missing_label: str = "error",
-                   most_texts: int | None = None, numbering: str | None = None, runtime: Any = None) -> "Dataset":
+                   most_texts: int | None = None, numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
+                   prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
         lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
-        most_texts: a row of more is an error. numbering: as in ``from_files``."""
+        most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
+        {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
@@ -153,11 +168,12 @@ class Dataset:
             labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
             values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
-        known = _labels(mapping, runtime)
+        known, texts = _labels(mapping, runtime), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering}
-        core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering,
+                   "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
+        core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
         return cls(core, tokenizer, runtime)._with_values_of(known, values)
@@ -176,24 +192,26 @@ class Dataset:
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
                    special_tokens: bool = True, truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None,
-                   missing_label: str = "error", numbering: str | None = None,
+                   missing_label: str = "error", numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
                    runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
-        labels: None reads them if there is a label column.
+        labels: None reads them if there is a label column. blocks: as in ``from_files``, columns of lists of numbers.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
                 "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering}
+        numbers = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(table, name))
         if isinstance(found, _rows.Columns):
-            return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, **rest)
+            return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, blocks=numbers, **rest)
         known = _labels(found.names if mapping is None else mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering}
+                   "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering,
+                   "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0)}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
@@ -202,7 +220,8 @@ class Dataset:
     @classmethod
     def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
            text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None,
-           text_columns: Sequence[str] | None = None, least_columns: int | None = None, paired: bool = False, **options: Any) -> "Dataset":
+           text_columns: Sequence[str] | None = None, least_columns: int | None = None, paired: bool = False,
+           blocks: Mapping[str, str | Block | tuple] | None = None, **options: Any) -> "Dataset":
         """Whatever holds rows: a Dataset, files, a table (datasets, pandas, polars, pyarrow), a dict of columns, a list of dicts, of
         (text, label) or (text, pair, label), of texts.
 
@@ -210,17 +229,20 @@ class Dataset:
         labels: the mapping of a model, or class names. Columns default to "text", "text_pair" and "label".
         task="tokens", or such labels: words with a label each, from columns "tokens" and "ner_tags", "tags" or "labels", from (words, labels),
         or files (conll too). A word's label is that of its first token; -100 is none.
-        text_columns, least_columns, paired: rows of several texts, as ``from_files`` has them.
+        text_columns, least_columns, paired: rows of several texts; blocks: columns of numbers besides the label, as ``from_files`` has them.
         """
         runtime = options.get("runtime") or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         if isinstance(data, Dataset):
             return data
+        if blocks is not None:
+            options["blocks"] = blocks if _rows.is_files(data) or _rows.is_table(data) and text_columns is None \
+                else _blocks.of_columns(blocks, lambda name: _rows.numbers_of(data, name))
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
         if text_columns is not None:
             return cls._of_several(data, tokenizer, [str(name) for name in text_columns], least_columns, paired, labelled, labels, task, label_column, options)
         if isinstance(labels, Mapping):
-            labels = Labels(labels, task=task if task in ("tokens", "multi_label") else None, runtime=runtime)
+            labels = Labels(labels, task=task if _shapes.of(task).named else None, runtime=runtime)
         if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names
             how = {"labelled": labelled, "task": task, **columns, **options}
             again = not hasattr(data, "__next__")
@@ -230,7 +252,7 @@ class Dataset:
                 if not again:
                     raise
             return cls.of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
-        if task == "tokens" or isinstance(labels, Labels) and labels.task == "tokens":
+        if _shapes.of(task).words or isinstance(labels, Labels) and _shapes.of(labels.task).words:
             return cls._of_words(data, tokenizer, labelled, labels, columns, **{**options, "runtime": runtime})
         if _rows.is_files(data):
             return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, task=task, **columns, **options)
@@ -350,7 +372,12 @@ class Dataset:
             found["labels"] = words[2]
         elif isinstance(label, list) or label == label:
             found["labels"] = label if self._values else int(label)
-        return self._cut(found, self._place(row))
+        return {**self._cut(found, self._place(row)), **self._numbers(self._place(row))}
+
+    def _numbers(self, row: int) -> dict[str, Any]:
+        """Of a row's further blocks: lists of numbers or, of texts and tokens, of such lists."""
+        return {name: array.tolist()[0] if block.per == "row" else array.tolist()
+                for (name, block), array in zip(self.blocks.items(), self._core.numbers(row))} if self.blocks else {}
 
     def _cut(self, found: dict[str, Any], row: int) -> dict[str, Any]:
         """Where rows have several texts: what is of tokens, text by text."""
@@ -440,6 +467,11 @@ class Dataset:
         return self._facts["has_labels"]
 
     @property
+    def blocks(self) -> dict[str, Block]:
+        """Numbers that the rows have besides their labels, by name."""
+        return _blocks.shown(self._core.blocks())
+
+    @property
     def has_pairs(self) -> bool:
         """Rows are pairs of texts."""
         return self._facts["has_pairs"]
@@ -479,9 +511,9 @@ class Dataset:
         if found is None or self._mapping is not None:
             return self._mapping
         task, names, outputs, strings = found
-        if task == "mlm":
+        if _shapes.of(task).made:
             return None
-        if task in ("regression", "embedding", "rerank"):
+        if not _shapes.of(task).named:
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
         return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
 
@@ -520,9 +552,19 @@ class Dataset:
             begins.append(len(text))
         return numbers, labels or None, bytes(text), begins
 
+    def _block_parts(self):
+        """Of further blocks what they are, all numbers, and where each row's begin."""
+        shapes = self._core.blocks()
+        made = [(name, None, per, integers, width, array.array("i" if integers else "f"), array.array("q", [0])) for name, per, integers, width in shapes]
+        for row in range(len(self) if shapes else 0):
+            for one, numbers in zip(made, self._core.numbers(row)):
+                one[5].frombytes(memoryview(numbers).cast("B"))
+                one[6].append(len(one[5]))
+        return made
+
     def __reduce__(self) -> tuple[Any, ...]:
         several = () if self.firsts is None else (self.firsts, self.text_lengths)
-        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts(), several)
+        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts(), several, self._block_parts())
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
@@ -531,10 +573,10 @@ class Dataset:
         return Batches(self, **options)
 
 
-def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=(), several=()):
+def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=(), several=(), blocks=None):
     runtime = _runtime.default()
     core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
-                                 labels._core if labels else None, *(words or (None, None, None, None)), *several)
+                                 labels._core if labels else None, *(words or (None, None, None, None)), *(several or (None, None)), blocks or None)
     if tokenizer is not None:
         core.encoded_by(tokenizer._core)
     return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)._with_values_of(labels)

@@ -4,9 +4,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any, Iterator, Sequence, Unpack
+from typing import Any, Iterator, Mapping, Sequence, Unpack
 
-from . import _core, options as _options, rows as _rows, runtime as _runtime
+from . import _core, blocks as _blocks, options as _options, pairs as _pairs, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
 from .dataset import Files
 from .errors import UsageError
@@ -23,7 +23,7 @@ class Stream:
     epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
     shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
+    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
     """
 
     tokenizer: Tokenizer
@@ -35,21 +35,23 @@ class Stream:
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
                  repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, text_columns: Sequence[str] | None = None,
-                 least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, runtime: Any = None, **plan: Unpack[PlanOptions]):
+                 least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
+                 runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
-        if task == "tokens" and labels is not None and not isinstance(labels, Labels):
+        if _shapes.of(task).words and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
         self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
-        if task not in (None, "tokens") or (task and self.labels and self.labels.task != task):
+        if task is not None and not _shapes.of(task).words or (task and self.labels and self.labels.task != task):
             raise UsageError(f"task is {task!r}: a stream's task is that of its labels, or \"tokens\"")
         self._files = _rows.paths_of(files)
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": task == "tokens",
+                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                          "least_columns": least_columns, "most_texts": most_texts, "paired": paired,
                          "seed": 42, **plan}
+        self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
         self._weights = None if weights is None else [float(w) for w in weights]
         if not any(self._options.get(k) for k in ("batch_size", "max_tokens")):
@@ -64,7 +66,7 @@ class Stream:
         return f"Stream({named}, epochs={self.epochs}, window={self._options['window']})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {**self._options, "epochs": self.epochs, "weights": self._weights, "where": dict(self._where)}
+        options = {**self._options, "epochs": self.epochs, "weights": self._weights, "where": dict(self._where), "blocks": self._blocks}
         return _reopen, (self._files, self.tokenizer, self.labels, options, self._saved())
 
     def _saved(self) -> str | None:
@@ -74,7 +76,7 @@ class Stream:
 
     def _open(self):
         self._feed = _core.feed(self._runtime, self.tokenizer._core, self._files, self._weights,
-                                self.labels._core if self.labels else None, dict(self._options), self._where)
+                                self.labels._core if self.labels else None, {**self._options, "blocks": _blocks.of_files(self._blocks)}, self._where)
         self._pid = os.getpid()
         self._fresh, self._over = True, False  # fresh: the next pass begins at the present place
         self._first = None if self.epochs is None else self._feed.save()
@@ -94,7 +96,7 @@ class Stream:
 
     def __iter__(self) -> Iterator[Batch]:
         self._begin()
-        values = self.labels is not None and self.labels.task != "classification"
+        values = self.labels is not None and not _shapes.of(self.labels.task).class_a_row
         while True:
             feed = self._ready()
             self._fresh = False
@@ -150,7 +152,8 @@ class Stream:
 class Streamed:
     """A stream as brim.train reads it: files, or a Stream that was made before."""
 
-    def __init__(self, train, labels, task: str, how: dict[str, Any], tokenizer: Tokenizer, limit: int, seed: int, options: dict[str, Any], runtime):
+    def __init__(self, train, labels, task: str, how: dict[str, Any], tokenizer: Tokenizer, limit: int, seed: int, options: dict[str, Any], runtime,
+                 columns: Sequence[str] | None = None):
         if isinstance(train, Stream):
             self._take(train, how, options)
             return
@@ -163,7 +166,12 @@ class Streamed:
         truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where = how.pop("where", None)
         source = _options.for_files(how)
-        self.labels, rows = self._scan(files, where, source, task, _labels(labels, runtime), runtime, counted=not options.get("max_steps"))
+        of_texts = self._of_texts(files, source, task, columns, options, runtime) if task in _pairs.TASKS else None
+        if of_texts:
+            self.labels, rows = Labels(None, task=task, runtime=runtime), 0
+            how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
+        else:
+            self.labels, rows = self._scan(files, where, source, task, _labels(labels, runtime), runtime, counted=not options.get("max_steps"))
         batches = {name: options.pop(name) for name in [*options] if name in _options.PLAN}
         if not batches.get("batch_size") and not batches.get("max_tokens"):
             batches["batch_size"] = 16
@@ -171,8 +179,8 @@ class Streamed:
             options["max_steps"] = self._steps(rows, batches, float(options.pop("epochs", 1)), mix.get("repeat"))
         options.pop("epochs", None)
         source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
-        self._stream = Stream(files, tokenizer, labels=self.labels, task="tokens" if self.labels.task == "tokens" else None, need_label=True, max_length=limit,
-                              window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
+        self._stream = Stream(files, tokenizer, labels=self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
+                              **(of_texts or {"need_label": True}), window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
                               **mix, **batches, **source)
 
@@ -180,11 +188,22 @@ class Streamed:
         given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]
         if given:
             raise UsageError(f"{given[0]}: the stream has its own: give it to brim.data.stream")
-        if stream.labels is None or not stream._options["need_label"]:
+        if stream.labels is None or not (stream._options["need_label"] or stream.labels.task in _pairs.TASKS):
             raise UsageError("training needs labels: brim.data.stream(.., labels=[..])")
         if stream.epochs is not None or not options.get("max_steps"):
             raise UsageError("a stream has no end: give max_steps, and make it without epochs")
         self._stream, self.labels = stream, stream.labels
+
+    @staticmethod
+    def _of_texts(files, source, task, columns, options, runtime) -> dict[str, Any]:
+        """The columns of rows of several texts, whose labels are scores: there is nothing to scan."""
+        if not options.get("max_steps"):
+            raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
+        found = _pairs.columns_of(runtime, task, files, columns, source)
+        if task == "rerank" and len(found.texts) == 2:
+            return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
+        return {"text_columns": found.texts, "least_columns": found.least, "paired": task == "rerank", "label_column": found.label,
+                "need_label": found.label is not None}
 
     @staticmethod
     def _scan(files, where, source, task, labels, runtime, counted: bool) -> tuple[Labels, int]:
@@ -195,7 +214,7 @@ class Streamed:
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, strings, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": task == "tokens"}, task)
+        found, names, outputs, strings, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
         if labels is not None:
             return labels, rows
         return Labels(None if found == "regression" else names, task=found, outputs=outputs,

@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, rows as _rows, runtime as _runtime
+from . import _core, rows as _rows, runtime as _runtime, shapes as _shapes
 from .study import _Paged
 
 
@@ -77,7 +77,7 @@ class Evaluation(dict[str, Any], _Paged):
         """confusion[label][predicted] of up to 64 classes; None for more, whose most frequent mistakes are ``confused``, and other tasks."""
         facts = self._facts()
         count = facts["outputs"]
-        if facts["task"] not in ("classification", "tokens") or count > 64:
+        if not _shapes.of(facts["task"]).one_class or count > 64:
             return None
         matrix = [[0] * count for _ in range(count)]
         for label, predicted, rows in facts["confused"]:

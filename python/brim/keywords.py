@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
+    from .blocks import Block
     from .callbacks import Predictions
     from .labels import Labels
 
@@ -138,6 +139,8 @@ class FileOptions(TypedDict, total=False):
     most_texts: int | None
     paired: bool
     numbering: str | None
+    blocks: Mapping[str, str | Block | tuple] | None
+    prompts: Sequence[str | None] | None
     progress: Callable[[str, dict[str, Any]], Any] | None
 
 
@@ -165,6 +168,8 @@ class TextOptions(TypedDict, total=False):
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     most_texts: int | None
     numbering: str | None
+    blocks: Mapping[str, Any] | None
+    prompts: Sequence[str | None] | None
 
 
 class PredictOptions(TypedDict, total=False):
@@ -233,9 +238,10 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
-    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-
-        net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or contrastive (pairs
-        with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows.
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl",
+        "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives),
+        cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse,
+        in-group, list-net, margin-mse. Default: by the rows.
     scale: float. Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10.
     distance: Literal["cosine", "euclidean", "manhattan"]. Of triplet and contrastive. Default: euclidean; contrastive cosine.
     margin: float. Of triplet and contrastive. Default: 5; contrastive 0.5.
@@ -386,9 +392,10 @@ class TrainOptions(TypedDict, total=False):
     1 each."""
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
-    loss: Literal["in-batch", "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None
-    """Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, cosine or contrastive (pairs with a
-    score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows."""
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None
+    """Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, angle, cosine, contrastive or online-
+    contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the
+    rows."""
     scale: float | None
     """Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10."""
     distance: Literal["cosine", "euclidean", "manhattan"] | None

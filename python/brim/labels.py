@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
 
-from . import _core, runtime as _runtime
+from . import _core, runtime as _runtime, shapes as _shapes
 from .errors import UsageError
 
 
@@ -69,7 +69,7 @@ def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any, str]:
     labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     lists = any(_is_list(label) for label in labels)
     names = mapping.names if isinstance(mapping, Labels) else mapping
-    hot = _multi_hot(labels, names) if lists and task in ("auto", "multi_label") else None
+    hot = _multi_hot(labels, names) if lists and (task == "auto" or _shapes.of(task).has_classes and not _shapes.of(task).one_class) else None
     if hot:
         labels, names = hot
     if lists and names is not None and not isinstance(mapping, Labels):

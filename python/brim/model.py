@@ -7,14 +7,14 @@ import pathlib
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, device as _device, embedding as _embedding, hub as _hub, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime
+from . import _core, device as _device, embedding as _embedding, hub as _hub, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import MismatchError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
 from .notes import log, of_entities
-from .prediction import How, Prediction
+from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
 
 if TYPE_CHECKING:
@@ -59,18 +59,10 @@ def _entity_part(label: Any) -> tuple[str, str]:
 _MARKS = {"B": "B", "I": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 
 
-_METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
-            "regression": {"rmse", "pearson", "spearman"},
-            "tokens": {"accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"},
-            "mlm": {"accuracy", "perplexity"},
-            "embedding": {"accuracy", "f1", "pearson", "spearman", "spearman_dot", "spearman_euclidean", "spearman_manhattan", "average_precision", "mrr"},
-            "rerank": {"accuracy", "f1", "pearson", "spearman", "average_precision", "mrr", "ndcg", "map"}}
-
-
 def of_task(task: str, metrics: dict[str, Any]) -> dict[str, Any]:
-    """Those that fit the task."""
-    others = set().union(*_METRICS.values()) - _METRICS[task] | ({"loss"} if task == "embedding" else set())  # which depends on the rows
-    return {name: value for name, value in metrics.items() if name not in others}
+    """Those that fit the task, and what was counted."""
+    own = _shapes.of(task).metrics | {"rows", "tokens", "slots", "seconds"}
+    return {name: value for name, value in metrics.items() if name in own}
 
 
 class _Rows:
@@ -110,7 +102,7 @@ class Model:
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         encoder = _core.encoder_folder(self._runtime, self.path)  # of a folder of sentence-transformers it may be another
-        whole = getattr(labels, "task", None) == "embedding"  # with what the folder puts after the encoder
+        whole = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
         self._core = _core.model(self._runtime, self.path if whole else encoder, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
@@ -159,7 +151,7 @@ class Model:
         trained on; of a folder integers and booleans where all names are written so."""
         if self._mapping is not None:
             return self._mapping
-        if self.task not in ("regression", "mlm", "embedding", "rerank"):
+        if _shapes.of(self.task).named:
             return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["strings"]), runtime=self._runtime)
         return Labels(None, task=self.task, outputs=self.outputs,
                       runtime=self._runtime)
@@ -204,7 +196,7 @@ class Model:
         return Dataset.from_texts(texts, self.tokenizer, pairs=pairs, max_length=max_length or self._longest(), runtime=self._runtime)
 
     def _refuse_masks(self) -> None:
-        if self.task == "mlm":
+        if _shapes.of(self.task).made:
             raise UsageError("the model is of masked words, which have no labels: brim.train continues from its folder with a task; "
                              "`brim predict` fills its mask tokens, `brim evaluate` measures it")
 
@@ -215,11 +207,11 @@ class Model:
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         refuse_encoded(data, max_length=max_length, **columns)
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
-        if self.task in _pairs.TASKS and not isinstance(data, Dataset):
+        if _shapes.of(self.task).several_texts and not isinstance(data, Dataset):
             return self._of_pairs(data, labelled, columns, how)
-        if self.tokenizer.windows and self.task != "tokens":  # as the run made them
+        if self.tokenizer.windows and not _shapes.of(self.task).words:  # as the run made them
             how["windows"], how["max_windows"] = self.tokenizer.windows
-        if self.task == "tokens" and not isinstance(data, Dataset):
+        if _shapes.of(self.task).words and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
                 data = [data]
             if not _rows.names_a_file(data) and not (_rows.is_table(data) or isinstance(data, dict)):
@@ -240,7 +232,7 @@ class Model:
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
 
     def _of_pairs(self, data, labelled: bool, columns, how) -> Dataset:
-        if self.task == "embedding" and not labelled:
+        if _shapes.of(self.task).bare and not labelled:
             raise UsageError("the model gives vectors: model.embed(texts)")
         if not labelled and (isinstance(data, (str, bytes)) or isinstance(data, (list, tuple)) and all(isinstance(one, (str, bytes)) for one in data)):
             raise UsageError(f"the model scores pairs: [(query, document), ..] is expected, not {_rows._short(data)}")
@@ -275,6 +267,25 @@ class Model:
         ``model.predict([(query, document) for document in documents])``; the larger, the more relevant."""
         return list(self.predict_each(data, **options))
 
+    def rank(self, query: str | bytes, documents: Iterable[str | bytes], *, top_k: int | None = None, max_length: int | None = None,
+             progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> list[Ranked]:
+        """A reranker's order of the documents for a query: (index, score, text) of each, the best first; of one score, in the order that they were
+        given in. top_k: the first so many. The rest as for ``logits``.
+
+            best = model.rank("where can I live", documents, top_k=3)[0].text"""
+        if self.task != "rerank":
+            raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
+        if not isinstance(query, (str, bytes)):
+            raise UsageError(f"query={query!r:.60}: one text is expected")
+        if isinstance(documents, (str, bytes)):
+            raise UsageError("documents: a list of texts is expected, not one text")
+        if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+            raise UsageError(f"top_k={top_k!r}: a number of documents")
+        texts = list(documents)
+        scores = self.predict([(query, text) for text in texts], max_length=max_length, progress=progress, **options)
+        order = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
+        return [Ranked(i, scores[i], texts[i]) for i in order[:top_k]]
+
     def predict_each(self, data: Any = None, *, file: Files | None = None, max_length: int | None = None,
                      text_column: str | None = None, pair_column: str | None = None, threshold: float | None = None, top_k: int | None = None,
                      progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Iterator[Any]:
@@ -282,7 +293,7 @@ class Model:
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
         self._check_trained()
         self._refuse_masks()
-        if self.task == "embedding":
+        if _shapes.of(self.task).bare:
             raise UsageError("the model gives vectors, not classes: model.embed(texts)")
         how = How(self.task, self.labels.values or [], threshold, top_k, self._core.facts()["bare"]).checked()
         data = _data_or_file(data, file)
@@ -294,7 +305,7 @@ class Model:
         return self._windows(dataset, options, progress, how)
 
     def _windows(self, dataset, options, progress, how) -> Iterator[Prediction]:
-        tokens = self.task == "tokens"
+        tokens = _shapes.of(self.task).words
         size = max(_WINDOW // (4 * self.outputs * (dataset.longest if tokens else 1)), 64)
         for first in range(0, len(dataset), size):
             with _progress.shown(progress) as listen:
@@ -405,6 +416,6 @@ def _remake(path, files, tokenizer, untrained, mapping=None, task=None):
         for name, content in files.items():
             pathlib.Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
             pathlib.Path(folder, name).write_bytes(content)
-        model = Model(folder, tokenizer=tokenizer, labels=Labels(None, task=task) if task == "embedding" else None)
+        model = Model(folder, tokenizer=tokenizer, labels=Labels(None, task=task) if _shapes.of(task).bare else None)
     model.path, model._untrained, model._mapping = path, untrained, mapping
     return model

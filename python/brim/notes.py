@@ -24,17 +24,9 @@ def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
 
 def of_task(labels, task: str) -> None:
     """What is learned, and why."""
-    why = "" if task != "auto" else "; task= changes it"
-    names = labels.names or []
-    shown = ", ".join(name[:40] for name in names[:4]) + (", ..." if len(names) > 4 else "")
-    if labels.task == "regression":
-        log.info("task: regression%s%s", f" of {labels.outputs} values a row" if labels.outputs > 1 else "", ", because the labels are decimals" if not task != "auto" else "")
-    elif labels.task == "classification":
-        log.info("task: classification of %d class%s (%s)%s", len(names), "" if len(names) == 1 else "es", shown, why and ", by the labels" + why)
-    elif labels.task == "multi_label":
-        log.info("task: multi-label, %d labels (%s)%s", len(names), shown, why and ", because the labels are lists" + why)
-    else:
-        log.info("task: tokens, %d labels (%s)", len(names), shown)
+    what, why = _core.task_description(labels._core)
+    if what:
+        log.info("task: %s%s", what, f", {why}; task= changes it" if why and task == "auto" else "")
     alike, _ = _core.label_notes(labels._core)
     if alike:
         log.warning('the classes "%.80s" and "%.80s" look alike (they differ in spaces, capitals, signs that are not seen, or how the same is '

@@ -5,14 +5,23 @@ import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, options as _options, rows as _rows
+from . import _core, options as _options, rows as _rows, shapes as _shapes
 from .dataset import Dataset
 from .errors import UsageError
 from .labels import Labels
 from .notes import log
 
-#: Tasks whose rows are these.
-TASKS = ("embedding", "rerank")
+
+def prompts(given: Any) -> tuple[str | None, str | None]:
+    """What the first text of each row begins with, and its others, as the command's --query-prompt and --document-prompt have it."""
+    if given is None:
+        return None, None
+    if isinstance(given, str):
+        given = {"query": given, "document": given}
+    if not isinstance(given, Mapping) or given.keys() - {"query", "document"} or not all(text in (None, True) or isinstance(text, str) for text in given.values()):
+        raise UsageError(f'prompts={given!r:.80}: {{"query": "query: ", "document": "passage: "}} is expected, of the first text of each row and of the others; '
+                         "True in place of a text means the model's own prompt of this name")
+    return tuple(None if given.get(name) is None else name if given[name] is True else f"{name}={given[name]}" for name in ("query", "document"))
 
 
 class Columns(NamedTuple):
@@ -73,6 +82,14 @@ def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns
     return Columns(*_core.text_columns(runtime, paths, names, task, given))
 
 
+def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
+    """Those of files, which are said."""
+    of_files = {name: how[name] for name in ("header", "no_header", "delimiter", "format", "text_column", "pair_column", "label_column") if name in how}
+    found = _find(runtime, task, paths, None, columns, of_files)
+    _note(paths[0], found, columns)
+    return found
+
+
 def _note(name: str, found: Columns, columns) -> None:
     if columns is None:
         log.info("%s: texts are in the columns %s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "")
@@ -83,7 +100,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them."""
     files = _rows.paths_of(data) if _rows.is_files(data) else []
     in_text = bool(files) and not _rows.table_files(files)
-    names = None
+    names = order = None
     if files and not in_text:
         data = _rows.read_tables(files)
     if not in_text:
@@ -97,14 +114,17 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     known = Labels(None, task=task, runtime=runtime)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **how}
     label = found.label if labelled else None
-    if task == "rerank" and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it
+    joins = _shapes.of(task).joins_pairs
+    if joins and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it
         if labelled and label is None:
-            raise UsageError(f"rerank: pairs need a score or a label each; the columns are {', '.join(found.texts)}")
+            raise UsageError(f"{task}: pairs need a score or a label each; the columns are {', '.join(found.texts)}")
         pairs = _of_pairs(data, tokenizer, found, label, known, in_text, rest)
         pairs._pair = found.texts[0], found.texts[1]
         return pairs
-    return Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
-                      paired=task == "rerank", label_column=label, **rest)
+    made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
+                      paired=joins, label_column=label, **rest)
+    made._pair = (found.texts[0], found.texts[1]) if order is None or in_text else None  # which texts of a row are shown
+    return made
 
 
 def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels, in_text: bool, rest: dict[str, Any]) -> Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, Sequence
 
+from . import shapes as _shapes
 from .errors import UsageError
 
 
@@ -44,6 +45,14 @@ class Prediction:
         return Prediction, self._parts()
 
 
+class Ranked(NamedTuple):
+    """A document among those that ``Model.rank`` was given."""
+
+    index: int    #: its place in the list
+    score: float  #: as ``Model.predict`` gives it
+    text: str | bytes
+
+
 class How(NamedTuple):
     """What is made of a row of logits."""
 
@@ -54,21 +63,22 @@ class How(NamedTuple):
     bare: bool = False  #: of a reranker: scores are what the model gives, not its sigmoid
 
     def checked(self) -> "How":
-        if self.threshold is not None and (self.task not in ("classification", "multi_label") or not 0 <= self.threshold <= 1):
+        if self.threshold is not None and (not _shapes.of(self.task).has_classes or not 0 <= self.threshold <= 1):
             raise UsageError(f"threshold={self.threshold!r}: a probability, of a model whose labels are classes")
-        if self.top_k is not None and (self.task not in ("classification", "multi_label") or not isinstance(self.top_k, int) or self.top_k < 1):
+        if self.top_k is not None and (not _shapes.of(self.task).has_classes or not isinstance(self.top_k, int) or self.top_k < 1):
             raise UsageError(f"top_k={self.top_k!r}: a number of classes, of a model whose labels are classes")
         return self
 
     def of(self, row: list[float]) -> Prediction | float:
-        if self.task == "rerank":
+        shape = _shapes.of(self.task)
+        if shape.joins_pairs:
             return row[0] if self.bare else _sigmoid(row[0])
-        if self.task == "regression":
+        if not shape.named:
             return Prediction(row[0] if len(row) == 1 else row, None, math.nan, range(len(row)), row)
-        scores = [_sigmoid(v) for v in row] if self.task == "multi_label" else _softmax(row)
+        scores = [_sigmoid(v) for v in row] if not shape.one_class else _softmax(row)
         shown = range(len(row)) if self.top_k is None else sorted(range(len(row)), key=lambda i: (-scores[i], i))[:self.top_k]
         rest = ([self.labels[i] for i in shown], [scores[i] for i in shown]) if self.top_k is not None else (self.labels, scores)
-        if self.task == "multi_label":
+        if not shape.one_class:
             least = 0.5 if self.threshold is None else self.threshold
             ids = [i for i, score in enumerate(scores) if (row[i] > 0 if self.threshold is None else score >= least)]
             return Prediction([self.labels[i] for i in ids], ids, min((scores[i] for i in ids), default=math.nan), *rest)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
-               runtime as _runtime)
+               runtime as _runtime, shapes as _shapes)
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
@@ -139,7 +139,7 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
+          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
@@ -160,7 +160,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     task="embedding": vectors of texts; task="rerank": a score of a query and a document. Their rows are two texts or more: columns named as data
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
-    where loss is not given, the rows do. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
+    where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
+    (True: the model's own prompt of this name), which the run's folder keeps. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -248,13 +249,19 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     asked = task
     if task == "auto":
         task = said["task"]
-    several = task in _pairs.TASKS
+    shape = _shapes.of(task)
+    several = shape.several_texts
     if several:
-        _refuse_of_pairs(task, model, folds, keep_head, labels, told, options, isinstance(train, Stream))
-        if task == "embedding" and max_length is None:  # as texts will be cut when the folder is used
+        _refuse_of_pairs(task, model, keep_head, labels, told)
+        if shape.bare and max_length is None:  # as texts will be cut when the folder is used
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
+    if prompts is not None and task != "embedding":
+        raise UsageError('prompts are of embeddings: task="embedding"')
+    wanted = _pairs.prompts(prompts)
+    folder = model.path if isinstance(model, Model) else model
+    begin = _core.prompts(runtime, folder, *wanted) if any(wanted) else None
     named = _named(eval, train)
     refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
     if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
@@ -265,7 +272,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
-    masked = task == "mlm"
+    masked = shape.made
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked and (folds is not None or ways is not None or keep_head or labels is not None or streamed):
@@ -281,10 +288,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = _options.of_rows(how, strict=name == "")
         with _in_set(name):
             if several and not isinstance(data, Dataset):
-                found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train", **how)
+                found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train",
+                                       **({"prompts": begin} if begin else {}), **how)
             else:
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
-                                   task=task if task == "tokens" or not (masked or isinstance(known, Labels)) else "auto",
+                                   task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
@@ -300,7 +308,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:
@@ -320,6 +328,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if asked == "auto" and not several and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
+    if begin:
+        model._core.prompts(tokenizer._core, folder, *wanted)
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         train_rows = _rows_to_train(train)
@@ -346,20 +356,20 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
 
 def _said(model: Model) -> dict[str, Any]:
     """What a model says of itself, as the description of a folder does."""
-    own = model.task in ("tokens", *_pairs.TASKS)
+    shape = _shapes.of(model.task)
+    own = shape.words or shape.several_texts
     return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto",
-            "made_length": _core.describe(model._runtime, model.path)["made_length"] if model.task == "embedding" else 0}
+            "made_length": _core.describe(model._runtime, model.path)["made_length"] if shape.bare else 0}
 
 
-def _refuse_of_pairs(task: str, model, folds, keep_head, labels, told, options, stream: bool) -> None:
+def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:
     """What embeddings and rerankers have not."""
     if isinstance(model, Model) and model.task != task:
         raise UsageError(f'task="{task}": the model is loaded for {model.task}; give its folder: brim.train({model.path!r}, ..)')
-    given = {"labels": labels is not None, "keep_head": keep_head, "folds": folds is not None, "compute_metrics": told.measure is not None,
-             "stream": stream or bool(options.get("stream"))}
+    given = {"labels": labels is not None, "keep_head": keep_head, "compute_metrics": told.measure is not None}
     idle = next((name for name, there in given.items() if there), None)
     if idle:
-        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else " in Python: the command has it" if idle in ("folds", "stream") else ""))
+        raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else ""))
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
@@ -557,15 +567,15 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
     metric = _compared(model.task, found[0]["metrics"]) if evals else None
     name = f": {os.fspath(data)}" if isinstance(data, (str, os.PathLike)) else ""
-    return Comparison([Way(**one) for one in found], metric, regression=model.task == "regression",
+    return Comparison([Way(**one) for one in found], metric, regression=not _shapes.of(model.task).named,
                       title=f"The same job in {len(found)} ways{name}")
 
 
 def _compared(task: str, metrics: dict[str, Any]) -> str:
-    """The metric that a comparison shows; of embeddings it depends on the rows."""
-    if task == "embedding":
-        return next((name for name in ("average_precision", "spearman") if not math.isnan(metrics[name])), "accuracy")
-    return {"regression": "rmse", "tokens": "f1_micro", "rerank": "mrr"}.get(task, "accuracy")
+    """The metric that a comparison shows; what there is depends on the rows."""
+    shape = _shapes.of(task)
+    wanted = ("mrr",) if shape.joins_pairs else ("average_precision", shape.best)
+    return next((name for name in wanted if not math.isnan(metrics.get(name, math.nan))), "accuracy")
 
 
 class Listeners:

@@ -1,5 +1,5 @@
 /* batch.c: what a batch holds: arrays that share its memory, and padded or 64-bit copies as torch wants them. */
-#include "core.h"
+#include "blocks.h"
 
 #include <structmember.h>
 
@@ -57,6 +57,10 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
   return core_fail(state, status, &error);
 }
 
+static Py_ssize_t units_of(const brim_batch *batch, const brim_block_shape *shape) {
+  return shape->per == BRIM_PER_ROW ? batch->row_count : shape->per == BRIM_PER_TEXT ? batch->count : (Py_ssize_t)batch->tokens;
+}
+
 /* ---- pickle ----------------------------------------------------------------------------------------------- */
 
 typedef struct parts {
@@ -82,17 +86,40 @@ static bool arrays_agree(const parts *p) {
   return fine;
 }
 
+/* The label's block, and those besides it. */
+static bool add_blocks(brim_batch *batch, const core_blocks *blocks) {
+  const bool of_tokens = batch->token_labels != NULL;
+  batch->block_count = 1 + blocks->count;
+  batch->shapes[0] = (brim_block_shape){.name = "label",
+                                        .per = of_tokens ? BRIM_PER_TOKEN : BRIM_PER_ROW,
+                                        .integers = of_tokens,
+                                        .width = of_tokens ? 1 : batch->label_width};
+  batch->blocks[0] = of_tokens ? (void *)batch->token_labels : (void *)batch->labels;
+  for (int b = 1; b < batch->block_count; b++) {
+    const brim_block_shape *shape = &batch->shapes[b];
+    const core_array *values = blocks->values[b - 1];
+    batch->shapes[b] = blocks->columns[b - 1].shape;
+    if (!values || shape->width < 1 || values->shape[0] != units_of(batch, shape) * shape->width) {
+      PyErr_SetString(PyExc_ValueError, "these are no parts of a batch");
+      return false;
+    }
+    batch->blocks[b] = values->data;
+  }
+  return true;
+}
+
 /* batch(runtime, ids, type_ids, offsets, labels (flat), rows, places, token_labels or None, firsts or None, label_width, width,
- * slots, step, step_rows) */
+ * slots, step, step_rows, blocks: [(name, None, per, integers, width, numbers, [0, numbers])]) */
 PyObject *core_batch_load(PyObject *module, PyObject *args) {
   static const char formats[] = "iBifqiii";
   enum { ARRAYS = sizeof formats - 1, MAY_BE_NONE = 6 };
-  PyObject *runtime, *given[ARRAYS], *result = NULL;
+  PyObject *runtime, *given[ARRAYS], *more, *result = NULL;
   core_array *made[ARRAYS] = {0};
+  core_blocks blocks = {0};
   parts p;
   long long slots;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOiiLKK", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                        &given[6], &given[7], &p.label_width, &p.width, &slots, &p.step, &p.step_rows))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOiiLKKO", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                        &given[6], &given[7], &p.label_width, &p.width, &slots, &p.step, &p.step_rows, &more))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
@@ -100,27 +127,28 @@ PyObject *core_batch_load(PyObject *module, PyObject *args) {
     made[i] = given[i] == Py_None && i >= MAY_BE_NONE ? NULL : core_array_from(state, module, given[i], formats[i]);
   p.ids = made[0], p.types = made[1], p.offsets = made[2], p.labels = made[3], p.rows = made[4], p.places = made[5];
   p.token_labels = made[6], p.firsts = made[7];
-  if (of && !PyErr_Occurred() && arrays_agree(&p)) {
-    const brim_batch from = {.count = (int32_t)(p.offsets->shape[0] - 1),
-                             .row_count = (int32_t)p.rows->shape[0],
-                             .firsts = p.firsts ? p.firsts->data : NULL,
-                             .width = p.width,
-                             .tokens = p.ids->shape[0],
-                             .slots = slots,
-                             .ids = p.ids->data,
-                             .type_ids = p.types->data,
-                             .offsets = p.offsets->data,
-                             .label_width = p.label_width,
-                             .labels = p.labels->data,
-                             .token_labels = p.token_labels ? p.token_labels->data : NULL,
-                             .rows = p.rows->data,
-                             .places = p.places->data,
-                             .step_rows = (uint32_t)p.step_rows,
-                             .step = p.step};
-    result = core_batch_copy(state, module, core_use(of), &from);
+  if (of && !PyErr_Occurred() && arrays_agree(&p) && core_blocks_read(state, module, more, &blocks)) {
+    brim_batch from = {.count = (int32_t)(p.offsets->shape[0] - 1),
+                       .row_count = (int32_t)p.rows->shape[0],
+                       .firsts = p.firsts ? p.firsts->data : NULL,
+                       .width = p.width,
+                       .tokens = p.ids->shape[0],
+                       .slots = slots,
+                       .ids = p.ids->data,
+                       .type_ids = p.types->data,
+                       .offsets = p.offsets->data,
+                       .label_width = p.label_width,
+                       .labels = p.labels->data,
+                       .token_labels = p.token_labels ? p.token_labels->data : NULL,
+                       .rows = p.rows->data,
+                       .places = p.places->data,
+                       .step_rows = (uint32_t)p.step_rows,
+                       .step = p.step};
+    result = add_blocks(&from, &blocks) ? core_batch_copy(state, module, core_use(of), &from) : NULL;
     if (result)
       ((core_batch *)result)->keep[0] = Py_NewRef(runtime);
   }
+  core_blocks_free(&blocks);
   for (int i = 0; i < ARRAYS; i++)
     Py_XDECREF((PyObject *)made[i]);
   return result;
@@ -150,9 +178,33 @@ static PyObject *get_view(PyObject *object, void *closure) {
 static PyObject *get_labels(PyObject *object, void *nothing) {
   core_batch *self = (core_batch *)object;
   (void)nothing;
+  if (!self->batch.labels) { /* they are of tokens: no row has one */
+    core_array *none = CORE_NEW_ARRAY(self, 'f', self->batch.row_count, -1);
+    for (int32_t i = 0; none && i < self->batch.row_count; i++)
+      ((float *)none->data)[i] = __builtin_nanf("");
+    return (PyObject *)none;
+  }
   return (PyObject *)core_array_new(self->state, self->module, 'f', self->batch.row_count,
                                     self->batch.label_width > 1 ? self->batch.label_width : -1, self->batch.labels, object,
                                     false);
+}
+
+/* [(name, per, integers, width, array, [units, width])] of the blocks besides the label */
+static PyObject *get_blocks(PyObject *object, void *nothing) {
+  core_batch *self = (core_batch *)object;
+  const brim_batch *batch = &self->batch;
+  PyObject *list = PyList_New(0);
+  (void)nothing;
+  for (int b = 1; list && b < batch->block_count; b++) {
+    const brim_block_shape *shape = &batch->shapes[b];
+    core_array *array = core_array_new(self->state, self->module, shape->integers ? 'i' : 'f', units_of(batch, shape),
+                                       shape->width, batch->blocks[b], object, false);
+    PyObject *item = Py_BuildValue("(siiiN)", shape->name, (int)shape->per, (int)shape->integers, (int)shape->width, array);
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
 }
 
 /* [rows + 1], or None where each row is one text. */
@@ -236,7 +288,7 @@ static PyObject *classes(PyObject *object, PyObject *nothing) {
   (void)nothing;
   core_array *out = CORE_NEW_ARRAY(self, 'q', self->batch.row_count, -1);
   for (int32_t i = 0; out && i < self->batch.row_count; i++) {
-    float label = self->batch.labels[i];
+    float label = self->batch.labels ? self->batch.labels[i] : __builtin_nanf("");
     ((int64_t *)out->data)[i] = label == label ? (int64_t)label : -100;
   }
   return (PyObject *)out;
@@ -281,6 +333,7 @@ static PyGetSetDef arrays[] = {VIEW(ids, .format = 'i', .of_tokens = true),
                                VIEW(offsets, .format = 'i', .more = 1),
                                VIEW(rows, .format = 'q', .of_rows = true),
                                VIEW(places, .format = 'i'),
+                               {"blocks", get_blocks, NULL, NULL, NULL},
                                {"firsts", get_firsts, NULL, NULL, NULL},
                                {"labels", get_labels, NULL, NULL, NULL},
                                {"token_labels", get_token_labels, NULL, NULL, NULL},

@@ -179,16 +179,21 @@ brim_where *core_conditions(PyObject *list, int *count) {
 /* dataset_load(runtime, tokenizer, paths, where, labels, options, progress) */
 PyObject *core_dataset_load(PyObject *module, PyObject *args) {
   PyObject *runtime, *tokenizer, *paths, *where, *labels, *options, *progress, *columns = NULL;
+  core_blocks blocks = {0};
   job j = {0};
   if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &paths, &where, &labels, &options, &progress))
     return NULL;
   j.runtime = core_cast(core_of(module), runtime, CORE_RUNTIME);
   j.tokenizer = j.runtime ? core_cast(core_of(module), tokenizer, CORE_TOKENIZER) : NULL;
   if (!j.tokenizer || !core_text_columns(options, &j.options.source, &columns) ||
+      !core_blocks_take(core_of(module), module, options, &blocks) ||
       !dataset_options(core_of(module), options, labels, &j.options)) {
     Py_XDECREF(columns);
+    core_blocks_free(&blocks);
     return NULL;
   }
+  j.options.source.blocks = blocks.columns;
+  j.options.source.block_count = blocks.count;
   j.listener.function = progress == Py_None ? NULL : progress;
   brim_where *held = core_conditions(where, &j.options.source.where_count);
   j.options.source.where = held;
@@ -196,6 +201,7 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args) {
   PyObject *result = j.paths ? run_job(module, &j, load_work) : NULL;
   PyMem_Free(j.paths);
   PyMem_Free(held);
+  core_blocks_free(&blocks);
   Py_XDECREF(columns);
   return result;
 }
@@ -203,11 +209,18 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args) {
 static PyObject *from_texts(PyObject *module, PyObject *runtime, PyObject *tokenizer, PyObject *labels, PyObject *options,
                             core_texts *texts) {
   job j = {.texts = texts};
+  core_blocks blocks = {0};
   PyObject *result = NULL;
   j.runtime = core_cast(core_of(module), runtime, CORE_RUNTIME);
   j.tokenizer = j.runtime ? core_cast(core_of(module), tokenizer, CORE_TOKENIZER) : NULL;
-  if (j.tokenizer && dataset_options(core_of(module), options, labels, &j.options))
+  if (j.tokenizer && core_blocks_take(core_of(module), module, options, &blocks) && core_blocks_fit(&blocks, texts->count) &&
+      dataset_options(core_of(module), options, labels, &j.options)) {
+    j.options.source.blocks = blocks.columns;
+    j.options.source.block_count = blocks.count;
+    texts->blocks = &blocks;
     result = run_job(module, &j, texts_work);
+  }
+  core_blocks_free(&blocks);
   core_texts_free(texts);
   return result;
 }
@@ -335,15 +348,36 @@ static bool add_texts(brim_sample *samples, Py_ssize_t n, const core_array *firs
   return true;
 }
 
+/* As many numbers as each row's shape says. */
+static bool add_blocks(brim_sample *samples, Py_ssize_t n, const core_blocks *blocks) {
+  if (!core_blocks_fit(blocks, n))
+    return false;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    size_t numbers[BRIM_MOST_BLOCKS] = {0};
+    core_blocks_row(blocks, (uint64_t)i, samples[i].blocks, numbers);
+    for (int b = 0; b < blocks->count; b++) {
+      const brim_block_shape *shape = &blocks->columns[b].shape;
+      const int32_t texts = samples[i].text_lengths ? samples[i].text_count : 1, units = shape->per == BRIM_PER_ROW ? 1
+                                                                                         : shape->per == BRIM_PER_TEXT
+                                                                                             ? texts
+                                                                                             : samples[i].length;
+      if (numbers[b + 1] != (size_t)units * (size_t)shape->width)
+        return PyErr_Format(PyExc_ValueError, "blocks: row %zd has %zu numbers of %s", i, numbers[b + 1], shape->name) != NULL;
+    }
+  }
+  return true;
+}
+
 /* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets[,
- * firsts, lengths of texts]]): all but ids and offsets may be None */
+ * firsts, lengths of texts[, blocks]]]): all but ids and offsets may be None */
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
   enum { ARRAYS = 10, OF_ROWS = 4, FIRSTS = 8 };
-  PyObject *runtime, *given[ARRAYS] = {NULL}, *labels, *result = NULL;
+  PyObject *runtime, *given[ARRAYS] = {NULL}, *labels, *more = NULL, *result = NULL;
+  core_blocks blocks = {0};
   static const char formats[] = "iqBfiiBqqi";
   core_array *arrays[ARRAYS] = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO|OOOOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels, &given[4],
-                        &given[5], &given[6], &given[7], &given[8], &given[9]))
+  if (!PyArg_ParseTuple(args, "OOOOOO|OOOOOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels, &given[4],
+                        &given[5], &given[6], &given[7], &given[8], &given[9], &more))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
@@ -357,13 +391,18 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
                              : NULL;
   const Py_ssize_t n = samples ? arrays[1]->shape[0] - 1 : 0;
   if (samples && (!arrays[OF_ROWS] || add_words(samples, n, arrays + OF_ROWS, arrays[1])) &&
-      (!arrays[FIRSTS] || add_texts(samples, n, arrays[FIRSTS], arrays[FIRSTS + 1]))) {
+      (!arrays[FIRSTS] || add_texts(samples, n, arrays[FIRSTS], arrays[FIRSTS + 1])) &&
+      (!more || more == Py_None || core_blocks_read(state, module, more, &blocks)) && add_blocks(samples, n, &blocks)) {
+    brim_block_shape shapes[BRIM_MOST_BLOCKS];
     brim_error error;
     brim_dataset *dataset;
-    int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)n, known, &dataset, &error);
+    for (int b = 0; b < blocks.count; b++)
+      shapes[b] = blocks.columns[b].shape;
+    int status = brim_dataset_from_rows(core_use(of), samples, (uint64_t)n, known, shapes, blocks.count, &dataset, &error);
     result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
   }
   PyMem_Free(samples);
+  core_blocks_free(&blocks);
   for (int i = 0; i < ARRAYS; i++)
     Py_XDECREF((PyObject *)arrays[i]);
   return result;
@@ -395,7 +434,7 @@ PyObject *core_hold_out(PyObject *module, PyObject *args) {
 /* Values that all are whole may be classes that came as decimals. */
 static bool has_whole_values(const brim_dataset *d) {
   const brim_labels *labels = brim_dataset_labels(d);
-  bool whole = labels && brim_task_has_values(labels->task) && brim_dataset_has_labels(d);
+  bool whole = labels && !brim_task_shape(labels->task)->named && brim_dataset_has_labels(d);
   for (uint64_t row = 0; whole && row < brim_dataset_rows(d); row++) {
     brim_sample sample;
     brim_dataset_sample(d, row, &sample);
@@ -455,6 +494,48 @@ static PyObject *text_lengths(PyObject *object, PyObject *nothing) {
   core_dataset *self = (core_dataset *)object;
   return (PyObject *)core_array_new(self->state, self->module, 'i', (Py_ssize_t)brim_dataset_texts(self->dataset), -1,
                                     (void *)brim_dataset_text_lengths(self->dataset), object, true);
+}
+
+/* blocks() -> [(name, per, integers, width)] of those besides the label */
+static PyObject *blocks_of(PyObject *object, PyObject *nothing) {
+  const brim_block_shape *shapes;
+  const int count = brim_dataset_blocks(((core_dataset *)object)->dataset, &shapes);
+  PyObject *list = PyList_New(0);
+  (void)nothing;
+  for (int b = 1; list && b < count; b++) {
+    PyObject *item = Py_BuildValue("(siii)", shapes[b].name, (int)shapes[b].per, (int)shapes[b].integers, (int)shapes[b].width);
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+/* numbers(row) -> [array, [units, width]] of a row's blocks besides the label */
+static PyObject *numbers_of(PyObject *object, PyObject *row) {
+  core_dataset *self = (core_dataset *)object;
+  const brim_block_shape *shapes;
+  const int count = brim_dataset_blocks(self->dataset, &shapes);
+  const unsigned long long number = PyLong_AsUnsignedLongLong(row);
+  brim_sample s;
+  if (PyErr_Occurred())
+    return NULL;
+  if (number >= brim_dataset_rows(self->dataset))
+    return PyErr_Format(PyExc_IndexError, "there are %llu rows", (unsigned long long)brim_dataset_rows(self->dataset));
+  brim_dataset_sample(self->dataset, number, &s);
+  PyObject *list = PyList_New(0);
+  for (int b = 1; list && b < count; b++) {
+    const int32_t units = shapes[b].per == BRIM_PER_ROW     ? 1
+                          : shapes[b].per == BRIM_PER_TOKEN ? s.length
+                          : s.text_lengths                  ? s.text_count
+                                                            : 1;
+    core_array *array = core_array_new(self->state, self->module, shapes[b].integers ? 'i' : 'f', units, shapes[b].width,
+                                       (void *)s.blocks[b], object, true);
+    if (!array || PyList_Append(list, (PyObject *)array) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF((PyObject *)array);
+  }
+  return list;
 }
 
 /* sample(row) -> (ids, type_ids or None, label or [labels], origin) */
@@ -568,6 +649,8 @@ static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"lengths", lengths, METH_NOARGS, NULL},
                                 {"firsts", firsts, METH_NOARGS, NULL},
                                 {"text_lengths", text_lengths, METH_NOARGS, NULL},
+                                {"blocks", blocks_of, METH_NOARGS, NULL},
+                                {"numbers", numbers_of, METH_O, NULL},
                                 {"sample", sample, METH_O, NULL},
                                 {"subset", subset, METH_O, NULL},
                                 {"excluded", excluded, METH_NOARGS, NULL},

@@ -1,5 +1,5 @@
 /* feed.c: batches from files larger than memory. */
-#include "core.h"
+#include "blocks.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -118,20 +118,25 @@ PyObject *core_feed_make(PyObject *module, PyObject *args) {
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
   j.tokenizer = j.runtime ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
   PyObject *columns = NULL;
+  core_blocks blocks = {0};
   if (!j.tokenizer || !core_text_columns(options, &j.options.source, &columns) ||
-      !feed_options(state, options, labels, &j.options)) {
+      !core_blocks_take(state, module, options, &blocks) || !feed_options(state, options, labels, &j.options)) {
     Py_XDECREF(columns);
+    core_blocks_free(&blocks);
     return NULL;
   }
+  j.options.source.blocks = blocks.columns;
+  j.options.source.block_count = blocks.count;
   PyObject *conditions = hold_conditions(where, &j.options.source);
   j.paths = conditions ? core_strings(paths, &j.path_count) : NULL;
   PyObject *shares = j.paths && weights != Py_None ? shares_of(weights, j.path_count) : Py_NewRef(Py_None);
   j.options.weights = shares && shares != Py_None ? (const double *)(const void *)PyBytes_AsString(shares) : NULL;
   int status = j.paths && !PyErr_Occurred() ? core_run(state, j.runtime, open_work, &j) : -1;
   PyMem_Free(j.paths);
-  PyObject *held = status == BRIM_OK
-                       ? PyTuple_Pack(7, runtime, labels, options, shares, where, conditions, columns ? columns : Py_None)
-                       : NULL;
+  PyObject *held = status == BRIM_OK ? PyTuple_Pack(8, runtime, labels, options, shares, where, conditions,
+                                                    columns ? columns : Py_None, blocks.held ? blocks.held : Py_None)
+                                     : NULL;
+  core_blocks_free(&blocks);
   Py_XDECREF(columns);
   Py_XDECREF(shares);
   Py_XDECREF(conditions);
@@ -218,13 +223,14 @@ static PyObject *ledger(PyObject *object, PyObject *nothing) {
   (void)nothing;
   if (!tell(object, &l))
     return NULL;
-  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "epoch", (unsigned long long)l.epoch, "rows_read",
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "epoch", (unsigned long long)l.epoch, "rows_read",
                        (unsigned long long)l.rows_read, "rows_excluded", (unsigned long long)l.rows_excluded, "rows_damaged",
                        (unsigned long long)l.rows_damaged, "rows_yielded", (unsigned long long)l.rows_yielded, "rows_dropped",
                        (unsigned long long)l.rows_dropped, "rows_waiting", (unsigned long long)l.rows_waiting, "rows_truncated",
-                       (unsigned long long)l.rows_truncated, "tokens_lost", (unsigned long long)l.tokens_lost, "tokens",
-                       (unsigned long long)l.tokens, "slots", (unsigned long long)l.slots, "batches",
-                       (unsigned long long)l.batches, "steps", (unsigned long long)l.steps, "hash", (unsigned long long)l.hash);
+                       (unsigned long long)l.rows_truncated, "tokens_lost", (unsigned long long)l.tokens_lost, "tokens_repeated",
+                       (unsigned long long)l.tokens_repeated, "tokens", (unsigned long long)l.tokens, "slots",
+                       (unsigned long long)l.slots, "batches", (unsigned long long)l.batches, "steps",
+                       (unsigned long long)l.steps, "hash", (unsigned long long)l.hash);
 }
 
 static PyObject *files(PyObject *object, PyObject *nothing) {

@@ -25,16 +25,59 @@ bool core_known_labels(core_state *state, PyObject *object, const brim_labels **
   return known != NULL;
 }
 
-bool core_parse_task(const char *name, int *out) {
-  static const char *const names[] = {"auto", "classification", "regression", "multi_label", "tokens",
-                                      "mlm",  "embedding",      "rerank",     NULL};
-  return core_named(names, name, out);
+/* As the program calls it, with an underscore where that has a dash. */
+const char *core_task_word(brim_task task, char name[CORE_TASK_NAME]) {
+  snprintf(name, CORE_TASK_NAME, "%s", brim_task_name(task));
+  for (char *at = name; *at; at++)
+    if (*at == '-')
+      *at = '_';
+  return name;
 }
 
-const char *core_task_name(brim_task task) {
-  if (brim_task_has_tokens(task) || brim_task_has_masks(task) || brim_task_has_vectors(task) || brim_task_has_scores(task))
-    return brim_task_name(task);
-  return brim_task_has_values(task) ? "regression" : brim_task_has_lists(task) ? "multi_label" : "classification";
+bool core_parse_task(const char *name, int *out) {
+  for (*out = BRIM_TASK_AUTO; *out == BRIM_TASK_AUTO || strcmp(core_task_name((brim_task)*out), "auto") != 0; ++*out)
+    if (strcmp(core_task_name((brim_task)*out), name) == 0)
+      return true;
+  return false;
+}
+
+/* task_shape(task) -> {"words": .., "metrics": [..]}: brim_shape, and the names of metrics */
+PyObject *core_task_shape(PyObject *module, PyObject *args) {
+  static const char *const of[] = {"texts", "tokens", "labelled"};
+  const char *name;
+  int task;
+  brim_field fields[BRIM_METRIC_FIELDS];
+  if (!PyArg_ParseTuple(args, "s", &name))
+    return NULL;
+  if (!core_parse_task(name, &task))
+    return PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", name);
+  const brim_shape *s = brim_task_shape((brim_task)task);
+  const int count = task == BRIM_TASK_AUTO ? 0 : brim_metrics_fields((brim_task)task, &(brim_metrics){0}, fields);
+  PyObject *metrics = PyList_New(count);
+  for (int i = 0; metrics && i < count; i++) {
+    PyObject *metric = PyUnicode_FromString(fields[i].name);
+    if (!metric || PyList_SetItem(metrics, i, metric) < 0)
+      Py_CLEAR(metrics);
+  }
+  (void)module;
+  return !metrics ? NULL
+                  : Py_BuildValue("{sNsNsNsNsNsNsNsNsNsssNsz}", "words", PyBool_FromLong(s->words), "several_texts",
+                                  PyBool_FromLong(s->several_texts), "joins_pairs", PyBool_FromLong(s->joins_pairs), "named",
+                                  PyBool_FromLong(s->named), "one_class", PyBool_FromLong(s->one_class), "made",
+                                  PyBool_FromLong(s->made), "optional", PyBool_FromLong(s->optional), "bare",
+                                  PyBool_FromLong(s->bare), "judged", PyBool_FromLong(s->judged), "outputs", of[s->outputs],
+                                  "metrics", metrics, "best", brim_task_best_metric((brim_task)task));
+}
+
+/* task_description(labels) -> (what, why or None): brim_task_describe */
+PyObject *core_task_description(PyObject *module, PyObject *object) {
+  char what[400];
+  core_labels *self = core_cast(core_of(module), object, CORE_LABELS);
+  if (!self)
+    return NULL;
+  const brim_labels *labels = &self->labels;
+  const char *why = brim_task_describe(labels->task, labels->count, (const char *const *)labels->names, what, sizeof what);
+  return Py_BuildValue("Nz", PyUnicode_DecodeUTF8(what, (Py_ssize_t)strlen(what), "replace"), why);
 }
 
 /* [names] of a mapping; empty for regression. */
@@ -95,7 +138,8 @@ PyObject *core_label_notes(PyObject *module, PyObject *object) {
   if (status != BRIM_OK)
     return core_fail(state, status, &error);
   PyObject *alike = one < 0 ? Py_NewRef(Py_None) : Py_BuildValue("(ss)", labels->names[one], labels->names[other]);
-  const bool meant = brim_task_has_tokens(labels->task) && brim_entities_meant((const char *const *)labels->names, labels->count);
+  const bool meant = brim_task_shape(labels->task)->words &&
+                     brim_entities_meant((const char *const *)labels->names, labels->count);
   return alike ? Py_BuildValue("(NO)", alike, meant ? Py_True : Py_False) : NULL;
 }
 

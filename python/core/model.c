@@ -62,16 +62,16 @@ static bool parse_device(const char *name, int *out) {
 
 /* model(runtime, path, dataset or labels or None, options) */
 PyObject *core_model_make(PyObject *module, PyObject *args) {
-  static const core_field fields[] = {
-      CORE_FIELD(brim_model_options, seed, CORE_U64),
-      CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
-      CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
-      CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
-      CORE_FIELD(brim_model_options, card, CORE_I32),
-      CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
-      {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling, "cls, mean or max"},
-      {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device, "cpu or cuda"},
-      {0}};
+  static const core_field fields[] = {CORE_FIELD(brim_model_options, seed, CORE_U64),
+                                      CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
+                                      CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
+                                      CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
+                                      CORE_FIELD(brim_model_options, card, CORE_I32),
+                                      CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
+                                      {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling,
+                                       "cls, mean, max, mean-sqrt, weighted-mean or last, or several with commas between"},
+                                      {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device, "cpu or cuda"},
+                                      {0}};
   PyObject *runtime, *labels, *options;
   job j = {0};
   if (!PyArg_ParseTuple(args, "OsOO", &runtime, &j.path, &labels, &options))
@@ -109,10 +109,11 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
   int status = brim_model_describe(core_use(of), path, &info, &error);
   if (status != BRIM_OK)
     return core_fail(core_of(module), status, &error);
-  const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for);
+  char name[BRIM_POOLING_NAME];
+  const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for, name);
   return Py_BuildValue("{siszsssssisisi}", "made_length", (int)info.made_length, "made_for", made_for, "task",
-                       info.task == BRIM_TASK_AUTO ? "auto" : core_task_name(info.task), "type", info.type, "max_length",
-                       (int)info.max_length, "vocab_size", (int)info.vocab_size, "type_count", (int)info.type_count);
+                       core_task_name(info.task), "type", info.type, "max_length", (int)info.max_length, "vocab_size",
+                       (int)info.vocab_size, "type_count", (int)info.type_count);
 }
 
 static PyObject *save(PyObject *object, PyObject *folder) {
@@ -194,7 +195,7 @@ static void cut_outcomes(const job *j, const brim_outcome *outcomes) {
 
 static int evaluate_work(void *context, brim_error *error) {
   job *j = context;
-  const bool one = brim_task_has_outcomes(brim_model_task(j->model->model));
+  const bool one = brim_model_shape(j->model->model)->one_class;
   if (one)
     j->eval.outcomes = malloc(((size_t)outcome_count(j->dataset) + 1) * sizeof *j->eval.outcomes);
   else
@@ -203,7 +204,7 @@ static int evaluate_work(void *context, brim_error *error) {
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   const brim_task task = brim_model_task(j->model->model);
   int status;
-  if (brim_dataset_firsts(j->dataset) || brim_task_has_vectors(task)) { /* there is no answer of a row */
+  if (brim_dataset_firsts(j->dataset) || !brim_task_shape(task)->judged) { /* there is no answer of a row */
     j->judged = (brim_judged){.runtime = j->runtime->runtime, .task = task};
     status = brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
   } else {
@@ -252,7 +253,7 @@ static Py_ssize_t logit_rows(const job *j) {
   const uint64_t *firsts = brim_dataset_firsts(j->dataset);
   if (firsts)
     return (Py_ssize_t)(firsts[j->first + j->count] - firsts[j->first]);
-  if (!brim_task_has_tokens(brim_model_task(j->model->model)))
+  if (brim_model_shape(j->model->model)->outputs != BRIM_OUTPUTS_OF_TOKENS)
     return j->count;
   for (Py_ssize_t i = 0; i < j->count; i++)
     count += brim_dataset_lengths(j->dataset)[j->first + i];
@@ -286,7 +287,7 @@ static bool room_for_rows(core_model *self, job *j) {
   static const char formats[] = {'i', 'i', 'f', 'f', 'f'};
   const Py_ssize_t rows = (Py_ssize_t)outcome_count(j->dataset);
   const uint64_t *firsts = brim_dataset_firsts(j->dataset);
-  if (!brim_task_has_outcomes(brim_model_task(self->model)))
+  if (!brim_model_shape(self->model)->one_class)
     return (j->logits = CORE_NEW_ARRAY(self, 'f', firsts ? (Py_ssize_t)firsts[rows] : rows, brim_model_outputs(self->model))) !=
            NULL;
   for (int i = 0; i < 5; i++)
@@ -646,10 +647,11 @@ static PyObject *former_classes(const brim_model *m) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
+  char pooling[BRIM_POOLING_NAME];
   return Py_BuildValue("{sOsNsNsNsssssisisisisssNsOsssz}", "bare", brim_model_scores_bare(m) ? Py_True : Py_False, "unused",
                        names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
                        names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m),
-                       "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m), "max_length",
+                       "pooling", brim_pooling_name(brim_model_pooling(m), pooling), "type", brim_model_type(m), "max_length",
                        (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
                        (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
                        core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "strings",
@@ -731,11 +733,50 @@ static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
   brim_error error;
   if (!of)
     return NULL;
-  const int status = brim_tokenizer_content(of->tokenizer, brim_task_has_tokens(brim_model_task(self->model)), &content, &error);
+  const int status = brim_tokenizer_content(of->tokenizer, brim_model_shape(self->model)->words, &content, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   brim_model_set_tokenizer(self->model, content);
   Py_RETURN_NONE;
+}
+
+/* prompts(tokenizer, folder, first, others): what rows' texts begin with, which what is saved keeps. */
+static PyObject *prompts(PyObject *object, PyObject *args) {
+  core_model *self = (core_model *)object;
+  PyObject *tokenizer;
+  const char *folder, *wanted[2];
+  brim_prompts found;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "Oszz", &tokenizer, &folder, &wanted[0], &wanted[1]))
+    return NULL;
+  core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
+  if (!of)
+    return NULL;
+  int status = brim_prompts_find(core_use(self->runtime), folder, wanted[0], wanted[1], &found, &error);
+  if (status == BRIM_OK)
+    status = brim_prompts_use(&found, of->tokenizer, self->model, &error);
+  brim_prompts_free(&found);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  Py_RETURN_NONE;
+}
+
+/* prompts(runtime, folder, first, others) -> the texts that "NAME" or "NAME=TEXT" mean, or None */
+PyObject *core_prompts_find(PyObject *module, PyObject *args) {
+  PyObject *runtime;
+  const char *folder, *wanted[2];
+  brim_prompts found;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "Oszz", &runtime, &folder, &wanted[0], &wanted[1]))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  if (!of)
+    return NULL;
+  const int status = brim_prompts_find(core_use(of), folder, wanted[0], wanted[1], &found, &error);
+  PyObject *texts = status == BRIM_OK ? Py_BuildValue("zz", found.texts[0], found.texts[1])
+                                      : core_fail(core_of(module), status, &error);
+  brim_prompts_free(&found);
+  return texts;
 }
 
 static void destroy(PyObject *object) {
@@ -751,6 +792,7 @@ static PyMethodDef methods[] = {{"save", save, METH_O, NULL},
                                 {"evaluate", evaluate, METH_VARARGS, NULL},
                                 {"facts", facts, METH_NOARGS, NULL},
                                 {"encodes_with", encodes_with, METH_O, NULL},
+                                {"prompts", prompts, METH_VARARGS, NULL},
                                 {"parameters", parameters, METH_NOARGS, NULL},
                                 {"written", written, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -174,11 +174,12 @@ static PyObject *ledger(PyObject *object, PyObject *nothing) {
       Py_CLEAR(dropped);
     Py_XDECREF(item);
   }
-  return Py_BuildValue("{sKsKsKsKsKsKsKsKsNsK}", "rows_read", (unsigned long long)l.rows_read, "rows_planned",
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsNsK}", "rows_read", (unsigned long long)l.rows_read, "rows_planned",
                        (unsigned long long)l.rows_planned, "rows_truncated", (unsigned long long)l.rows_truncated, "tokens",
-                       (unsigned long long)l.tokens, "tokens_lost", (unsigned long long)l.tokens_lost, "slots",
-                       (unsigned long long)l.slots, "batches", (unsigned long long)l.batches, "steps",
-                       (unsigned long long)l.steps, "dropped", dropped, "hash", (unsigned long long)l.hash);
+                       (unsigned long long)l.tokens, "tokens_lost", (unsigned long long)l.tokens_lost, "tokens_repeated",
+                       (unsigned long long)l.tokens_repeated, "slots", (unsigned long long)l.slots, "batches",
+                       (unsigned long long)l.batches, "steps", (unsigned long long)l.steps, "dropped", dropped, "hash",
+                       (unsigned long long)l.hash);
 }
 
 static PyObject *get_parts(PyObject *object, void *nothing) {

@@ -209,11 +209,11 @@ PyObject *core_analyze(PyObject *module, PyObject *args) {
   const brim_study *s = &j.study;
   core_array *histogram = core_array_new(state, module, 'q', (Py_ssize_t)s->longest + 1, -1, s->histogram, NULL, false);
   core_array *percentiles = core_array_new(state, module, 'i', 101, -1, (void *)s->percentiles, NULL, false);
-  PyObject *result = Py_BuildValue("{sKsKsKsKsKsisisdsdsNsNsN}", "rows", (unsigned long long)s->rows, "texts",
-                                   (unsigned long long)s->texts, "tokens", (unsigned long long)s->tokens, "truncated",
-                                   (unsigned long long)s->truncated, "lost", (unsigned long long)s->lost, "shortest",
-                                   (int)s->shortest, "longest", (int)s->longest, "mean", s->mean, "median", s->median,
-                                   "histogram", histogram, "percentiles", percentiles, "strategies", strategies_of(s));
+  PyObject *result = Py_BuildValue(
+      "{sKsKsKsKsKsKsisisdsdsNsNsN}", "rows", (unsigned long long)s->rows, "texts", (unsigned long long)s->texts, "tokens",
+      (unsigned long long)s->tokens, "truncated", (unsigned long long)s->truncated, "lost", (unsigned long long)s->lost,
+      "repeated", (unsigned long long)s->repeated, "shortest", (int)s->shortest, "longest", (int)s->longest, "mean", s->mean,
+      "median", s->median, "histogram", histogram, "percentiles", percentiles, "strategies", strategies_of(s));
   brim_study_free(&j.study);
   return result;
 }
@@ -284,7 +284,8 @@ static int folds_work(void *context, brim_error *error) {
 /* [rows, outputs] of a data set, or [tokens, outputs] where these have the labels. */
 static PyObject *logits_of(core_state *state, PyObject *module, const float *logits, const brim_dataset *dataset,
                            const brim_model *model) {
-  const uint64_t rows = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_tokens(dataset) : brim_dataset_rows(dataset);
+  const uint64_t rows = brim_model_shape(model)->outputs == BRIM_OUTPUTS_OF_TOKENS ? brim_dataset_tokens(dataset)
+                                                                                   : brim_dataset_rows(dataset);
   return (PyObject *)core_array_new(state, module, 'f', (Py_ssize_t)rows, brim_model_outputs(model), (void *)logits, NULL, false);
 }
 

@@ -121,6 +121,8 @@ int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error
     out->label_is_list = texts->label.rows[index].list;
     out->label_forms = texts->label.rows[index].forms;
   }
+  if (texts->blocks)
+    core_blocks_row(texts->blocks, index, out->blocks, out->block_numbers);
   return BRIM_OK;
 }
 

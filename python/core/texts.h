@@ -1,7 +1,7 @@
 /* texts.h: texts where Python or Arrow keeps them, as brim_dataset_from_texts asks for them. */
 #ifndef BRIM_PYTHON_TEXTS_H
 #define BRIM_PYTHON_TEXTS_H
-#include "core.h"
+#include "blocks.h"
 
 /* The further texts of a row whose cell is a list. */
 typedef struct core_further {
@@ -21,6 +21,7 @@ typedef struct core_texts {
   char *made;                    /* label texts that were made from numbers */
   void *kept;                    /* Arrow's arrays */
   Py_ssize_t kept_count;
+  const core_blocks *blocks; /* borrowed; NULL: there are none */
 } core_texts;
 
 bool core_texts_lists(core_texts *texts, PyObject *text, PyObject *pair, PyObject *label);

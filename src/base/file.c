@@ -96,27 +96,52 @@ int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, b
   return BRIM_OK;
 }
 
-static int open_partial(brim_file *file, uint64_t keep, brim_error *err) {
-  struct stat info, old;
-  file->fd = brim_off_standard(open(file->temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (file->fd < 0)
-    return brim_error_system(err, file->temporary, "open the file", errno);
-  if (!brim_hold_temporary(file->fd)) {
+/* Whether the name is still that of the open file: between open and lock its process may have committed it. */
+static bool is_still_there(const brim_file *file) {
+  struct stat own, named;
+  return fstat(file->fd, &own) == 0 && lstat(file->temporary, &named) == 0 && own.st_ino == named.st_ino &&
+         own.st_dev == named.st_dev;
+}
+
+/* Opens and holds the partial file, or says why not. */
+static int hold_partial(brim_file *file, brim_error *err) {
+  for (;;) {
+    file->fd = brim_off_standard(open(file->temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file->fd < 0)
+      return brim_error_system(err, file->temporary, "open the file", errno);
+    const bool held = brim_hold_temporary(file->fd);
+    if (held && is_still_there(file))
+      return BRIM_OK;
     file->synced = true; /* it is the other one's */
-    return brim_error_at(err, BRIM_E_USAGE, file->temporary, 0, -1, "another process writes this file: wait for it, or end it");
+    if (!held)
+      return brim_error_at(err, BRIM_E_USAGE, file->temporary, 0, -1, "another process writes this file: wait for it, or end it");
+    close(file->fd);
   }
+}
+
+int brim_file_cut(brim_file *file, uint64_t keep, brim_error *err) {
+  struct stat info;
   file->synced = keep > 0;
   if (fstat(file->fd, &info) != 0)
     return brim_error_system(err, file->temporary, "ask for the file's size", errno);
-  if ((uint64_t)info.st_size < keep)
+  if ((uint64_t)info.st_size < keep) {
+    file->synced = true; /* what is there is not this one's to remove */
     return brim_error_at(err, BRIM_E_MISMATCH, file->temporary, 0, -1,
                          "%llu bytes are there, fewer than the %llu to continue with", (unsigned long long)info.st_size,
                          (unsigned long long)keep);
-  if (stat(file->path, &old) == 0 && fchmod(file->fd, old.st_mode & 07777) != 0)
-    errno = 0;
+  }
   if (ftruncate(file->fd, (off_t)keep) != 0 || lseek(file->fd, (off_t)keep, SEEK_SET) < 0)
     return brim_error_system(err, file->temporary, "cut the file", errno);
   return BRIM_OK;
+}
+
+static int open_partial(brim_file *file, uint64_t keep, brim_error *err) {
+  struct stat info, old;
+  BRIM_TRY(hold_partial(file, err));
+  file->synced = fstat(file->fd, &info) == 0 && info.st_size > 0;
+  if (stat(file->path, &old) == 0 && fchmod(file->fd, old.st_mode & 07777) != 0)
+    errno = 0;
+  return keep == BRIM_FILE_ALL ? BRIM_OK : brim_file_cut(file, keep, err);
 }
 
 static int name_partial(brim_file *file, const char *path, brim_error *err) {

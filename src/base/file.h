@@ -5,5 +5,9 @@
 
 /* A file to write over a descriptor that is the caller's and stays open: neither renamed nor synced. */
 int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_error *err) BRIM_CHECK;
+/* Of brim_file_continue's `keep`: nothing is cut yet. The caller looks at what is there, which nobody else writes meanwhile, and
+ * cuts it before it writes. */
+#define BRIM_FILE_ALL UINT64_MAX
+int brim_file_cut(brim_file *file, uint64_t keep, brim_error *err) BRIM_CHECK;
 
 #endif

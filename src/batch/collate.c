@@ -55,22 +55,68 @@ static int grow(brim_runtime *runtime, void *array, size_t count, size_t size, b
   return BRIM_OK;
 }
 
-static int reserve_labels(brim_batch *batch, size_t rows, int32_t width, brim_error *err) {
-  batch->label_width = width;
-  if (rows * (size_t)width <= batch->label_capacity)
-    return BRIM_OK;
-  BRIM_TRY(grow(batch->runtime, &batch->labels, rows, (size_t)width * sizeof *batch->labels, err));
-  batch->label_capacity = rows * (size_t)width;
+/* ---- blocks ----------------------------------------------------------------------------------------------- */
+
+/* The label as it was before there were blocks. */
+static void show_label(brim_batch *batch) {
+  const bool of_rows = batch->shapes[BRIM_LABEL_BLOCK].per == BRIM_PER_ROW;
+  batch->label_width = batch->shapes[BRIM_LABEL_BLOCK].width;
+  batch->labels = of_rows ? batch->blocks[BRIM_LABEL_BLOCK] : NULL;
+  batch->token_labels = of_rows ? NULL : batch->blocks[BRIM_LABEL_BLOCK];
+}
+
+uint64_t brim_blocks_memory(const brim_block_shape *shapes, int count, uint64_t rows, uint64_t texts, uint64_t tokens) {
+  uint64_t bytes = 0;
+  for (int b = 0; b < count; b++)
+    bytes += brim_block_units(&shapes[b], (size_t)rows, (size_t)texts, (size_t)tokens) * brim_block_bytes(&shapes[b]);
+  return bytes;
+}
+
+void brim_batch_skip(brim_batch *batch, int64_t rows, int64_t texts, int64_t tokens) {
+  if (batch->labels)
+    batch->labels += rows * batch->label_width;
+  if (batch->token_labels)
+    batch->token_labels += tokens;
+  for (int b = 0; b < batch->block_count; b++) {
+    const size_t units = brim_block_units(&batch->shapes[b], (size_t)rows, (size_t)texts, (size_t)tokens);
+    batch->blocks[b] = (char *)batch->blocks[b] + units * brim_block_bytes(&batch->shapes[b]);
+  }
+}
+
+/* The batch's blocks are these. None of anything are arrays too. */
+static int reserve_blocks(brim_batch *batch, const brim_block_shape *shapes, int count, size_t rows, size_t texts, size_t tokens,
+                          brim_error *err) {
+  batch->block_count = count;
+  for (int b = 0; b < count; b++) {
+    const size_t units = brim_block_units(&shapes[b], rows, texts, tokens),
+                 size = (units + !units) * brim_block_bytes(&shapes[b]);
+    batch->shapes[b] = shapes[b];
+    if (size <= batch->block_room[b])
+      continue;
+    BRIM_TRY(grow(batch->runtime, &batch->blocks[b], size, 1, err));
+    batch->block_room[b] = size;
+  }
+  show_label(batch);
   return BRIM_OK;
 }
 
-static int reserve_token_labels(brim_batch *batch, size_t tokens, brim_error *err) {
-  if (tokens <= batch->token_label_capacity)
-    return BRIM_OK;
-  BRIM_TRY(grow(batch->runtime, &batch->token_label_room, tokens, sizeof *batch->token_label_room, err));
-  batch->token_label_capacity = tokens;
-  return BRIM_OK;
+/* A row's numbers: `units` of the `whole` that it has, from number `at` of the batch's on. A cut row keeps its last token's. */
+static void copy_block(brim_batch *batch, const brim_dataset *dataset, int b, uint64_t row, size_t at, size_t units,
+                       size_t whole) {
+  const brim_block_shape *shape = &batch->shapes[b];
+  const size_t size = brim_block_bytes(shape);
+  const char *from = brim_dataset_block(dataset, b, row);
+  char *to = (char *)batch->blocks[b] + at * size;
+  if (!from) {
+    brim_block_fill_none(shape, to, units);
+    return;
+  }
+  memcpy(to, from, units * size);
+  if (units < whole && units > 0)
+    memcpy(to + (units - 1) * size, from + (whole - 1) * size, size);
 }
+
+/* ---- memory ----------------------------------------------------------------------------------------------- */
 
 static int reserve_firsts(brim_batch *batch, size_t rows, brim_error *err) {
   if (rows + 1 <= batch->first_capacity)
@@ -102,16 +148,18 @@ static int reserve(brim_batch *batch, size_t tokens, size_t texts, size_t rows, 
   return BRIM_OK;
 }
 
-int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t texts, bool several, int32_t label_width,
-                       brim_error *err) {
+int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t texts, bool several,
+                       const brim_block_shape *shapes, int block_count, brim_error *err) {
   batch->runtime = runtime;
   BRIM_TRY(reserve(batch, (size_t)tokens, (size_t)texts, (size_t)texts, err));
   if (several)
     BRIM_TRY(reserve_firsts(batch, (size_t)texts, err));
-  return reserve_labels(batch, (size_t)texts, label_width, err);
+  return reserve_blocks(batch, shapes, block_count, (size_t)texts, (size_t)texts, (size_t)tokens, err);
 }
 
-/* Copies the ids of one row, or the labels of its tokens; a cut row keeps its last token. */
+/* ---- filling ---------------------------------------------------------------------------------------------- */
+
+/* Copies the ids of one row; a cut row keeps its last token. */
 static void copy_tokens(int32_t *to, const int32_t *from, int32_t length, int32_t whole) {
   memcpy(to, from, (size_t)length * sizeof *to);
   if (length < whole && length > 0)
@@ -128,15 +176,6 @@ static void copy_types(brim_batch *batch, const brim_dataset *dataset, uint64_t 
     memset(batch->type_ids + at, 0, (size_t)length);
   if (types && length < whole && length > 0)
     batch->type_ids[at + length - 1] = types[whole - 1];
-}
-
-/* Without labels: NaN. */
-static void copy_label(brim_batch *batch, const brim_dataset *dataset, uint64_t row, uint32_t at) {
-  const size_t width = (size_t)batch->label_width;
-  if (dataset->values)
-    memcpy(batch->labels + at * width, dataset->values + row * width, width * sizeof *batch->labels);
-  for (size_t i = 0; !dataset->values && i < width; i++)
-    batch->labels[at * width + i] = NAN;
 }
 
 /* The texts of the part's row i, which begins at token `at`, from batch text `first` on. Returns their number. */
@@ -162,15 +201,19 @@ static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim
     const uint64_t row = part->rows[i];
     const int32_t at = batch->offsets[text], length = brim_planned_length(part, dataset->lengths[row]);
     copy_tokens(batch->ids + at, dataset->ids[row], length, dataset->lengths[row]);
-    if (dataset->token_labels)
-      copy_tokens(batch->token_labels + at, dataset->token_labels[row], length, dataset->lengths[row]);
     if (dataset->type_ids)
       copy_types(batch, dataset, row, at, length);
-    copy_label(batch, dataset, row, i);
     batch->rows[i] = row;
     if (batch->firsts)
       batch->firsts[i] = text;
-    text += fill_texts(batch, dataset, part, i, text, at, length);
+    const int32_t texts = fill_texts(batch, dataset, part, i, text, at, length);
+    for (int b = 0; b < batch->block_count; b++) {
+      const brim_block_shape *shape = &batch->shapes[b];
+      copy_block(batch, dataset, b, row, brim_block_units(shape, i, (size_t)text, (size_t)at),
+                 brim_block_units(shape, 1, (size_t)texts, (size_t)length),
+                 brim_block_units(shape, 1, (size_t)texts, (size_t)dataset->lengths[row]));
+    }
+    text += texts;
   }
   if (batch->firsts)
     batch->firsts[part->count] = text;
@@ -187,10 +230,7 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   BRIM_TRY(reserve(batch, (size_t)part->tokens, texts, part->count, err));
   if (dataset->firsts)
     BRIM_TRY(reserve_firsts(batch, part->count, err));
-  BRIM_TRY(reserve_labels(batch, part->count, dataset->label_width, err));
-  if (dataset->token_labels)
-    BRIM_TRY(reserve_token_labels(batch, (size_t)part->tokens + 1, err)); /* of no rows they are there too */
-  batch->token_labels = dataset->token_labels ? batch->token_label_room : NULL;
+  BRIM_TRY(reserve_blocks(batch, dataset->shapes, dataset->block_count, part->count, texts, (size_t)part->tokens, err));
   batch->count = (int32_t)texts;
   batch->row_count = (int32_t)part->count;
   batch->firsts = dataset->firsts ? batch->first_room : NULL;
@@ -205,19 +245,32 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   return BRIM_OK;
 }
 
+/* Of a batch that nobody filled the label is all there is. */
+static int copy_blocks(brim_batch *to, const brim_batch *from, brim_error *err) {
+  const size_t rows = (size_t)from->row_count, texts = (size_t)from->count, tokens = (size_t)from->tokens;
+  const brim_block_shape label = from->token_labels ? brim_token_label_shape() : brim_row_label_shape(from->label_width);
+  const void *const only[] = {from->token_labels ? (const void *)from->token_labels : from->labels};
+  const brim_block_shape *shapes = from->block_count ? from->shapes : &label;
+  BRIM_TRY(reserve_blocks(to, shapes, from->block_count ? from->block_count : 1, rows, texts, tokens, err));
+  for (int b = 0; b < to->block_count; b++) {
+    const void *numbers = from->block_count ? from->blocks[b] : only[b];
+    const size_t units = brim_block_units(&to->shapes[b], rows, texts, tokens);
+    if (numbers && units)
+      memcpy(to->blocks[b], numbers, units * brim_block_bytes(&to->shapes[b]));
+  }
+  return BRIM_OK;
+}
+
 int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) {
   const size_t texts = (size_t)from->count, rows = (size_t)from->row_count, tokens = (size_t)from->tokens;
   to->runtime = runtime;
   BRIM_TRY(reserve(to, tokens + 1, texts + 1, rows + 1, err)); /* none are arrays too */
   if (from->firsts)
     BRIM_TRY(reserve_firsts(to, rows, err));
-  BRIM_TRY(reserve_labels(to, rows + 1, from->label_width, err));
-  if (from->token_labels)
-    BRIM_TRY(reserve_token_labels(to, tokens + 1, err));
+  BRIM_TRY(copy_blocks(to, from, err));
   to->count = from->count, to->row_count = from->row_count, to->width = from->width;
   to->tokens = from->tokens, to->slots = from->slots;
   to->step = from->step, to->step_rows = from->step_rows, to->divisor = from->divisor;
-  to->token_labels = from->token_labels ? to->token_label_room : NULL;
   to->slices = from->slices ? to->slice_room : NULL;
   to->firsts = from->firsts ? to->first_room : NULL;
   to->offsets[0] = 0;
@@ -228,11 +281,8 @@ int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *fro
   memcpy(to->offsets, from->offsets, (texts + 1) * sizeof *to->offsets);
   memcpy(to->ids, from->ids, tokens * sizeof *to->ids);
   memcpy(to->type_ids, from->type_ids, tokens);
-  memcpy(to->labels, from->labels, rows * (size_t)from->label_width * sizeof *to->labels);
   memcpy(to->rows, from->rows, rows * sizeof *to->rows);
   memcpy(to->places, from->places, texts * sizeof *to->places);
-  if (to->token_labels)
-    memcpy(to->token_labels, from->token_labels, tokens * sizeof *to->token_labels);
   if (to->slices)
     memcpy(to->slices, from->slices, texts);
   return BRIM_OK;
@@ -245,8 +295,8 @@ void brim_batch_free(brim_batch *batch) {
   brim_release(batch->runtime, batch->type_ids);
   brim_release(batch->runtime, batch->offsets);
   brim_release(batch->runtime, batch->first_room);
-  brim_release(batch->runtime, batch->labels);
-  brim_release(batch->runtime, batch->token_label_room);
+  for (int b = 0; b < BRIM_MOST_BLOCKS; b++)
+    brim_release(batch->runtime, batch->blocks[b]);
   brim_release(batch->runtime, batch->rows);
   brim_release(batch->runtime, batch->places);
   brim_release(batch->runtime, batch->slice_room);

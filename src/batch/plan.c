@@ -91,6 +91,7 @@ static void write_part(making *m, const uint32_t *rows, const uint32_t *places, 
   ledger->hash = hash;
   ledger->batches++;
   ledger->tokens += (uint64_t)load.tokens;
+  ledger->tokens_repeated += (uint64_t)(load.texts - load.rows) * (uint64_t)m->rows.overlap;
   ledger->slots += (uint64_t)brim_budget_slots(budget, &load);
 }
 

@@ -25,6 +25,7 @@ typedef struct brim_planned_rows {
   brim_row_size *several; /* these two where rows have several texts */
   int32_t *longest;
   uint64_t truncated, lost; /* rows and tokens that the recipe cuts */
+  int32_t overlap;          /* of windows */
 } brim_planned_rows;
 
 /* Checks every row against the recipe, which becomes one for rows of several texts where they have them. *lengths must stay as

@@ -19,7 +19,10 @@
 #include "data/describe.h"
 #include "data/source.h"
 
-enum { PIECE = 1 << 20 };
+enum {
+  PIECE = 1 << 20,
+  NAMES = 5 /* the first version whose files have these names: one of an older kind is found, and replaced */
+};
 
 typedef struct caching {
   brim_runtime *runtime;
@@ -101,7 +104,7 @@ static int name_cache(caching *c, const brim_tokenizer *tokenizer, brim_error *e
   brim_describe_labels(&text, o->source.need_label ? o->labels : NULL);
   int status = brim_text_status(&text, err);
   if (status == BRIM_OK)
-    c->origin.key = brim_hash64(text.data, text.length, BRIM_CACHE_VERSION);
+    c->origin.key = brim_hash64(text.data, text.length, NAMES);
   for (size_t i = 0; i < c->origin.count; i++)
     brim_describe_string(&text, c->origin.paths[i]);
   if (status == BRIM_OK)

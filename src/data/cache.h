@@ -1,29 +1,38 @@
 /* cache.h: the file that holds an encoded dataset, and what it must fit.
  *
- *   header | sources | lengths | firsts | lengths of texts | ids | typed | types | token labels | numbers of words | sizes of
- *   their texts | values | origins | exclusions | strings | texts of words
+ *   header | sources | lengths | firsts | lengths of texts | ids | typed | types | blocks | numbers of words | sizes of
+ *   their texts | origins | exclusions | strings | texts of words
  *
  * Each section begins at a multiple of 8; their sizes follow from the header's counts, and together they are the file. Numbers
  * are those of the machine that wrote it; another byte order is refused. The file is mapped, and nothing in it is believed before
- * it was looked at: the dataset's fingerprint covers ids, types and labels, `check` all the rest, and ids, lengths and labels are
+ * it was looked at: the dataset's fingerprint covers ids, types and blocks, `check` all the rest, and ids, lengths and labels are
  * compared with what they may be, so that even a forged file only gives another dataset. */
 #ifndef BRIM_DATA_CACHE_H
 #define BRIM_DATA_CACHE_H
 #include "data/dataset.h"
 
-enum { BRIM_CACHE_VERSION = 5 };
+enum { BRIM_CACHE_VERSION = 6 };
+
+/* A block, in place of brim_block_shape. */
+typedef struct brim_cache_block {
+  char name[BRIM_BLOCK_NAME];
+  uint64_t per, integers, width;
+  uint64_t numbers; /* of all rows; 0: no row has any */
+} brim_cache_block;
 
 typedef struct brim_cache_header {
   char magic[8];
   uint32_t version, byte_order;
   uint64_t check; /* of all after it but the sections that the fingerprint covers */
   uint64_t key;   /* hash of tokenizer, options and labels */
-  uint64_t sources, rows, tokens, typed_tokens, values, origins, exclusions; /* counts */
-  uint64_t classes, files, reasons, words, string_bytes;                     /* of strings, and bytes of all of them */
+  uint64_t sources, rows, tokens, typed_tokens, origins, exclusions; /* counts */
+  uint64_t classes, files, reasons, words, string_bytes;             /* of strings, and bytes of all of them */
   uint64_t task, mapped, pairs, truncated, lost, fingerprint;
   uint64_t tokenizer, from_texts, unlabelled_words;
-  uint64_t texts, most_texts;                  /* texts: 0 where each row is one */
-  uint64_t token_labels, numbered, word_bytes; /* tokens that have a place for a label, or a word's number; bytes of words */
+  uint64_t texts, most_texts;    /* texts: 0 where each row is one */
+  uint64_t numbered, word_bytes; /* tokens that have a word's number; bytes of words */
+  uint64_t block_count;
+  brim_cache_block blocks[BRIM_MOST_BLOCKS];
 } brim_cache_header;
 
 /* A file that the rows come from. */

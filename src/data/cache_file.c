@@ -8,21 +8,21 @@
 
 brim_cache_sections brim_cache_lay_out(const brim_cache_header *h) {
   const bool typed = h->typed_tokens > 0;
-  const uint64_t sizes[SECTIONS] = {[SOURCES] = h->sources * sizeof(brim_cache_source),
-                                    [LENGTHS] = h->rows * sizeof(int32_t),
-                                    [FIRSTS] = h->texts > 0 ? (h->rows + 1) * sizeof(uint64_t) : 0,
-                                    [TEXT_LENGTHS] = h->texts * sizeof(int32_t),
-                                    [IDS] = h->tokens * sizeof(int32_t),
-                                    [TYPED] = typed ? h->rows : 0,
-                                    [TYPES] = h->typed_tokens,
-                                    [TOKEN_LABELS] = h->token_labels * sizeof(int32_t),
-                                    [NUMBERS] = h->numbered * sizeof(int32_t),
-                                    [WORD_SIZES] = h->numbered > 0 ? h->rows * sizeof(uint64_t) : 0,
-                                    [VALUES] = h->values * sizeof(float),
-                                    [ORIGINS] = h->origins * sizeof(uint64_t),
-                                    [EXCLUSIONS] = h->exclusions * sizeof(brim_stored_exclusion),
-                                    [STRINGS] = h->string_bytes,
-                                    [WORD_TEXTS] = h->word_bytes};
+  uint64_t sizes[SECTIONS] = {[SOURCES] = h->sources * sizeof(brim_cache_source),
+                              [LENGTHS] = h->rows * sizeof(int32_t),
+                              [FIRSTS] = h->texts > 0 ? (h->rows + 1) * sizeof(uint64_t) : 0,
+                              [TEXT_LENGTHS] = h->texts * sizeof(int32_t),
+                              [IDS] = h->tokens * sizeof(int32_t),
+                              [TYPED] = typed ? h->rows : 0,
+                              [TYPES] = h->typed_tokens,
+                              [NUMBERS] = h->numbered * sizeof(int32_t),
+                              [WORD_SIZES] = h->numbered > 0 ? h->rows * sizeof(uint64_t) : 0,
+                              [ORIGINS] = h->origins * sizeof(uint64_t),
+                              [EXCLUSIONS] = h->exclusions * sizeof(brim_stored_exclusion),
+                              [STRINGS] = h->string_bytes,
+                              [WORD_TEXTS] = h->word_bytes};
+  for (int b = 0; b < BRIM_MOST_BLOCKS; b++)
+    sizes[BLOCKS + b] = h->blocks[b].numbers * BRIM_NUMBER;
   brim_cache_sections s = {.at[0] = sizeof *h};
   for (int i = 0; i < SECTIONS; i++) {
     s.size[i] = sizes[i];
@@ -32,9 +32,23 @@ brim_cache_sections brim_cache_lay_out(const brim_cache_header *h) {
 }
 
 bool brim_cache_counts_fit(const brim_cache_header *h, uint64_t size) {
-  const uint64_t counts[] = {h->sources,      h->rows,     h->tokens,     h->typed_tokens, h->values, h->origins,
-                             h->exclusions,   h->classes,  h->files,      h->reasons,      h->words,  h->string_bytes,
-                             h->token_labels, h->numbered, h->word_bytes, h->texts};
+  const uint64_t counts[] = {h->sources,
+                             h->rows,
+                             h->tokens,
+                             h->typed_tokens,
+                             h->origins,
+                             h->exclusions,
+                             h->classes,
+                             h->files,
+                             h->reasons,
+                             h->words,
+                             h->string_bytes,
+                             h->numbered,
+                             h->word_bytes,
+                             h->texts,
+                             h->blocks[0].numbers,
+                             h->blocks[1].numbers,
+                             h->blocks[2].numbers};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     if (counts[i] > size)
       return false;
@@ -47,7 +61,7 @@ uint64_t brim_cache_hash_header(const brim_cache_header *h) {
 }
 
 bool brim_cache_is_checked(int section) {
-  return section != IDS && section != TYPES && section != TOKEN_LABELS && section != VALUES;
+  return section != IDS && section != TYPES && (section < BLOCKS || section >= BLOCKS + BRIM_MOST_BLOCKS);
 }
 
 bool brim_cache_check(const void *bytes, size_t size, uint64_t *check) {

@@ -14,10 +14,9 @@ enum brim_cache_section {
   IDS,
   TYPED,
   TYPES,
-  TOKEN_LABELS,
-  NUMBERS,
+  BLOCKS, /* BLOCKS + b: the numbers of block b */
+  NUMBERS = BLOCKS + BRIM_MOST_BLOCKS,
   WORD_SIZES,
-  VALUES,
   ORIGINS,
   EXCLUSIONS,
   STRINGS,

@@ -27,7 +27,7 @@ static int damaged(const reading *r, const char *what, brim_error *err) {
   return brim_error_at(err, BRIM_E_FORMAT, r->path, 0, -1, "the cache is damaged: %s", what);
 }
 
-static const void *section_of(const reading *r, enum brim_cache_section section) {
+static const void *section_of(const reading *r, int section) {
   return r->bytes + r->sections.at[section];
 }
 
@@ -171,20 +171,45 @@ static int read_types(reading *r, brim_error *err) {
   return used == h->typed_tokens ? BRIM_OK : damaged(r, "its type ids are not those of its rows", err);
 }
 
-static int read_token_labels(reading *r, brim_error *err) {
+/* Block b as it lies in the file: of so many numbers as its rows, texts or tokens have. */
+static int read_block(reading *r, int b, brim_error *err) {
+  const brim_cache_block *h = &r->header.blocks[b];
   brim_dataset *d = r->dataset;
-  const int32_t *labels = section_of(r, TOKEN_LABELS);
-  if (r->header.token_labels != d->token_count)
-    return damaged(r, "its labels do not belong to its tokens", err);
-  d->token_labels = brim_alloc_array(r->runtime, (size_t)d->rows, sizeof *d->token_labels);
-  if (!d->token_labels)
-    return BRIM_NOMEM(err);
-  for (uint64_t i = 0; i < d->rows; labels += d->lengths[i++]) {
-    brim_error ignored;
-    d->token_labels[i] = labels;
-    if (brim_token_labels_fit(d->labels.task, d->labels.count, labels, d->lengths[i], (brim_row_name){.row = i}, &ignored))
-      return damaged(r, "a label is none of its labels", err);
+  if (h->per > BRIM_PER_TOKEN || h->integers > 1 || h->width < 1 || h->width > BRIM_MAX_CLASSES ||
+      !memchr(h->name, 0, sizeof h->name))
+    return damaged(r, "it has an impossible block", err);
+  brim_block_shape *shape = &d->shapes[b];
+  *shape = (brim_block_shape){.per = (brim_per)h->per, .integers = h->integers != 0, .width = (int32_t)h->width};
+  memcpy(shape->name, h->name, sizeof shape->name);
+  const size_t units = brim_block_units(shape, (size_t)d->rows, (size_t)brim_dataset_texts(d), (size_t)d->token_count);
+  if (h->numbers != units * h->width && (h->numbers || b != BRIM_LABEL_BLOCK))
+    return damaged(r, b == BRIM_LABEL_BLOCK ? "its labels do not belong to its rows" : "a block does not belong to its rows",
+                   err);
+  if (h->numbers == 0)
+    return BRIM_OK;
+  const char *at = section_of(r, BLOCKS + b);
+  if (shape->per == BRIM_PER_ROW) {
+    d->blocks[b].flat = (void *)at;
+    return BRIM_OK;
   }
+  d->blocks[b].rows = brim_alloc_array(r->runtime, (size_t)d->rows, sizeof *d->blocks[b].rows);
+  if (!d->blocks[b].rows)
+    return BRIM_NOMEM(err);
+  for (uint64_t i = 0; i < d->rows; i++) {
+    const size_t texts = d->firsts ? (size_t)(d->firsts[i + 1] - d->firsts[i]) : 1;
+    d->blocks[b].rows[i] = at;
+    at += brim_block_units(shape, 1, texts, (size_t)d->lengths[i]) * brim_block_bytes(shape);
+  }
+  return BRIM_OK;
+}
+
+static int read_blocks(reading *r, brim_error *err) {
+  const uint64_t count = r->header.block_count;
+  if (count < 1 || count > BRIM_MOST_BLOCKS)
+    return damaged(r, "it has an impossible number of blocks", err);
+  r->dataset->block_count = (int)count;
+  for (int b = 0; b < r->dataset->block_count; b++)
+    BRIM_TRY(read_block(r, b, err));
   return BRIM_OK;
 }
 
@@ -213,34 +238,47 @@ static int read_words(reading *r, brim_error *err) {
   return left == 0 ? BRIM_OK : damaged(r, "it has more words than its rows", err);
 }
 
+/* Labels are numbers that the task's may be. */
+static int check_labels(const reading *r, const brim_task_rules *task, brim_error *err) {
+  const brim_dataset *d = r->dataset;
+  const float *values = brim_dataset_row_labels(d);
+  const int32_t *const *of_tokens = brim_dataset_labels_of_tokens(d);
+  brim_error ignored;
+  bool fit = true;
+  for (uint64_t i = 0; values && fit && i < r->header.blocks[BRIM_LABEL_BLOCK].numbers; i++)
+    fit = task->fits(d->labels.count, values[i]);
+  for (uint64_t i = 0; of_tokens && fit && i < d->rows; i++)
+    fit = !brim_token_labels_fit(d->labels.task, d->labels.count, of_tokens[i], d->lengths[i], (brim_row_name){.row = i},
+                                 &ignored);
+  return fit ? BRIM_OK : damaged(r, "a label is none of its labels", err);
+}
+
 static int read_labels(reading *r, brim_error *err) {
   const brim_cache_header *h = &r->header;
   brim_dataset *d = r->dataset;
+  const brim_block_shape *shape = &d->shapes[BRIM_LABEL_BLOCK];
   const brim_task_rules *task = h->task <= INT32_MAX ? brim_task_rules_of((brim_task)h->task) : NULL;
-  const uint64_t width = h->rows ? h->values / h->rows : 0;
-  const bool labelled = width != 0 || h->token_labels > 0;
-  if (h->mapped > 2 || (h->rows && h->values % h->rows) || (h->mapped != 0) != labelled || width > BRIM_MAX_CLASSES ||
-      (task && h->mapped && (task->tokens || task->masks) != (width == 0)))
+  const bool labelled = h->blocks[BRIM_LABEL_BLOCK].numbers > 0;
+  if (h->mapped > 2 || (h->mapped != 0) != labelled || strcmp(shape->name, "label") != 0 ||
+      shape->integers != (shape->per == BRIM_PER_TOKEN) || shape->per == BRIM_PER_TEXT)
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;
-  if (!task || task->named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
+  if (!task || task->shape.named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
     return damaged(r, "its task is unknown", err);
   int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources,
-                                task->masks ? BRIM_MAX_CLASSES : (int32_t)(task->named ? h->classes : width), &d->labels, err);
+                                task->shape.made    ? BRIM_MAX_CLASSES
+                                : task->shape.named ? (int32_t)h->classes
+                                                    : shape->width,
+                                &d->labels, err);
   if (status != BRIM_OK)
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names that differ", err);
   brim_labels_set_strings(&d->labels, h->mapped == 2);
   d->mapped = true;
-  d->label_width = brim_labels_width(&d->labels);
-  if (task->tokens || task->masks)
-    return read_token_labels(r, err);
-  if (width != (uint64_t)d->label_width)
+  const brim_block_shape wanted = brim_labels_shape(&d->labels);
+  if (wanted.per != shape->per || wanted.width != shape->width)
     return damaged(r, "its labels do not belong to its rows", err);
-  for (uint64_t i = 0; i < h->values; i++)
-    if (!task->fits(d->labels.count, d->values[i]))
-      return damaged(r, "a label is none of its labels", err);
-  return BRIM_OK;
+  return check_labels(r, task, err);
 }
 
 static int copy_names(brim_runtime *runtime, const char *const *names, size_t count, char ***out, size_t *made, brim_error *err) {
@@ -303,7 +341,6 @@ static int read_all(reading *r, brim_error *err) {
   if (h->origins && h->origins != h->rows)
     return damaged(r, "its rows have lost their numbers", err);
   d->lengths = (int32_t *)section_of(r, LENGTHS);
-  d->values = h->values ? (float *)section_of(r, VALUES) : NULL;
   d->origins = h->origins ? (uint64_t *)section_of(r, ORIGINS) : NULL;
   d->truncated = h->truncated;
   d->lost = h->lost;
@@ -314,6 +351,7 @@ static int read_all(reading *r, brim_error *err) {
   BRIM_TRY(read_rows(r, err));
   BRIM_TRY(read_texts(r, err));
   BRIM_TRY(read_types(r, err));
+  BRIM_TRY(read_blocks(r, err));
   BRIM_TRY(read_labels(r, err));
   BRIM_TRY(read_words(r, err));
   BRIM_TRY(read_exclusions(r, err));

@@ -84,6 +84,18 @@ static int gather_words(writer *w, brim_error *err) {
   return BRIM_OK;
 }
 
+static void describe_blocks(writer *w) {
+  const brim_dataset *d = w->dataset;
+  for (int b = 0; b < d->block_count; b++) {
+    const brim_block_shape *shape = &d->shapes[b];
+    const size_t units = brim_block_units(shape, (size_t)d->rows, (size_t)brim_dataset_texts(d), (size_t)d->token_count);
+    brim_cache_block *to = &w->header.blocks[b];
+    memcpy(to->name, shape->name, sizeof to->name);
+    to->per = (uint64_t)shape->per, to->integers = shape->integers, to->width = (uint64_t)shape->width;
+    to->numbers = d->blocks[b].flat || d->blocks[b].rows ? units * (uint64_t)shape->width : 0;
+  }
+}
+
 static int prepare(writer *w, brim_error *err) {
   const brim_dataset *d = w->dataset;
   const brim_exclusions *x = &d->excluded;
@@ -99,7 +111,6 @@ static int prepare(writer *w, brim_error *err) {
                                   .sources = w->origin->count,
                                   .rows = d->rows,
                                   .tokens = d->token_count,
-                                  .values = d->values ? d->rows * (uint64_t)d->label_width : 0,
                                   .origins = d->origins ? d->rows : 0,
                                   .exclusions = x->count,
                                   .classes = d->mapped && d->labels.names ? (uint64_t)d->labels.count : 0,
@@ -118,25 +129,28 @@ static int prepare(writer *w, brim_error *err) {
                                   .texts = d->firsts ? d->firsts[d->rows] : 0,
                                   .most_texts = (uint64_t)d->most_texts,
                                   .unlabelled_words = d->unlabelled_words,
-                                  .token_labels = d->token_labels ? d->token_count : 0,
-                                  .numbered = d->words ? d->token_count : 0};
+                                  .numbered = d->words ? d->token_count : 0,
+                                  .block_count = (uint64_t)d->block_count};
   memcpy(w->header.magic, BRIM_CACHE_MAGIC, sizeof w->header.magic);
   for (uint64_t i = 0; d->type_ids && i < d->rows; i++) {
     w->typed[i] = d->type_ids[i] != NULL;
     w->header.typed_tokens += w->typed[i] ? (uint64_t)d->lengths[i] : 0;
   }
+  describe_blocks(w);
   number_exclusions(w);
   return d->words ? gather_words(w, err) : BRIM_OK;
 }
 
-/* The sections that lie in memory in one piece, by number; NULL for ids, types and labels of tokens, which do not. */
+/* The sections that lie in memory in one piece, by number; NULL for ids, types and blocks of texts and tokens, which do not. */
 static void list_sections(const writer *w, const void *pieces[SECTIONS]) {
   const brim_dataset *d = w->dataset;
-  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,       [TYPED] = w->typed,
-                               [VALUES] = d->values,           [ORIGINS] = d->origins,       [EXCLUSIONS] = w->exclusions,
-                               [NUMBERS] = w->numbers,         [WORD_SIZES] = w->word_sizes, [WORD_TEXTS] = w->word_texts,
-                               [STRINGS] = w->strings.data,    [FIRSTS] = d->firsts,         [TEXT_LENGTHS] = d->text_lengths};
+  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,          [TYPED] = w->typed,
+                               [ORIGINS] = d->origins,         [EXCLUSIONS] = w->exclusions,    [NUMBERS] = w->numbers,
+                               [WORD_SIZES] = w->word_sizes,   [WORD_TEXTS] = w->word_texts,    [STRINGS] = w->strings.data,
+                               [FIRSTS] = d->firsts,           [TEXT_LENGTHS] = d->text_lengths};
   memcpy(pieces, all, sizeof all);
+  for (int b = 0; b < d->block_count; b++)
+    pieces[BLOCKS + b] = d->blocks[b].flat;
 }
 
 static int write_rows(writer *w, enum brim_cache_section section, brim_error *err) {
@@ -145,10 +159,18 @@ static int write_rows(writer *w, enum brim_cache_section section, brim_error *er
     size_t length = (size_t)d->lengths[i];
     if (section == IDS)
       BRIM_TRY(brim_file_write(w->file, d->ids[i], length * sizeof *d->ids[i], err));
-    else if (section == TOKEN_LABELS && d->token_labels)
-      BRIM_TRY(brim_file_write(w->file, d->token_labels[i], length * sizeof *d->token_labels[i], err));
     else if (section == TYPES && d->type_ids && d->type_ids[i])
       BRIM_TRY(brim_file_write(w->file, d->type_ids[i], length, err));
+  }
+  return BRIM_OK;
+}
+
+static int write_block(writer *w, int b, brim_error *err) {
+  const brim_dataset *d = w->dataset;
+  for (uint64_t i = 0; d->blocks[b].rows && i < d->rows; i++) {
+    const size_t texts = d->firsts ? (size_t)(d->firsts[i + 1] - d->firsts[i]) : 1;
+    const size_t units = brim_block_units(&d->shapes[b], 1, texts, (size_t)d->lengths[i]);
+    BRIM_TRY(brim_file_write(w->file, d->blocks[b].rows[i], units * brim_block_bytes(&d->shapes[b]), err));
   }
   return BRIM_OK;
 }
@@ -165,8 +187,10 @@ static int write_sections(writer *w, brim_error *err) {
   BRIM_TRY(brim_file_write(w->file, &w->header, sizeof w->header, err));
   for (int i = 0; i < SECTIONS; i++) {
     BRIM_TRY(brim_check_cancel(w->runtime, err));
-    if (i == IDS || i == TYPES || i == TOKEN_LABELS)
+    if (i == IDS || i == TYPES)
       BRIM_TRY(write_rows(w, (enum brim_cache_section)i, err));
+    else if (i >= BLOCKS && i < BLOCKS + BRIM_MOST_BLOCKS && !pieces[i])
+      BRIM_TRY(write_block(w, i - BLOCKS, err));
     else
       BRIM_TRY(brim_file_write(w->file, pieces[i], s.size[i], err));
     BRIM_TRY(brim_file_write(w->file, zeros, s.at[i + 1] - s.at[i] - s.size[i], err));

@@ -26,7 +26,8 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
   }
   dataset->runtime = dataset->excluded.runtime = runtime;
   dataset->highest_id = -1;
-  dataset->label_width = dataset->most_texts = 1;
+  dataset->most_texts = dataset->block_count = 1;
+  dataset->shapes[BRIM_LABEL_BLOCK] = brim_row_label_shape(1);
   return dataset;
 }
 
@@ -35,6 +36,10 @@ void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, con
   d->most_texts = most > d->most_texts ? most : d->most_texts;
   d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
   d->windows = (brim_windowing){encode->max_windows, encode->window_overlap};
+  for (int b = 0; d->rows == 0 && b < source->block_count; b++)
+    d->shapes[b + 1] = source->blocks[b].shape;
+  if (d->rows == 0)
+    d->block_count = 1 + source->block_count;
 }
 
 static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
@@ -48,9 +53,9 @@ static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
 /* Of a data set whose rows are another's. */
 static void free_lent(brim_dataset *dataset) {
   brim_runtime *runtime = dataset->runtime;
-  brim_release(runtime, dataset->values);
-  brim_release(runtime, dataset->token_labels);
-  brim_release(runtime, dataset->own_token_labels);
+  brim_release(runtime, dataset->blocks[BRIM_LABEL_BLOCK].flat);
+  brim_release(runtime, dataset->blocks[BRIM_LABEL_BLOCK].rows);
+  brim_release(runtime, dataset->own_labels);
   if (dataset->own_ids) {
     brim_release(runtime, dataset->ids);
     brim_release(runtime, dataset->labelled_tokens);
@@ -73,14 +78,16 @@ void brim_dataset_free(brim_dataset *dataset) {
   free_chunks(runtime, dataset->spare);
   brim_release(runtime, dataset->ids);
   brim_release(runtime, dataset->type_ids);
-  brim_release(runtime, dataset->token_labels);
+  for (int b = 0; b < dataset->block_count; b++)
+    brim_release(runtime, dataset->blocks[b].rows);
   brim_release(runtime, dataset->words);
   brim_release(runtime, dataset->labelled_tokens);
   if (!dataset->map) {
     brim_release(runtime, dataset->lengths);
     brim_release(runtime, dataset->firsts);
     brim_release(runtime, dataset->text_lengths);
-    brim_release(runtime, dataset->values);
+    for (int b = 0; b < dataset->block_count; b++)
+      brim_release(runtime, dataset->blocks[b].flat);
     brim_release(runtime, dataset->origins);
   } else {
     munmap(dataset->map, dataset->map_size);
@@ -122,9 +129,11 @@ void brim_dataset_clear(brim_dataset *d) {
   free_chunks(d->runtime, d->types);
   free_chunks(d->runtime, d->spare);
   brim_release(d->runtime, d->type_ids);
-  brim_release(d->runtime, d->token_labels);
+  for (int b = 0; b < d->block_count; b++) {
+    brim_release(d->runtime, d->blocks[b].rows);
+    brim_release(d->runtime, d->blocks[b].flat);
+  }
   brim_release(d->runtime, d->words);
-  brim_release(d->runtime, d->values);
   brim_release(d->runtime, d->origins);
   brim_release(d->runtime, d->firsts);
   brim_release(d->runtime, d->text_lengths);
@@ -136,7 +145,8 @@ void brim_dataset_clear(brim_dataset *d) {
                       .ids_room = d->ids_room,
                       .lengths_room = d->lengths_room,
                       .highest_id = -1,
-                      .label_width = 1,
+                      .shapes[BRIM_LABEL_BLOCK] = brim_row_label_shape(1),
+                      .block_count = 1,
                       .most_texts = 1};
 }
 
@@ -170,12 +180,10 @@ static uint8_t highest_type(const brim_sample *sample) {
 
 /* Room for `count` more rows in every array that is in use. Types and origins, when they begin, are filled in for the rows so
  * far. */
-static int make_room(brim_dataset *d, size_t count, bool types, bool origin, bool labelled, brim_error *err) {
+static int make_room(brim_dataset *d, size_t count, bool types, bool origin, brim_error *err) {
   size_t rows = (size_t)d->rows, more = rows + count;
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->ids, &d->ids_room, more, sizeof *d->ids, err));
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->lengths, &d->lengths_room, more, sizeof *d->lengths, err));
-  if (labelled)
-    BRIM_TRY(brim_grow(d->runtime, (void **)&d->values, &d->values_room, more, (size_t)d->label_width * sizeof *d->values, err));
   if (types || d->type_ids) {
     bool first = !d->type_ids;
     BRIM_TRY(brim_grow(d->runtime, (void **)&d->type_ids, &d->types_room, more, sizeof *d->type_ids, err));
@@ -228,24 +236,67 @@ static int32_t longest_text(const brim_sample *sample) {
   return longest;
 }
 
-/* After the rows so far. One NaN for all, for the fingerprint. */
-static void add_label(brim_dataset *d, const brim_sample *sample) {
-  const float *from = sample->labels ? sample->labels : &sample->label;
-  float *to = d->values + (size_t)d->rows * (size_t)d->label_width;
-  for (int32_t i = 0; i < d->label_width; i++)
-    to[i] = isnan(from[i]) ? NAN : from[i];
+/* The first row says what a label is. */
+static brim_block_shape label_shape(const brim_sample *sample) {
+  return sample->token_labels ? brim_token_label_shape() : brim_row_label_shape(sample->labels ? sample->label_width : 1);
 }
 
-/* Labels of the row's tokens are kept among the ids. All rows have them, or none. */
-static int add_token_labels(brim_dataset *d, const brim_sample *sample, brim_error *err) {
-  const size_t rows = (size_t)d->rows, size = (size_t)sample->length * sizeof *sample->token_labels;
-  if (rows > 0 && !sample->token_labels != !d->token_labels)
-    return brim_error_set(err, BRIM_E_USAGE, "row %zu: either all rows have labels of tokens, or none has", rows);
-  if (!sample->token_labels)
+/* Where the sample has a block's numbers. */
+static const void *numbers_of(const brim_sample *sample, int b, bool labelled) {
+  if (b != BRIM_LABEL_BLOCK)
+    return sample->blocks[b];
+  return sample->token_labels ? sample->token_labels
+         : !labelled          ? NULL
+         : sample->labels     ? sample->labels
+                              : (const void *)&sample->label;
+}
+
+/* All rows have numbers of a block, or none has. */
+static int add_block(brim_dataset *d, int b, const brim_sample *sample, bool labelled, brim_error *err) {
+  brim_block *block = &d->blocks[b];
+  const brim_block_shape *shape = &d->shapes[b];
+  const size_t rows = (size_t)d->rows, texts = sample->text_lengths ? (size_t)sample->text_count : 1,
+               units = brim_block_units(shape, 1, texts, (size_t)sample->length), size = brim_block_bytes(shape);
+  const void *from = numbers_of(sample, b, labelled);
+  void *to;
+  if (rows > 0 && (from != NULL) != (block->flat || block->rows))
+    return brim_error_set(err, BRIM_E_USAGE, "row %zu: either all rows have a %s, or none has", rows, shape->name);
+  if (!from)
     return BRIM_OK;
-  BRIM_TRY(brim_grow(d->runtime, (void **)&d->token_labels, &d->token_labels_room, rows + 1, sizeof *d->token_labels, err));
-  d->token_labels[rows] = keep(d, &d->tokens, sample->token_labels, size);
-  return d->token_labels[rows] ? BRIM_OK : BRIM_NOMEM(err);
+  if (shape->per == BRIM_PER_ROW) {
+    BRIM_TRY(brim_grow(d->runtime, &block->flat, &block->room, rows + 1, size, err));
+    to = (char *)block->flat + rows * size;
+  } else {
+    BRIM_TRY(brim_grow(d->runtime, (void **)&block->rows, &block->room, rows + 1, sizeof *block->rows, err));
+    block->rows[rows] = to = keep(d, &d->tokens, from, units * size);
+  }
+  if (!to)
+    return BRIM_NOMEM(err);
+  brim_block_copy(shape, to, from, units);
+  return BRIM_OK;
+}
+
+static int add_blocks(brim_dataset *d, const brim_sample *sample, bool labelled, brim_error *err) {
+  const brim_block *label = &d->blocks[BRIM_LABEL_BLOCK];
+  if (d->rows == 0 && (sample->labels || sample->token_labels))
+    d->shapes[BRIM_LABEL_BLOCK] = label_shape(sample);
+  if (d->rows > 0 && (sample->token_labels != NULL) != (label->rows != NULL))
+    return brim_error_set(err, BRIM_E_USAGE, "row %llu: either all rows have labels of tokens, or none has",
+                          (unsigned long long)d->rows);
+  for (int b = 0; b < d->block_count; b++)
+    BRIM_TRY(add_block(d, b, sample, labelled, err));
+  return BRIM_OK;
+}
+
+int brim_dataset_take_blocks(brim_dataset *d, const brim_encoded *row, brim_sample *sample, brim_error *err) {
+  brim_error why;
+  const int status = brim_blocks_take(d->shapes, d->block_count, row->blocks, row->block_numbers, sample, &why);
+  return status ? brim_error_at(err, status, row->file, row->line, row->byte, "%s", why.message) : BRIM_OK;
+}
+
+void brim_dataset_take_labels(brim_dataset *d, float *values, int32_t width) {
+  d->shapes[BRIM_LABEL_BLOCK].width = width;
+  d->blocks[BRIM_LABEL_BLOCK].flat = values;
 }
 
 bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, size_t bytes) {
@@ -282,13 +333,10 @@ bool brim_lacks_tokens(size_t length, const int32_t *lengths, int32_t count) {
 int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) {
   uint8_t type = highest_type(sample);
   size_t length = (size_t)sample->length;
-  if (d->rows == 0 && sample->labels)
-    d->label_width = sample->label_width;
-  BRIM_TRY(add_token_labels(d, sample, err));
+  BRIM_TRY(add_blocks(d, sample, labelled, err));
   BRIM_TRY(add_words(d, sample, err));
   BRIM_TRY(add_texts(d, sample, err));
-  labelled = labelled && !sample->token_labels;
-  BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, labelled, err));
+  BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, err));
   const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
   const uint8_t *types = type > 0 ? keep(d, &d->types, sample->type_ids, length) : NULL;
   if (!ids || (type > 0 && !types))
@@ -299,8 +347,6 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
     d->type_ids[d->rows] = types;
   if (d->origins)
     d->origins[d->rows] = sample->row;
-  if (labelled)
-    add_label(d, sample);
   d->rows++;
   d->token_count += length;
   d->truncated += lost > 0;
@@ -317,7 +363,7 @@ int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *len
   size_t tokens = 0;
   for (size_t i = 0; i < count; i++)
     tokens += (size_t)lengths[i];
-  BRIM_TRY(make_room(d, count, false, false, false, err));
+  BRIM_TRY(make_room(d, count, false, false, err));
   if (d->firsts) {
     const size_t texts = (size_t)d->firsts[d->rows] + count;
     BRIM_TRY(brim_grow(d->runtime, (void **)&d->firsts, &d->firsts_room, (size_t)d->rows + count + 1, sizeof *d->firsts, err));
@@ -351,6 +397,16 @@ static void move_texts(brim_dataset *d, uint64_t row, uint64_t to) {
   d->firsts[to + 1] = first + count;
 }
 
+/* The same of its numbers. */
+static void move_block(brim_dataset *d, int b, uint64_t row, uint64_t to) {
+  const brim_block *block = &d->blocks[b];
+  const size_t size = brim_block_bytes(&d->shapes[b]);
+  if (block->rows)
+    block->rows[to] = block->rows[row];
+  if (block->flat)
+    memmove((char *)block->flat + to * size, (char *)block->flat + row * size, size);
+}
+
 static void find_longest(brim_dataset *d) {
   const int32_t *lengths = brim_dataset_text_lengths(d);
   d->longest = 0;
@@ -359,10 +415,9 @@ static void find_longest(brim_dataset *d) {
 }
 
 int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_error *err) {
-  const size_t width = (size_t)d->label_width;
   uint64_t to = 0;
   size_t next = 0;
-  BRIM_TRY(make_room(d, 0, false, true, false, err));
+  BRIM_TRY(make_room(d, 0, false, true, err));
   for (uint64_t row = 0; row < d->rows; row++) {
     if (next < count && rows[next] == row) {
       d->token_count -= (uint64_t)d->lengths[row];
@@ -374,8 +429,8 @@ int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_
     d->origins[to] = d->origins[row];
     if (d->type_ids)
       d->type_ids[to] = d->type_ids[row];
-    for (size_t i = 0; d->values && i < width; i++)
-      d->values[(size_t)to * width + i] = d->values[(size_t)row * width + i];
+    for (int b = 0; b < d->block_count; b++)
+      move_block(d, b, row, to);
     if (d->firsts)
       move_texts(d, row, to);
     to++;
@@ -394,7 +449,13 @@ static int32_t highest_id(const brim_dataset *d) {
   return highest;
 }
 
-/* Lengths, ids, types and labels, row by row; rows whose types are all 0 hash alike whether types were given or not. */
+/* What a row has a block's numbers of. */
+static size_t units_of(const brim_dataset *d, int b, uint64_t row) {
+  const size_t texts = d->firsts ? (size_t)(d->firsts[row + 1] - d->firsts[row]) : 1;
+  return brim_block_units(&d->shapes[b], 1, texts, (size_t)d->lengths[row]);
+}
+
+/* Lengths, ids, types and blocks, row by row; rows whose types are all 0 hash alike whether types were given or not. */
 static uint64_t fingerprint(const brim_dataset *d) {
   uint64_t hash = brim_hash64(&d->rows, sizeof d->rows, 0);
   for (uint64_t i = 0; i < d->rows; i++) {
@@ -403,8 +464,9 @@ static uint64_t fingerprint(const brim_dataset *d) {
     hash = brim_hash64(d->ids[i], length * sizeof *d->ids[i], hash);
     if (types)
       hash = brim_hash64(types, length, hash);
-    if (d->token_labels)
-      hash = brim_hash64(d->token_labels[i], length * sizeof *d->token_labels[i], hash);
+    for (int b = 0; b < d->block_count; b++)
+      if (d->blocks[b].rows)
+        hash = brim_hash64(d->blocks[b].rows[i], units_of(d, b, i) * brim_block_bytes(&d->shapes[b]), hash);
   }
   if (d->most_texts > 1)
     hash = brim_hash64(&d->most_texts, sizeof d->most_texts, hash);
@@ -412,7 +474,13 @@ static uint64_t fingerprint(const brim_dataset *d) {
     hash = brim_hash64(d->firsts, ((size_t)d->rows + 1) * sizeof *d->firsts, hash);
     hash = brim_hash64(d->text_lengths, (size_t)d->firsts[d->rows] * sizeof *d->text_lengths, hash);
   }
-  return d->values ? brim_hash64(d->values, (size_t)d->rows * (size_t)d->label_width * sizeof *d->values, hash) : hash;
+  for (int b = 0; b < d->block_count; b++) {
+    if (b != BRIM_LABEL_BLOCK)
+      hash = brim_block_hash(&d->shapes[b], hash);
+    if (d->blocks[b].flat)
+      hash = brim_hash64(d->blocks[b].flat, (size_t)d->rows * brim_block_bytes(&d->shapes[b]), hash);
+  }
+  return hash;
 }
 
 /* Makes an array that is in use as large as its rows. */
@@ -425,29 +493,33 @@ static int trim(brim_dataset *d, void **items, size_t count, size_t size, brim_e
 }
 
 void brim_dataset_finish(brim_dataset *d) {
-  d->labelled = d->values || d->token_labels;
-  for (uint64_t i = 0; d->values && i < d->rows * (uint64_t)d->label_width && d->labelled; i++)
-    d->labelled = !isnan(d->values[i]);
+  const brim_block *label = &d->blocks[BRIM_LABEL_BLOCK];
+  const float *values = label->flat;
+  d->labelled = values || label->rows;
+  for (uint64_t i = 0; values && i < d->rows * (uint64_t)d->shapes[BRIM_LABEL_BLOCK].width && d->labelled; i++)
+    d->labelled = !isnan(values[i]);
   d->fingerprint = fingerprint(d);
 }
 
 void brim_dataset_renumber(brim_dataset *d, const int32_t *to) {
-  for (uint64_t row = 0; d->token_labels && row < d->rows; row++) {
-    int32_t *labels = (int32_t *)d->token_labels[row]; /* they lie in the data set's own chunks */
+  const brim_block *label = &d->blocks[BRIM_LABEL_BLOCK];
+  for (uint64_t row = 0; label->rows && row < d->rows; row++) {
+    int32_t *labels = (int32_t *)label->rows[row]; /* they lie in the data set's own chunks */
     for (int32_t i = 0; i < d->lengths[row]; i++)
       labels[i] = labels[i] < 0 ? labels[i] : to[labels[i]];
   }
 }
 
 int brim_dataset_count_labels(brim_dataset *d, brim_error *err) {
-  if (!d->token_labels)
+  const int32_t *const *labels = brim_dataset_labels_of_tokens(d);
+  if (!labels)
     return BRIM_OK;
   d->labelled_tokens = brim_alloc_array_zero(d->runtime, (size_t)d->rows + 1, sizeof *d->labelled_tokens);
   if (!d->labelled_tokens)
     return BRIM_NOMEM(err);
   for (uint64_t i = 0; i < d->rows; i++) {
     const int32_t length = d->lengths[i];
-    d->labelled_tokens[i + 1] = d->labelled_tokens[i] + (uint64_t)brim_token_labels_count(d->token_labels[i], length, length);
+    d->labelled_tokens[i + 1] = d->labelled_tokens[i] + (uint64_t)brim_token_labels_count(labels[i], length, length);
   }
   return BRIM_OK;
 }
@@ -458,143 +530,15 @@ int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   BRIM_TRY(trim(d, (void **)&d->ids, rows, sizeof *d->ids, err));
   BRIM_TRY(trim(d, (void **)&d->lengths, rows, sizeof *d->lengths, err));
   BRIM_TRY(trim(d, (void **)&d->type_ids, rows, sizeof *d->type_ids, err));
-  BRIM_TRY(trim(d, (void **)&d->token_labels, rows, sizeof *d->token_labels, err));
+  for (int b = 0; b < d->block_count; b++) {
+    BRIM_TRY(trim(d, (void **)&d->blocks[b].rows, rows, sizeof *d->blocks[b].rows, err));
+    BRIM_TRY(trim(d, &d->blocks[b].flat, rows, brim_block_bytes(&d->shapes[b]), err));
+  }
   BRIM_TRY(trim(d, (void **)&d->words, rows, sizeof *d->words, err));
-  BRIM_TRY(trim(d, (void **)&d->values, rows, (size_t)d->label_width * sizeof *d->values, err));
   BRIM_TRY(trim(d, (void **)&d->origins, rows, sizeof *d->origins, err));
   BRIM_TRY(trim(d, (void **)&d->text_lengths, d->firsts ? (size_t)d->firsts[rows] : 0, sizeof *d->text_lengths, err));
   BRIM_TRY(trim(d, (void **)&d->firsts, rows + 1, sizeof *d->firsts, err));
   d->highest_id = highest_id(d);
   brim_dataset_finish(d);
   return BRIM_OK;
-}
-
-/* ---- reading ---------------------------------------------------------------------------------------------- */
-
-uint64_t brim_dataset_rows(const brim_dataset *dataset) {
-  return dataset->rows;
-}
-
-uint64_t brim_dataset_tokens(const brim_dataset *dataset) {
-  return dataset->token_count;
-}
-
-uint64_t brim_dataset_truncated(const brim_dataset *dataset) {
-  return dataset->truncated;
-}
-
-uint64_t brim_dataset_lost(const brim_dataset *dataset) {
-  return dataset->lost;
-}
-
-const int32_t *brim_dataset_lengths(const brim_dataset *dataset) {
-  return dataset->lengths;
-}
-
-uint64_t brim_dataset_texts(const brim_dataset *dataset) {
-  return dataset->firsts ? dataset->firsts[dataset->rows] : dataset->rows;
-}
-
-const uint64_t *brim_dataset_firsts(const brim_dataset *dataset) {
-  return dataset->firsts;
-}
-
-const int32_t *brim_dataset_text_lengths(const brim_dataset *dataset) {
-  return dataset->firsts ? dataset->text_lengths : dataset->lengths;
-}
-
-int32_t brim_dataset_most_texts(const brim_dataset *dataset) {
-  return dataset->most_texts;
-}
-
-int32_t brim_dataset_longest(const brim_dataset *dataset) {
-  return dataset->longest;
-}
-
-int32_t brim_dataset_highest_id(const brim_dataset *dataset) {
-  return dataset->highest_id;
-}
-
-int32_t brim_dataset_highest_type(const brim_dataset *dataset) {
-  return dataset->highest_type;
-}
-
-bool brim_dataset_has_pairs(const brim_dataset *dataset) {
-  return dataset->pairs;
-}
-
-int brim_dataset_pairs_known(const brim_dataset *dataset) {
-  return dataset->pairs ? 1 : dataset->from_texts ? 0 : -1;
-}
-
-bool brim_dataset_has_windows(const brim_dataset *dataset) {
-  return dataset->windows.most > 1;
-}
-
-brim_windowing brim_dataset_windows(const brim_dataset *dataset) {
-  return dataset->windows;
-}
-
-uint64_t brim_dataset_tokenizer(const brim_dataset *dataset) {
-  return dataset->tokenizer;
-}
-
-void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content) {
-  dataset->tokenizer = content;
-}
-
-uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset) {
-  return dataset->unlabelled_words;
-}
-
-bool brim_dataset_has_labels(const brim_dataset *dataset) {
-  return dataset->labelled;
-}
-
-int32_t brim_dataset_label_width(const brim_dataset *dataset) {
-  return dataset->label_width;
-}
-
-const brim_labels *brim_dataset_labels(const brim_dataset *dataset) {
-  return dataset->mapped ? &dataset->labels : NULL;
-}
-
-const uint64_t *brim_dataset_token_labels(const brim_dataset *dataset) {
-  return dataset->labelled_tokens;
-}
-
-uint64_t brim_dataset_fingerprint(const brim_dataset *dataset) {
-  return dataset->fingerprint;
-}
-
-uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row) {
-  return dataset->origins ? dataset->origins[row] : row;
-}
-
-const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count) {
-  *count = dataset->excluded.count;
-  return dataset->excluded.items;
-}
-
-void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out) {
-  *out = (brim_sample){.ids = dataset->ids[row],
-                       .type_ids = dataset->type_ids ? dataset->type_ids[row] : NULL,
-                       .length = dataset->lengths[row],
-                       .label = dataset->values && dataset->label_width == 1 ? dataset->values[row] : NAN,
-                       .row = row};
-  if (dataset->firsts) {
-    out->text_lengths = dataset->text_lengths + dataset->firsts[row];
-    out->text_count = (int32_t)(dataset->firsts[row + 1] - dataset->firsts[row]);
-  }
-  if (dataset->token_labels)
-    out->token_labels = dataset->token_labels[row];
-  if (dataset->words) {
-    out->words = dataset->words[row].numbers;
-    out->word_text = dataset->words[row].text;
-    out->word_text_length = dataset->words[row].length;
-  }
-  if (dataset->values) {
-    out->labels = dataset->values + (size_t)row * (size_t)dataset->label_width;
-    out->label_width = dataset->label_width;
-  }
 }

@@ -5,6 +5,7 @@
 #ifndef BRIM_DATA_DATASET_H
 #define BRIM_DATA_DATASET_H
 #include "brim/data.h"
+#include "data/blocks.h"
 #include "data/select.h"
 
 typedef struct brim_chunk {
@@ -24,8 +25,10 @@ struct brim_dataset {
    * is one text. */
   uint64_t *firsts;
   int32_t *text_lengths;
-  const uint8_t **type_ids;     /* NULL as long as all are 0; rows of which all are 0 have NULL */
-  const int32_t **token_labels; /* of each row as many as ids; NULL if there are none */
+  const uint8_t **type_ids;                  /* NULL as long as all are 0; rows of which all are 0 have NULL */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS]; /* [block_count] the label's, then further ones, which all rows have */
+  brim_block blocks[BRIM_MOST_BLOCKS];
+  int block_count;
   /* Where texts were lists of words: of each row the numbers of its tokens' words, and its words, a NUL after each. */
   struct brim_row_words {
     const int32_t *numbers;
@@ -33,21 +36,20 @@ struct brim_dataset {
     size_t length;
   } *words;
   uint64_t *labelled_tokens; /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
-  float *values;             /* [rows, label_width]; NULL if there are none */
   uint64_t *origins;         /* NULL as long as row i comes from record i */
-  size_t ids_room, lengths_room, firsts_room, text_room, types_room, values_room, origins_room, token_labels_room, words_room;
+  size_t ids_room, lengths_room, firsts_room, text_room, types_room, origins_room, words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
   uint64_t unlabelled_words; /* whose label is null */
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
-  int32_t longest, highest_id, label_width;
+  int32_t longest, highest_id;
   int32_t most_texts;     /* of a row, or that it could have had */
   brim_windowing windows; /* most above 1: a row's texts are windows of one, and its answer is the mean of theirs */
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */
   bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
-  int32_t *own_token_labels;    /* lent: the block of all */
+  void *own_labels;             /* lent: where those of tokens lie */
   int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
@@ -57,23 +59,41 @@ struct brim_dataset {
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
-/* What rows of such a source, encoded so, may have. */
+/* What rows of such a source, encoded so, may have; where there are none yet, which blocks too. */
 void brim_dataset_expect(brim_dataset *dataset, const brim_source_options *source, const brim_encode_options *encode);
 /* Back to no rows, with the memory of those that were. Only for datasets that were neither sealed nor finished. */
 void brim_dataset_clear(brim_dataset *dataset);
 /* Is the file of a cache, if there is one, as long as it was? Who cuts it takes memory away from under the rows: to be asked
  * before they are read. BRIM_E_IO. */
 int brim_dataset_intact(const brim_dataset *dataset, brim_error *err) BRIM_CHECK;
-/* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none). The caller has
- * checked that length > 0, ids >= 0 and that lengths of texts are those of the row. */
+/* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none), of further
+ * blocks those that the data set has. The caller has checked that length > 0, ids >= 0 and that lengths of texts are those of the
+ * row. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;
 /* Whether tokens' words (-1: none) are among those of `text`, of so many bytes, a NUL after each. */
 bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, size_t bytes);
 /* Adds rows of ids alone, one after another in memory: copies. Their origins are their numbers. */
 int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
                          uint64_t lost, brim_error *err) BRIM_CHECK;
-/* Takes out some rows, in rising order, before it is sealed; what is left keeps its origins. Not where rows have labels of tokens
- * or words. */
+/* The further blocks of a row that is to be added: of a reader's, whose place a message has, and of the caller's. */
+int brim_dataset_take_blocks(brim_dataset *dataset, const brim_encoded *row, brim_sample *sample, brim_error *err) BRIM_CHECK;
+/* The labels of all rows, [rows, width], whose memory it takes; NULL: these are of tokens, and are there. */
+void brim_dataset_take_labels(brim_dataset *dataset, float *values, int32_t width);
+/* A row's numbers of block b, one of its blocks; NULL: none. */
+static inline const void *brim_dataset_block(const brim_dataset *dataset, int b, uint64_t row) {
+  const brim_block *block = &dataset->blocks[b];
+  if (block->rows)
+    return block->rows[row];
+  return block->flat ? (const char *)block->flat + row * brim_block_bytes(&dataset->shapes[b]) : NULL;
+}
+/* Labels of rows, [rows, width], and where those of each row's tokens are: NULL where it has none, or they are the other. */
+static inline float *brim_dataset_row_labels(const brim_dataset *dataset) {
+  return dataset->blocks[BRIM_LABEL_BLOCK].flat;
+}
+static inline const int32_t *const *brim_dataset_labels_of_tokens(const brim_dataset *dataset) {
+  return (const int32_t *const *)dataset->blocks[BRIM_LABEL_BLOCK].rows;
+}
+/* Takes out some rows, in rising order, before it is sealed; what is left keeps its origins. Not where rows have words. */
 int brim_dataset_drop(brim_dataset *dataset, const uint64_t *rows, size_t count, brim_error *err) BRIM_CHECK;
 /* Where labels of tokens are not the final ones: label i becomes to[i]. */
 void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);

@@ -24,6 +24,12 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
     brim_text_printf(out, "texts %d %d %d %d ", o->text_column_count, o->least_columns, o->paired, (int)o->most_texts);
   for (int i = 0; i < o->text_column_count; i++)
     brim_describe_string(out, o->text_columns[i]);
+  for (int b = 0; b < o->block_count; b++) {
+    const brim_block_shape *shape = &o->blocks[b].shape;
+    brim_text_printf(out, "block %d %d %d ", (int)shape->per, shape->integers, (int)shape->width);
+    brim_describe_string(out, shape->name);
+    brim_describe_string(out, o->blocks[b].column);
+  }
   for (int i = 0; i < o->where_count; i++) {
     brim_describe_string(out, o->where[i].column);
     brim_describe_string(out, o->where[i].value);
@@ -38,6 +44,8 @@ void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, con
     brim_text_printf(out, "numbered %d ", (int)options->numbering);
   if (brim_makes_windows(options))
     brim_text_printf(out, "windows %d overlap %d ", (int)options->max_windows, (int)options->window_overlap);
+  for (int i = 0; i < 2 && (options->prompts[0] || options->prompts[1]); i++)
+    brim_describe_string(out, options->prompts[i]);
 }
 
 void brim_describe_labels(brim_text *out, const brim_labels *labels) {

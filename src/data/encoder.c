@@ -14,6 +14,7 @@
 #include "base/ordered.h"
 #include "base/runtime.h"
 #include "base/status.h"
+#include "data/blocks.h"
 #include "data/position.h"
 #include "data/reader.h"
 #include "text/encode.h"
@@ -25,6 +26,11 @@
 
 /* In a brim_coded_row strings are ranges of the block's bytes, NONE if there is none, and further texts are entries of its lists;
  * then comes the range of its tokens. */
+/* A row's value of a further block: a range of the block's bytes, then of its numbers. */
+typedef struct coded_value {
+  size_t text, length, first, count;
+} coded_value;
+
 typedef struct block {
   struct block *next; /* in the list of free blocks */
   char *bytes;
@@ -40,7 +46,10 @@ typedef struct block {
   brim_text_lengths texts; /* in tokens, of rows that may have several */
   brim_encoding tokens;    /* of all rows, one after the other */
   brim_word_numbers words; /* likewise, where texts are lists of words, or tokens are numbered */
-  bool alone;              /* no row has a pair, further texts, a label or damage */
+  coded_value *values;     /* [rows * further] of blocks, if there are any */
+  size_t value_capacity;
+  brim_numbers numbers[BRIM_MOST_BLOCKS];
+  bool alone; /* no row has a pair, further texts, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
   int failed;     /* after those rows */
@@ -52,7 +61,9 @@ struct brim_encoder {
   brim_reader *reader;
   const brim_tokenizer *tokenizer;
   brim_encode_options options;
-  bool words;               /* texts are lists of them */
+  bool words;     /* texts are lists of them */
+  size_t further; /* blocks besides the label */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
   brim_scratch **scratches; /* [scratch_count] one for each thread */
   int scratch_count;
   brim_ordered *map;
@@ -78,6 +89,9 @@ static void free_block(brim_runtime *runtime, block *b) {
   brim_release(runtime, b->further);
   brim_release(runtime, b->texts.at);
   brim_release(runtime, b->words.at);
+  brim_release(runtime, b->values);
+  for (int i = 0; i < BRIM_MOST_BLOCKS; i++)
+    brim_release(runtime, b->numbers[i].at);
   brim_encoding_free(&b->tokens);
   brim_release(runtime, b);
 }
@@ -92,6 +106,8 @@ static block *take_block(brim_encoder *encoder) {
     b = brim_alloc_zero(encoder->runtime, sizeof *b);
   if (b) {
     b->byte_count = b->row_count = b->encoded = b->tokens.length = b->further_count = b->texts.count = 0;
+    for (int i = 0; i < BRIM_MOST_BLOCKS; i++)
+      b->numbers[i].count = 0;
     b->tokens.runtime = encoder->runtime;
     b->failed = BRIM_OK;
     b->alone = true;
@@ -147,12 +163,28 @@ static int add_further(brim_encoder *encoder, block *b, brim_coded_row *row, con
   return BRIM_OK;
 }
 
+/* Copies what the row has of further blocks, for which there is room. */
+static int add_values(brim_encoder *encoder, block *b, const brim_record *record, brim_error *err) {
+  const size_t all = b->row_count * encoder->further;
+  if (encoder->further == 0)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->values, &b->value_capacity, all, sizeof *b->values, err));
+  coded_value *to = b->values + all - encoder->further;
+  for (size_t i = 0; i < encoder->further; i++) {
+    const brim_string *text = &record->blocks[i + 1];
+    to[i] = (coded_value){.text = append(b, text->bytes, text->length), .length = text->length};
+  }
+  return BRIM_OK;
+}
+
 static int add_record(brim_encoder *encoder, block *b, const brim_record *record, brim_error *err) {
   size_t why = record->damage ? strlen(record->damage) + 1 : 0;
   size_t forms = record->label && record->label_forms ? form_count(record) : 0;
   size_t needed = b->byte_count + record->text_length + record->pair_length + record->label_length + forms + why;
   for (size_t i = 0; i < record->further_count; i++)
     needed += record->further[i].length;
+  for (size_t i = 0; i < encoder->further; i++)
+    needed += record->blocks[i + 1].length;
   BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->rows, &b->row_capacity, b->row_count + 1, sizeof *b->rows, err));
   BRIM_TRY(
       brim_grow(encoder->runtime, (void **)&b->bytes, &b->byte_capacity, needed < BLOCK_BYTES ? BLOCK_BYTES : needed, 1, err));
@@ -172,7 +204,8 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->label = append(b, record->label, record->label_length);
   row->forms = append(b, forms ? record->label_forms : NULL, forms);
   row->damage = append(b, record->damage, why);
-  b->alone &= !record->pair && !record->further_count && !record->label && !record->damage;
+  b->alone &= !record->pair && !record->further_count && !record->label && !record->damage && !encoder->further;
+  BRIM_TRY(add_values(encoder, b, record, err));
   return add_further(encoder, b, row, record, err);
 }
 
@@ -254,6 +287,18 @@ static int encode_texts(brim_encoder *encoder, brim_scratch *scratch, block *b, 
   return BRIM_OK;
 }
 
+/* The numbers of the row's further blocks. */
+static int read_values(brim_encoder *encoder, block *b, size_t row, brim_error *err) {
+  for (size_t i = 0; i < encoder->further; i++) {
+    coded_value *value = &b->values[row * encoder->further + i];
+    const brim_string text = {b->bytes + value->text, value->length};
+    value->first = b->numbers[i + 1].count;
+    BRIM_TRY(brim_numbers_read(&b->numbers[i + 1], encoder->runtime, &encoder->shapes[i + 1], text, err));
+    value->count = b->numbers[i + 1].count - value->first;
+  }
+  return BRIM_OK;
+}
+
 static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, brim_coded_row *row, brim_error *err) {
   const brim_string text = {b->bytes + row->text, row->text_length};
   const brim_string pair = {row->pair == NONE ? NULL : b->bytes + row->pair, row->pair_length};
@@ -273,7 +318,7 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
     BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
   *length = (int32_t)(b->tokens.length - row->ids);
   row->lost = b->tokens.lost;
-  return BRIM_OK;
+  return encoder->further > 0 ? read_values(encoder, b, (size_t)(row - b->rows), err) : BRIM_OK;
 }
 
 /* A failure stays in the block, after the rows that came first. */
@@ -328,6 +373,8 @@ int brim_encoder_restart(brim_encoder *encoder, brim_reader *reader, brim_error 
   int threads = brim_runtime_threads(encoder->runtime);
   encoder->reader = reader;
   encoder->words = reader->words;
+  encoder->further = (size_t)reader->block_count;
+  memcpy(encoder->shapes, reader->shapes, sizeof encoder->shapes);
   encoder->at = 0;
   encoder->read_all = encoder->ended = false;
   brim_reader_progress(reader, &encoder->consumed, &encoder->total);
@@ -433,13 +480,18 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
                         .label_forms = row->forms == NONE ? NULL : b->bytes + row->forms,
                         .label_is_list = row->label_is_list,
                         .damage = row->damage == NONE ? NULL : b->bytes + row->damage};
+  for (size_t i = 0; i < encoder->further && row->damage == NONE; i++) {
+    const coded_value *value = &b->values[at * encoder->further + i];
+    out->blocks[i + 1] = (const char *)b->numbers[i + 1].at + value->first * BRIM_NUMBER;
+    out->block_numbers[i + 1] = value->count;
+  }
   return BRIM_OK;
 }
 
 void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longest, brim_coded_run *out) {
   const block *b = encoder->present;
   *out = (brim_coded_run){0};
-  if (!b || encoder->at == 0 || brim_makes_windows(&encoder->options))
+  if (!b || encoder->at == 0 || encoder->further > 0 || brim_makes_windows(&encoder->options))
     return;
   const size_t first = encoder->at - 1, left = b->encoded - first;
   out->rows = b->rows + first;

@@ -156,8 +156,14 @@ int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t 
   return status;
 }
 
+brim_block_shape brim_labels_shape(const brim_labels *labels) {
+  if (brim_task_has_tokens(labels->task) || brim_task_has_masks(labels->task))
+    return brim_token_label_shape();
+  return brim_row_label_shape(brim_task_has_outcomes(labels->task) ? 1 : labels->count);
+}
+
 int32_t brim_labels_width(const brim_labels *labels) {
-  return brim_task_has_outcomes(labels->task) ? 1 : labels->count;
+  return brim_labels_shape(labels).width;
 }
 
 /* ---- the class of a label --------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef BRIM_DATA_LABELS_H
 #define BRIM_DATA_LABELS_H
 #include "base/hashmap.h"
+#include "data/blocks.h"
 #include "data/label_text.h"
 #include "task/task.h"
 
@@ -81,6 +82,8 @@ int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float 
  * plain numbers or, where all are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1.
  * Searches all names. */
 int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length, char form);
+/* The block that such labels make. */
+brim_block_shape brim_labels_shape(const brim_labels *labels);
 /* Which of -1 and -100 are none with this mapping: BRIM_NONE_.. or'ed. */
 int brim_labels_none(const brim_labels *labels);
 

@@ -173,6 +173,15 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
   return brim_text_status(list, err);
 }
 
+/* The list of numbers that begins here, as it is written: who encodes the row reads it. */
+static int take_numbers(brim_reader *reader, brim_slot *slot, brim_error *err) {
+  const size_t begin = reader->json.at - 1;
+  BRIM_TRY(brim_json_skip(&reader->json, err));
+  slot->bytes = reader->line + begin;
+  slot->length = reader->json.at - begin;
+  return BRIM_OK;
+}
+
 #define BY_COLUMN "; if this is a table by its columns, write it by its rows: pandas' to_json(.., orient=\"records\", lines=True)"
 
 /* Sets the slots of a column to the value that the token begins. */
@@ -191,6 +200,8 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
     return take_list(reader, slot, &reader->word_list, err);
   if (token->kind == BRIM_JSON_ARRAY && further >= 0)
     return take_list(reader, slot, &reader->lists[further], err);
+  if (token->kind == BRIM_JSON_ARRAY && brim_reader_is_block(reader, slot))
+    return take_numbers(reader, slot, err);
   if (slot->present && !string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
     return brim_json_reader_error(
         &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot_name(slot),

@@ -77,6 +77,7 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
                         .text_lengths = row->text_lengths,
                         .text_count = row->text_count,
                         .row = row->row};
+  BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
   if (row->words)
     return add_words(l, row, &sample, err);
   sample.token_labels = row->numbers;
@@ -109,11 +110,12 @@ static int finish(loader *l, brim_error *err) {
   brim_dataset *dataset = l->dataset;
   BRIM_TRY(progress(l, true, err));
   if (l->options->source.need_label) {
-    BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &dataset->values, err));
+    float *values = NULL;
+    BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &values, err));
+    brim_dataset_take_labels(dataset, values, brim_labels_width(&dataset->labels));
     dataset->mapped = true;
     if (l->taker.rank)
       brim_dataset_renumber(dataset, l->taker.rank);
-    dataset->label_width = brim_labels_width(&dataset->labels);
     dataset->unlabelled_words = l->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&l->none, dataset, &l->taker, err));
   }

@@ -7,6 +7,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "data/blocks.h"
 #include "data/label_text.h"
 #include "data/position.h"
 
@@ -107,7 +108,10 @@ static int make_slots(brim_reader *reader, const brim_source_options *options, b
   reader->further_slots = reader->raw || options->text_column_count < 2 ? 0 : options->text_column_count - 1;
   reader->paired = !reader->raw && options->paired;
   reader->most_texts = options->most_texts;
-  const size_t count = (size_t)(BRIM_SLOT_WHERE + options->where_count + reader->further_slots);
+  reader->block_count = reader->raw ? 0 : options->block_count;
+  for (int b = 0; b < reader->block_count; b++)
+    reader->shapes[b + 1] = options->blocks[b].shape;
+  const size_t count = (size_t)(BRIM_SLOT_WHERE + options->where_count + reader->block_count + reader->further_slots);
   reader->slots = brim_alloc_array_zero(reader->runtime, count, sizeof *reader->slots);
   reader->lists = brim_alloc_array_zero(reader->runtime, (size_t)reader->further_slots + 1, sizeof *reader->lists);
   reader->slot_count = (int)count;
@@ -119,6 +123,7 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
   const bool others = !options->no_header && !reader->raw;
   if (!reader->raw)
     BRIM_TRY(brim_reader_check_columns(options, err));
+  BRIM_TRY(brim_block_columns_check(options, true, err));
   BRIM_TRY(make_slots(reader, options, err));
   if (options->words && !reader->raw) {
     BRIM_TRY(name_word_slots(reader, options, err));
@@ -130,6 +135,8 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
   }
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));
+  for (int b = 0; b < reader->block_count; b++)
+    BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + options->where_count + b, options->blocks[b].column, NULL, true, err));
   if (options->need_label && !reader->slots[BRIM_SLOT_LABEL].name)
     return brim_error_set(err, BRIM_E_USAGE, "without a header the label column must be given, by its number (the first is 0)");
   return BRIM_OK;
@@ -308,6 +315,22 @@ static int make_words(brim_reader *reader, brim_error *err) {
                        tags == 1 ? "" : "s");
 }
 
+bool brim_reader_is_block(const brim_reader *reader, const brim_slot *slot) {
+  const int first = BRIM_SLOT_WHERE + reader->selection.where_count, at = (int)(slot - reader->slots);
+  return at >= first && at < first + reader->block_count;
+}
+
+/* The values of blocks, which every row has. */
+static int take_blocks(brim_reader *reader, brim_record *record, brim_error *err) {
+  for (int b = 0; b < reader->block_count; b++) {
+    const brim_slot *slot = &reader->slots[BRIM_SLOT_WHERE + reader->selection.where_count + b];
+    if (!slot->present || slot->length == 0)
+      return reader->format->missing(reader, slot, err);
+    record->blocks[b + 1] = (brim_string){slot->bytes, slot->length};
+  }
+  return BRIM_OK;
+}
+
 /* What a record holds, from the slots. An empty text is a text. */
 static int make_record(brim_reader *reader, brim_record *record, brim_error *err) {
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *pair = &reader->slots[BRIM_SLOT_PAIR];
@@ -329,6 +352,7 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
                           .label_length = labelled ? label->length : 0,
                           .label_forms = labelled ? label->forms : NULL,
                           .label_is_list = labelled && label->is_list};
+  BRIM_TRY(take_blocks(reader, record, err));
   return reader->further_slots > 0 ? brim_reader_take_texts(reader, record, err) : BRIM_OK;
 }
 

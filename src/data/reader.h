@@ -31,7 +31,7 @@ typedef struct brim_slot {
   const char *forms; /* a brim_label_form for the value, or for each item; NULL: BRIM_FORM_TEXT */
 } brim_slot;
 
-/* And on: one for each condition, then those of a row's further texts. */
+/* And on: one for each condition, then those of blocks and of a row's further texts. */
 enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE };
 
 /* One kind of file. */
@@ -86,6 +86,10 @@ struct brim_reader {
   brim_text list, word_list; /* the items of a label and of a text that are lists, a NUL after each */
   brim_text forms;           /* of the items of a label */
   bool raw;                  /* brim_reader_open_raw */
+
+  /* Columns of numbers, whose slots follow those of conditions. */
+  int block_count; /* besides the label */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
 
   /* Rows of several texts: their further columns are the last slots. */
   int further_slots;
@@ -143,6 +147,8 @@ const char *brim_reader_file_name(const brim_reader *reader);
 
 /* Checks what the options say of text columns. */
 int brim_reader_check_columns(const brim_source_options *options, brim_error *err) BRIM_CHECK;
+/* Whether the slot is of a block. */
+bool brim_reader_is_block(const brim_reader *reader, const brim_slot *slot);
 /* The number of a further text's slot among these, or -1. */
 int brim_reader_further(const brim_reader *reader, const brim_slot *slot);
 /* Whether each text of the present record that is there is long enough. */

@@ -57,14 +57,14 @@ static int map_many(const relabelling *r, uint64_t row, const float *from, float
 static int map_values(relabelling *r, brim_error *err) {
   const brim_dataset *from = r->from;
   brim_dataset *out = r->out;
-  const size_t width = (size_t)brim_labels_width(r->to), before = (size_t)from->label_width;
-  out->label_width = (int32_t)width;
-  out->values = brim_alloc_array(out->runtime, (size_t)out->rows, width * sizeof *out->values);
-  if (!out->values)
+  const size_t width = (size_t)brim_labels_width(r->to), before = (size_t)from->shapes[BRIM_LABEL_BLOCK].width;
+  float *values = brim_alloc_array(out->runtime, (size_t)out->rows, width * sizeof *values);
+  brim_dataset_take_labels(out, values, (int32_t)width);
+  if (!values)
     return BRIM_NOMEM(err);
   for (uint64_t row = 0; row < out->rows; row++) {
-    const float *label = from->values + row * before;
-    float *to = out->values + row * width;
+    const float *label = brim_dataset_row_labels(from) + row * before;
+    float *to = values + row * width;
     BRIM_TRY(brim_task_has_lists(r->to->task) ? map_many(r, row, label, to, err) : map_class(r, row, *label, to, err));
   }
   return BRIM_OK;
@@ -72,18 +72,24 @@ static int map_values(relabelling *r, brim_error *err) {
 
 /* ---- labels of tokens ------------------------------------------------------------------------------------- */
 
+/* Memory of their numbers, and where each row's are. */
+static void own_token_labels(brim_dataset *out, void *numbers, const void **rows) {
+  out->own_labels = numbers;
+  out->blocks[BRIM_LABEL_BLOCK].rows = rows;
+}
+
 static int map_tokens(relabelling *r, brim_error *err) {
   const brim_dataset *from = r->from;
   brim_dataset *out = r->out;
   int32_t *to = brim_alloc_array(out->runtime, (size_t)from->token_count, sizeof *to);
-  out->token_labels = brim_alloc_array(out->runtime, (size_t)out->rows, sizeof *out->token_labels);
-  out->own_token_labels = to;
-  if (!to || !out->token_labels)
+  const void **rows = brim_alloc_array(out->runtime, (size_t)out->rows, sizeof *rows);
+  own_token_labels(out, to, rows);
+  if (!to || !rows)
     return BRIM_NOMEM(err);
   for (uint64_t row = 0; row < out->rows; row++) {
-    out->token_labels[row] = to;
+    rows[row] = to;
     for (int32_t i = 0; i < from->lengths[row]; i++, to++) {
-      const int32_t label = from->token_labels[row][i];
+      const int32_t label = brim_dataset_labels_of_tokens(from)[row][i];
       *to = label == BRIM_NO_LABEL ? label : r->map[label];
       if (label != BRIM_NO_LABEL && *to < 0)
         return refuse(r, row, label, err);
@@ -100,8 +106,7 @@ static void lend(const brim_dataset *from, brim_dataset *out) {
   *out = *from;
   out->runtime = runtime;
   out->lent = true;
-  out->values = NULL;
-  out->token_labels = NULL;
+  out->blocks[BRIM_LABEL_BLOCK] = (brim_block){0};
   out->labels = (brim_labels){0};
   out->excluded = (brim_exclusions){.runtime = runtime};
 }
@@ -109,9 +114,9 @@ static void lend(const brim_dataset *from, brim_dataset *out) {
 static int relabel(relabelling *r, brim_error *err) {
   lend(r->from, r->out);
   BRIM_TRY(brim_labels_copy(r->out->runtime, r->to, &r->out->labels, err));
-  if (r->from->values)
+  if (brim_dataset_row_labels(r->from))
     BRIM_TRY(map_values(r, err));
-  if (r->from->token_labels)
+  if (brim_dataset_labels_of_tokens(r->from))
     BRIM_TRY(map_tokens(r, err));
   brim_dataset_finish(r->out);
   return BRIM_OK;
@@ -142,16 +147,17 @@ static int remask(const brim_dataset *from, brim_dataset *out, brim_remask_fn ch
   brim_runtime *runtime = out->runtime;
   lend(from, out);
   int32_t *ids = out->own_ids = brim_alloc_array(runtime, (size_t)from->token_count + 1, sizeof *ids);
-  int32_t *labels = out->own_token_labels = brim_alloc_array(runtime, (size_t)from->token_count + 1, sizeof *labels);
+  int32_t *labels = brim_alloc_array(runtime, (size_t)from->token_count + 1, sizeof *labels);
+  const void **rows = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *rows);
+  own_token_labels(out, labels, rows);
   out->labelled_tokens = NULL;
   out->ids = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->ids);
-  out->token_labels = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->token_labels);
-  if (!ids || !labels || !out->ids || !out->token_labels)
+  if (!ids || !labels || !out->ids || !rows)
     return BRIM_NOMEM(err);
   for (uint64_t row = 0; row < from->rows; row++) {
     const size_t length = (size_t)from->lengths[row];
     out->ids[row] = memcpy(ids, from->ids[row], length * sizeof *ids);
-    out->token_labels[row] = memcpy(labels, from->token_labels[row], length * sizeof *labels);
+    rows[row] = memcpy(labels, brim_dataset_labels_of_tokens(from)[row], length * sizeof *labels);
     change(context, row, ids, labels, (int32_t)length);
     for (size_t i = 0; i < length; i++)
       out->highest_id = ids[i] > out->highest_id ? ids[i] : out->highest_id;

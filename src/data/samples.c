@@ -82,14 +82,36 @@ static int add_samples(brim_dataset *dataset, const brim_sample *samples, uint64
   return brim_dataset_seal(dataset, err);
 }
 
+/* Widths are known, and every row has its numbers. */
+static int check_blocks(const brim_block_shape *further, int count, const brim_sample *samples, uint64_t rows, brim_error *err) {
+  BRIM_TRY(brim_blocks_check(further, count, err));
+  for (int b = 0; b < count; b++) {
+    if (further[b].width < 1)
+      return brim_error_set(err, BRIM_E_USAGE, "block %s: say how many numbers it has", further[b].name);
+    for (uint64_t row = 0; row < rows; row++)
+      if (!samples[row].blocks[b + 1])
+        return brim_error_set(err, BRIM_E_USAGE, "row %llu has no %s", (unsigned long long)row, further[b].name);
+  }
+  return BRIM_OK;
+}
+
 int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count, const brim_labels *labels,
                               brim_dataset **out, brim_error *err) {
+  return brim_dataset_from_rows(runtime, samples, count, labels, NULL, 0, out, err);
+}
+
+int brim_dataset_from_rows(brim_runtime *runtime, const brim_sample *samples, uint64_t count, const brim_labels *labels,
+                           const brim_block_shape *further, int further_count, brim_dataset **out, brim_error *err) {
   *out = NULL;
   if (count == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
+  BRIM_TRY(check_blocks(further, further_count, samples, count, err));
   brim_dataset *dataset = brim_dataset_new(runtime, err);
   if (!dataset)
     return BRIM_E_MEMORY;
+  for (int b = 0; b < further_count; b++)
+    dataset->shapes[b + 1] = further[b];
+  dataset->block_count += further_count;
   int status = add_samples(dataset, samples, count, labels, err);
   if (status != BRIM_OK) {
     brim_dataset_free(dataset);
@@ -102,6 +124,9 @@ int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples,
 /* ---- from another data set -------------------------------------------------------------------------------- */
 
 static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_t *rows, uint64_t count, brim_error *err) {
+  const bool labelled = brim_dataset_row_labels(from) != NULL;
+  memcpy(out->shapes, from->shapes, sizeof out->shapes);
+  out->block_count = from->block_count;
   for (uint64_t i = 0; i < count; i++) {
     brim_sample sample;
     if (rows[i] >= from->rows)
@@ -109,7 +134,7 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
                             (unsigned long long)from->rows);
     brim_dataset_sample(from, rows[i], &sample);
     sample.row = brim_dataset_origin(from, rows[i]);
-    BRIM_TRY(brim_dataset_add(out, &sample, 0, from->values != NULL, err));
+    BRIM_TRY(brim_dataset_add(out, &sample, 0, labelled, err));
   }
   if (from->mapped)
     BRIM_TRY(brim_labels_copy(out->runtime, &from->labels, &out->labels, err));
@@ -201,7 +226,8 @@ static int read_number(const json_batch *batch, const brim_json_value *value, fl
 
 static int read_labels(json_batch *batch, const brim_json_value *list, brim_sample *sample, brim_error *err) {
   const brim_dataset *dataset = batch->dataset;
-  if (list->length == 0 || list->length > INT32_MAX || (dataset->rows > 0 && (int32_t)list->length != dataset->label_width))
+  if (list->length == 0 || list->length > INT32_MAX ||
+      (dataset->rows > 0 && (int32_t)list->length != dataset->shapes[BRIM_LABEL_BLOCK].width))
     return brim_json_error(batch->document, list, err, BRIM_E_FORMAT,
                            "\"label\" lists at least one number, as many in every row");
   BRIM_TRY(brim_grow(dataset->runtime, (void **)&batch->row.labels, &batch->row.label_room, list->length, sizeof(float), err));
@@ -215,7 +241,7 @@ static int read_label(json_batch *batch, const brim_json_value *value, brim_samp
   sample->label = NAN;
   if (value && value->kind == BRIM_JSON_ARRAY)
     return read_labels(batch, value, sample, err);
-  if (batch->dataset->label_width > 1)
+  if (batch->dataset->shapes[BRIM_LABEL_BLOCK].width > 1)
     return brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "the first row's \"label\" is a list, this row's is not");
   return !value || value->kind == BRIM_JSON_NULL ? BRIM_OK : read_number(batch, value, &sample->label, err);
 }

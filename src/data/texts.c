@@ -269,6 +269,13 @@ static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_e
   return status == BRIM_OK ? BRIM_OK : row_failed(number, status, &failure, err);
 }
 
+static int take_blocks(texts *t, const brim_text_row *row, brim_sample *sample, brim_error *err) {
+  brim_dataset *d = t->dataset;
+  brim_error failure = {0};
+  const int status = brim_blocks_take(d->shapes, d->block_count, row->blocks, row->block_numbers, sample, &failure);
+  return status ? row_failed(sample->row, status, &failure, err) : BRIM_OK;
+}
+
 static int add_block(texts *t, const block *b, brim_error *err) {
   for (int i = 0; i < b->count; i++) {
     const row_range *range = &b->rows[i];
@@ -281,14 +288,15 @@ static int add_block(texts *t, const block *b, brim_error *err) {
         .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
     brim_text_row row;
     BRIM_TRY(get_row(t, number, &row, err));
+    if (range->texts > 1)
+      sample.text_lengths = b->texts.at + range->first_text, sample.text_count = range->texts;
+    BRIM_TRY(take_blocks(t, &row, &sample, err));
     sample.token_labels = t->options->encode.numbering ? b->words + range->from : NULL;
     if (t->words) {
       sample.words = b->words + range->from;
       BRIM_TRY(add_words(t, &row, &sample, range->lost, err));
       continue;
     }
-    if (range->texts > 1)
-      sample.text_lengths = b->texts.at + range->first_text, sample.text_count = range->texts;
     if (t->options->source.need_label && row.label) {
       const brim_label_source label = label_of(&row, number);
       BRIM_TRY(brim_none_rows_note(&t->none, t->dataset, &t->taker, &label, number, range->lost, err));
@@ -340,11 +348,12 @@ static int make(texts *t, brim_error *err) {
   t->dataset->excluded = t->selection.excluded;
   t->selection.excluded = (brim_exclusions){.runtime = t->runtime};
   if (t->options->source.need_label) {
-    BRIM_TRY(brim_label_taker_finish(&t->taker, &t->dataset->labels, &t->dataset->values, err));
+    float *values = NULL;
+    BRIM_TRY(brim_label_taker_finish(&t->taker, &t->dataset->labels, &values, err));
+    brim_dataset_take_labels(t->dataset, values, brim_labels_width(&t->dataset->labels));
     t->dataset->mapped = true;
     if (t->taker.rank)
       brim_dataset_renumber(t->dataset, t->taker.rank);
-    t->dataset->label_width = brim_labels_width(&t->dataset->labels);
     t->dataset->unlabelled_words = t->taker.unlabelled;
     BRIM_TRY(brim_none_rows_drop(&t->none, t->dataset, &t->taker, err));
   }
@@ -361,6 +370,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
   if (options->source.where_count)
     return brim_error_set(err, BRIM_E_USAGE, "where: texts in memory have no columns; leave it out");
+  BRIM_TRY(brim_block_columns_check(&options->source, false, err));
   texts t = {.runtime = runtime, .tokenizer = tokenizer, .options = options, .rows = rows, .context = context, .count = count};
   t.selection.excluded.runtime = runtime;
   brim_label_taker_init(&t.taker, runtime, options->task, options->labels);

@@ -9,6 +9,7 @@
 #include "batch/plan.h"
 #include "data/source.h"
 #include "feed/steps.h"
+#include "text/encode.h"
 #include "text/tokenizer.h"
 
 #define DEFAULT_WINDOW 100000
@@ -26,6 +27,10 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
                           (int)world - 1);
   if (o->source.need_label && !o->labels)
     return brim_error_set(err, BRIM_E_USAGE, "a feed with labels needs their mapping beforehand: give labels");
+  for (int b = 0; b < o->source.block_count; b++)
+    if (o->source.blocks[b].shape.width < 1)
+      return brim_error_set(err, BRIM_E_USAGE, "block %.*s: a feed needs to know beforehand how many numbers it has",
+                            BRIM_BLOCK_NAME, o->source.blocks[b].shape.name);
   if (o->repeat && o->epochs)
     return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
   if (o->rank_slices && o->plan.batch_size == 0)
@@ -274,6 +279,8 @@ static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err)
     brim_class_counter_add(&feed->counter, feed->window->dataset, part);
   l->batches += part->count > 0;
   l->tokens += (uint64_t)part->tokens;
+  if (brim_makes_windows(&feed->options.encode))
+    l->tokens_repeated += (part->texts - part->count) * (uint64_t)feed->options.encode.window_overlap;
   l->slots += (uint64_t)part->slots;
   return BRIM_OK;
 }

@@ -169,8 +169,8 @@ void brim_producer_take_back(brim_producer *producer, brim_window *window);
 /* Begins where `next` says; encodes its waiting rows again. */
 int brim_producer_start(brim_producer *producer, brim_error *err) BRIM_CHECK;
 void brim_producer_free(brim_producer *producer);
-/* A sample out of an encoded row, its label as a number. */
-int brim_producer_sample(brim_producer *producer, const brim_encoded *row, uint64_t name, brim_sample *out,
+/* A sample out of an encoded row, its label as a number, for this data set. */
+int brim_producer_sample(brim_producer *producer, const brim_encoded *row, uint64_t name, brim_dataset *dataset, brim_sample *out,
                          brim_error *err) BRIM_CHECK;
 
 /* mix.c: the rows of all sources. */

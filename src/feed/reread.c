@@ -21,9 +21,10 @@ typedef struct rereading {
   brim_encoding encoding;
   brim_word_numbers words;
   brim_text_lengths lengths; /* of the row's texts */
-  brim_dataset *found;       /* in order of position */
-  wanted *order;             /* [waiting] */
-  size_t *found_at;          /* [waiting] */
+  brim_numbers numbers[BRIM_MOST_BLOCKS];
+  brim_dataset *found; /* in order of position */
+  wanted *order;       /* [waiting] */
+  size_t *found_at;    /* [waiting] */
 } rereading;
 
 static int by_position(const void *a, const void *b) {
@@ -50,26 +51,39 @@ static int encode_text(rereading *r, const brim_record *record, brim_error *err)
                            &p->options->encode, &r->encoding, &r->lengths, err);
 }
 
+/* Of a further block. */
+static int read_numbers(rereading *r, const brim_record *record, int b, brim_encoded *row, brim_error *err) {
+  brim_numbers *numbers = &r->numbers[b];
+  brim_error why;
+  numbers->count = 0;
+  const int status = brim_numbers_read(numbers, r->producer->runtime, &r->found->shapes[b], record->blocks[b], &why);
+  row->blocks[b] = numbers->at;
+  row->block_numbers[b] = numbers->count;
+  return status ? brim_error_at(err, status, record->file, record->line, record->byte, "%s", why.message) : BRIM_OK;
+}
+
 static int encode_row(rereading *r, const brim_record *record, uint64_t name, brim_error *err) {
   brim_producer *p = r->producer;
   BRIM_TRY(encode_text(r, record, err));
-  const brim_encoded row = {.ids = r->encoding.ids,
-                            .type_ids = r->encoding.type_ids,
-                            .words = p->options->source.words ? r->words.at : NULL,
-                            .numbers = p->options->encode.numbering ? r->words.at : NULL,
-                            .length = r->encoding.length,
-                            .text_lengths = r->lengths.count > 1 ? r->lengths.at : NULL,
-                            .text_count = (int32_t)r->lengths.count,
-                            .pair = record->pair != NULL,
-                            .line = record->line,
-                            .byte = record->byte,
-                            .file = record->file,
-                            .label = record->label,
-                            .label_length = record->label_length,
-                            .label_forms = record->label_forms,
-                            .label_is_list = record->label_is_list};
+  brim_encoded row = {.ids = r->encoding.ids,
+                      .type_ids = r->encoding.type_ids,
+                      .words = p->options->source.words ? r->words.at : NULL,
+                      .numbers = p->options->encode.numbering ? r->words.at : NULL,
+                      .length = r->encoding.length,
+                      .text_lengths = r->lengths.count > 1 ? r->lengths.at : NULL,
+                      .text_count = (int32_t)r->lengths.count,
+                      .pair = record->pair != NULL,
+                      .line = record->line,
+                      .byte = record->byte,
+                      .file = record->file,
+                      .label = record->label,
+                      .label_length = record->label_length,
+                      .label_forms = record->label_forms,
+                      .label_is_list = record->label_is_list};
   brim_sample sample;
-  BRIM_TRY(brim_producer_sample(p, &row, name, &sample, err));
+  for (int b = 1; b < r->found->block_count; b++)
+    BRIM_TRY(read_numbers(r, record, b, &row, err));
+  BRIM_TRY(brim_producer_sample(p, &row, name, r->found, &sample, err));
   return brim_dataset_add(r->found, &sample, 0, p->options->source.need_label, err);
 }
 
@@ -121,6 +135,7 @@ static int reread(rereading *r, brim_error *err) {
   r->found = brim_dataset_new(p->runtime, err);
   if (!r->found)
     return BRIM_E_MEMORY;
+  brim_dataset_expect(r->found, &p->options->source, &p->options->encode);
   BRIM_TRY(brim_scratch_new(p->runtime, p->tokenizer, &r->scratch, err));
   BRIM_TRY(brim_reader_open(p->runtime, (const char *const *)p->shards->paths, (int)p->shards->count, &p->options->source,
                             &r->reader, err));
@@ -144,6 +159,7 @@ int brim_producer_start(brim_producer *p, brim_error *err) {
   p->waiting_rows = brim_dataset_new(p->runtime, err);
   if (!p->waiting_rows)
     return BRIM_E_MEMORY;
+  brim_dataset_expect(p->waiting_rows, &p->options->source, &p->options->encode);
   if (p->next.waiting_count == 0)
     return BRIM_OK;
   rereading r = {.producer = p, .encoding.runtime = p->runtime};
@@ -152,6 +168,8 @@ int brim_producer_start(brim_producer *p, brim_error *err) {
   brim_scratch_free(r.scratch);
   brim_release(p->runtime, r.words.at);
   brim_release(p->runtime, r.lengths.at);
+  for (int b = 0; b < BRIM_MOST_BLOCKS; b++)
+    brim_release(p->runtime, r.numbers[b].at);
   brim_encoding_free(&r.encoding);
   brim_dataset_free(r.found);
   brim_release(p->runtime, r.order);

@@ -123,6 +123,8 @@ static void put_beginning(brim_json_writer *json, const brim_feed *feed, const b
   brim_json_close_array(json);
   put_named(json, "ledger", LEDGER, COUNT(LEDGER), &b->ledger);
   put_hex(json, "hash", b->ledger.hash);
+  if (b->ledger.tokens_repeated)
+    brim_json_put_count(json, "tokens_repeated", b->ledger.tokens_repeated);
 }
 
 int brim_state_write(const brim_feed *feed, const brim_feed_position *position, brim_text *out, brim_error *err) {
@@ -251,6 +253,8 @@ static int read_beginning(const brim_feed *feed, const brim_json_value *root, br
       !read_named(brim_json_get(root, "ledger"), LEDGER, COUNT(LEDGER), &b->ledger) ||
       !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
     return malformed(err);
+  if (!read_count(root, "tokens_repeated", &b->ledger.tokens_repeated)) /* where none is, nothing is said of it */
+    b->ledger.tokens_repeated = 0;
   b->ledger.epoch = b->epoch;
   BRIM_TRY(read_positions(feed, brim_json_get(root, "places"), b, err));
   return read_waiting(feed, brim_json_get(root, "waiting"), b, err);

@@ -30,6 +30,8 @@ double brim_feed_weight(const brim_feed *feed);
 int64_t brim_feed_step_rows(const brim_feed *feed);
 /* brim_tokenizer_content of the tokenizer that encodes its rows. */
 uint64_t brim_feed_tokenizer(const brim_feed *feed);
+/* The blocks that its batches have; returns their number. */
+int brim_feed_blocks(const brim_feed *feed, brim_block_shape shapes[BRIM_MOST_BLOCKS]);
 /* As the feed has them: what was left open is filled in. */
 const brim_feed_options *brim_feed_how(const brim_feed *feed);
 

@@ -56,6 +56,16 @@ const brim_feed_options *brim_feed_how(const brim_feed *feed) {
   return &feed->options;
 }
 
+int brim_feed_blocks(const brim_feed *feed, brim_block_shape shapes[BRIM_MOST_BLOCKS]) {
+  const brim_feed_options *o = &feed->options;
+  shapes[BRIM_LABEL_BLOCK] = o->encode.numbering                 ? brim_token_label_shape()
+                             : o->source.need_label && o->labels ? brim_labels_shape(o->labels)
+                                                                 : brim_row_label_shape(1);
+  for (int b = 0; b < o->source.block_count; b++)
+    shapes[b + 1] = o->source.blocks[b].shape;
+  return 1 + o->source.block_count;
+}
+
 int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) {
   const brim_feed_options *o = &feed->options;
   if (class_weights &&
@@ -96,6 +106,10 @@ uint64_t brim_feed_memory(const brim_feed *feed) {
   const uint64_t token = sizeof(int32_t) + 1 + (o->encode.numbering ? sizeof(int32_t) : 0);
   uint64_t row = texts * (uint64_t)o->encode.max_length * token + other;
   row += texts > 1 ? texts * sizeof(int32_t) : 0; /* their lengths */
+  for (int b = 0; b < o->source.block_count; b++) {
+    const brim_block_shape *shape = &o->source.blocks[b].shape;
+    row += brim_block_units(shape, 1, texts, 0) * brim_block_bytes(shape);
+  }
   return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
 }
 

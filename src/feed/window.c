@@ -51,7 +51,8 @@ void brim_window_clear(brim_runtime *runtime, brim_window *w) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
-int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t name, brim_sample *out, brim_error *err) {
+int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t name, brim_dataset *dataset, brim_sample *out,
+                         brim_error *err) {
   if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
@@ -64,6 +65,7 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
                        .row = name,
                        .label = NAN,
                        .token_labels = row->numbers};
+  BRIM_TRY(brim_dataset_take_blocks(dataset, row, out, err));
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
@@ -174,7 +176,7 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
     return BRIM_OK;
   }
   BRIM_TRY(check_budget(p, row, err));
-  BRIM_TRY(brim_producer_sample(p, row, w->dataset->rows, &sample, err));
+  BRIM_TRY(brim_producer_sample(p, row, w->dataset->rows, w->dataset, &sample, err));
   BRIM_TRY(add_waiting(p, w, &waiting, err));
   BRIM_TRY(brim_dataset_add(w->dataset, &sample, row->lost, p->options->source.need_label, err));
   w->rows_truncated += row->lost > 0;
@@ -311,6 +313,7 @@ static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
   brim_dataset *held = brim_dataset_new(p->runtime, err);
   if (!held)
     return BRIM_E_MEMORY;
+  brim_dataset_expect(held, &p->options->source, &p->options->encode);
   bool *waits = brim_alloc_array_zero(p->runtime, w->dataset->rows + 1, sizeof *waits);
   int status = waits ? BRIM_OK : BRIM_NOMEM(err);
   if (status == BRIM_OK && !w->last)

@@ -29,7 +29,8 @@ typedef struct brim_config {
   int32_t positions, types; /* rows of the embeddings; types 0: none */
   int32_t pad_id;           /* -1: none */
   brim_activation activation;
-  brim_pooling pooling; /* cls, mean or max */
+  brim_pooling pooling; /* of embeddings any, else cls, mean or max */
+  bool skips_prompts;   /* of embeddings: tokens of prompts are not pooled */
   bool ignores_types;   /* every token has type 0 */
   /* of encoders with rotary positions, gates and a residual stream */
   double theta[2];                          /* of layers that see all tokens; of those with a window */
@@ -84,9 +85,16 @@ enum { BRIM_CONFIG_FIELDS = 39 };
 int brim_config_fields(const brim_config *config, brim_field fields[BRIM_CONFIG_FIELDS]);
 /* The file's members in their order, with architectures, labels, task and dtype as they are now. */
 int brim_config_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
+/* A value of a file, as it is written back: `depth` levels inside. */
+void brim_config_put_value(brim_text *out, const brim_json_value *value, int depth);
 /* README.md with lines of Python, where transformers computes something else; one of brim's is removed where it does not.
  * A README.md that brim did not write is left as it is. */
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
+/* The modes of a pooling in their order, and back. */
+brim_pool_list brim_pooling_modes(brim_pooling pooling);
+brim_pooling brim_pooling_of_modes(const brim_pool_list *list);
+/* Cls, mean or max: what tasks other than embeddings have. */
+bool brim_pooling_is_simple(brim_pooling pooling);
 /* brim_model_info.made_for. */
 int brim_pooling_made_for(brim_runtime *runtime, const char *folder, brim_pooling *out, brim_error *err) BRIM_CHECK;
 /* brim_model_info.made_length. */

@@ -95,6 +95,7 @@ typedef struct brim_terms {
   brim_activation activation;
   brim_loss_kind loss;
   bool largest;          /* pool: the largest of each column, not the mean */
+  brim_pool_list modes;  /* pool_joined */
   int32_t empty_rows[2]; /* lookup: rows of the embeddings of words and of positions that have no gradient; BRIM_NONE: all have */
 } brim_terms;
 

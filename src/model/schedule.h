@@ -150,6 +150,7 @@ typedef struct brim_frame {
   int32_t first_reached; /* of BRIM_ROW_REACHED: its row of BRIM_ROW_DISTANCES */
   const int32_t *ids, *positions;
   const uint8_t *types;
+  const int32_t *skipped; /* [n] tokens at the beginning of each text that are not pooled; NULL: none */
   bool dropout;
   uint32_t key[2];
   const real *values;

@@ -20,6 +20,7 @@
   X(DISTANCES, "%s has no attention by distance, which %s needs: use another device")                                            \
   X(BF16, "%s does not multiply 16-bit values: use fp32")                                                                        \
   X(HOST_MEMORY, "%s has no slices: train without them")                                                                         \
+  X(POOLING, "%s pools by the first token, the mean or the largest alone, and no prompt is left out: use another device")        \
   X(VOCABULARY, "%s has no loss over a vocabulary, which masked words need: use another device")                                 \
   X(RULES, "%s has AdamW alone, without a way back to the pretrained weights: use --optimizer adamw, or another device")         \
   X(LATE_ROWS, NULL)
@@ -52,6 +53,8 @@
   X(scatter_rows, brim_scatter, 0, ELEMENTWISE, "scatter rows")                                                                  \
   X(pool_forward, brim_pool, 0, ELEMENTWISE, "pooling")                                                                          \
   X(pool_backward, brim_pool_gradient, 0, ELEMENTWISE, "pooling gradient")                                                       \
+  X(pool_joined_forward, brim_pool_joined, BRIM_FEATURE_POOLING, ELEMENTWISE, "pooling")                                         \
+  X(pool_joined_backward, brim_pool_joined, BRIM_FEATURE_POOLING, ELEMENTWISE, "pooling gradient")                               \
   X(dropout, brim_dropout_rows, 0, ELEMENTWISE, "dropout")                                                                       \
   X(add, brim_add, 0, ELEMENTWISE, "add")                                                                                        \
   X(zero, brim_zero, 0, ELEMENTWISE, "zero")                                                                                     \

@@ -17,6 +17,7 @@
 #define BRIM_OPS_H
 #include "brim/task.h"
 #include "ops/list.h"
+#include "ops/pooling.h"
 #include "ops/rules.h"
 #include "task/loss.h"
 
@@ -311,6 +312,21 @@ typedef struct brim_pool_gradient {
   const int32_t *chosen;
   real *dx;
 } brim_pool_gradient;
+
+/* y [n, modes.count * width]: each sequence's tokens pooled by each of the modes (ops/pooling.h), side by side, without the first
+ * skipped[i] of them, unless it has no others (`skipped` NULL: with all). `chosen` [n, width] is of the largest, as in brim_pool;
+ * NULL: that is none of the modes. Backward, from dy: writes dx for all slots; that of padding and of what is left out is 0. */
+typedef struct brim_pool_joined {
+  brim_layout layout;
+  int32_t width;
+  brim_pool_list modes;
+  const int32_t *skipped;
+  const real *x;
+  int32_t *chosen; /* forward writes it, backward reads it */
+  real *y;
+  const real *dy; /* these two are of backward */
+  real *dx;
+} brim_pool_joined;
 
 /* y = dropout(x), [at.count, width]; backward is the same call on the gradient. y may be x's memory. Without a layout (all zero)
  * rows are of no text: place 0, and a row is its own token. */

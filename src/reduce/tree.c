@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "base/reduce_tree.h"
 #include "base/status.h"
+#include "batch/collate.h"
 #include "batch/share.h"
 #include "dist/group.h"
 #include "model/run/fits.h"
@@ -290,7 +291,7 @@ static int cut_rows(brim_slice_sums *s, const brim_batch *batch, int32_t first, 
     for (count = 0; batch->firsts[row + count] < first + out->count;)
       count++;
   out->row_count = count;
-  out->labels += (int64_t)row * batch->label_width;
+  brim_batch_skip(out, row, first, batch->offsets[first]);
   out->rows += row;
   if (!batch->firsts)
     return BRIM_OK;
@@ -317,7 +318,6 @@ static int cut(brim_slice_sums *s, const brim_batch *batch, int32_t first, brim_
   out->ids += at;
   out->type_ids += out->type_ids ? at : 0;
   out->offsets = s->offsets;
-  out->token_labels += out->token_labels ? at : 0;
   out->places += first, out->slices += first;
   return cut_rows(s, batch, first, out, err);
 }

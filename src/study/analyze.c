@@ -64,6 +64,7 @@ static int study_lengths(const brim_dataset *dataset, const brim_plan_options *o
   /* A shorter cut than that of the data also cuts every row that was cut before. */
   study->truncated = cut_rows ? cut_rows : brim_dataset_truncated(dataset);
   study->lost = brim_dataset_lost(dataset) + cut_tokens;
+  study->repeated = brim_dataset_repeated(dataset);
   study->histogram = brim_alloc_array_zero(study->runtime, (size_t)study->longest + 1, sizeof *study->histogram);
   if (!study->histogram)
     return BRIM_NOMEM(err);

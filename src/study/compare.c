@@ -14,6 +14,7 @@
 #include "train/evaluate.h"
 #include "train/fields.h"
 #include "train/fit.h"
+#include "train/loss_choice.h"
 #include "train/schedule.h"
 #include "train/turn.h"
 
@@ -37,7 +38,7 @@ typedef struct compare_job {
   compare_run *runs; /* [count] */
   int rounds;
   bool fits;                       /* what waits fits into memory */
-  uint64_t held, kept;             /* bytes: before anything is taken; of all that wait */
+  uint64_t held, kept, loss;       /* bytes: before anything is taken; of all that wait; of a loss on the host */
   brim_model_limits limits[KINDS]; /* of all modes of a kind; max_slots 0: there are none */
   int largest[KINDS];              /* the mode that computes the most at once */
 } compare_job;
@@ -99,6 +100,13 @@ static int compare_check_mode(const compare_job *job, const brim_mode *mode, bri
   return BRIM_OK;
 }
 
+static int compare_add_loss(compare_job *job, const brim_train_options *options, const brim_outlook *outlook, brim_error *err) {
+  uint64_t bytes;
+  BRIM_TRY(brim_loss_memory(job->runtime, job->model, job->train, &options->loss, outlook, &bytes, err));
+  job->loss = bytes > job->loss ? bytes : job->loss;
+  return BRIM_OK;
+}
+
 /* Steps of every mode, and what the largest part of each kind takes. */
 static int compare_survey(compare_job *job, brim_error *err) {
   for (int i = 0; i < job->count; i++) {
@@ -107,6 +115,7 @@ static int compare_survey(compare_job *job, brim_error *err) {
     BRIM_TRY(compare_check_mode(job, &job->modes[i], err));
     BRIM_TRY(brim_train_options_check(&options, err));
     BRIM_TRY(brim_outlook_run(job->runtime, brim_lengths_of(job->train), &options, &outlook, NULL, err));
+    BRIM_TRY(compare_add_loss(job, &options, &outlook, err));
     job->runs[i].steps = outlook.total_steps;
     const int kind = 2 * options.precision + options.checkpoint_activations;
     brim_model_limits *all = &job->limits[kind];
@@ -130,7 +139,7 @@ static uint64_t compare_training(const compare_job *job) {
   for (int kind = 0; kind < KINDS; kind++)
     if (job->limits[kind].max_slots > 0 && brim_model_memory(job->model, &job->limits[kind]) > most)
       most = brim_model_memory(job->model, &job->limits[kind]);
-  return most;
+  return most + job->loss;
 }
 
 /* How many rounds there are: one where what waits has no room, on any rank. */

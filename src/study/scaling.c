@@ -41,25 +41,39 @@ static sizes sizes_of(const brim_model *model) {
 
 /* ---- measured --------------------------------------------------------------------------------------------- */
 
-static int32_t length_of(const brim_scaling_question *q, const brim_planned *part, uint32_t i) {
-  const int32_t length = q->lengths[part->rows[i]];
-  return part->cut > 0 && length > part->cut ? part->cut : length;
+/* The texts of a part's row i: the lengths, of which *count, are written down, cut. */
+static const int32_t *texts_of(const brim_scaling_question *q, const brim_planned *part, uint32_t i, int32_t *cut,
+                               uint32_t *count) {
+  const uint64_t row = part->rows[i], *firsts = q->lengths.firsts;
+  *count = firsts ? (uint32_t)(firsts[row + 1] - firsts[row]) : 1;
+  if (firsts)
+    return q->lengths.text_lengths + firsts[row];
+  *cut = q->lengths.lengths[row];
+  *cut = part->cut > 0 && *cut > part->cut ? part->cut : *cut;
+  return cut;
 }
 
-/* A part's lengths, with words in their order. */
+/* A part's texts, with words in their order; as many rows, for which a loss is there. */
 static int make_batch(const brim_scaling_question *q, const brim_planned *part, brim_batch *b, brim_error *err) {
   const int32_t words = brim_model_vocab_size(q->model), width = brim_labels_width(brim_model_labels(q->model));
-  BRIM_TRY(brim_batch_reserve(b, q->runtime, part->tokens, (int32_t)part->count, false, width, err));
-  b->count = b->row_count = (int32_t)part->count, b->step_rows = part->count, b->label_width = width;
-  b->tokens = b->slots = 0;
+  const brim_block_shape label = {.name = "label", .per = BRIM_PER_ROW, .width = width};
+  BRIM_TRY(brim_batch_reserve(b, q->runtime, part->tokens, (int32_t)part->texts, false, &label, 1, err));
+  b->count = b->row_count = 0, b->step_rows = part->texts;
+  b->tokens = 0;
   for (uint32_t i = 0; i < part->count; i++) {
-    b->offsets[i] = (int32_t)b->tokens;
-    for (int32_t k = length_of(q, part, i); k > 0; k--, b->tokens++)
-      b->ids[b->tokens] = (int32_t)(b->tokens * 7919 % words), b->type_ids[b->tokens] = 0;
-    b->rows[i] = i, b->places[i] = i;
+    int32_t cut;
+    uint32_t texts;
+    const int32_t *lengths = texts_of(q, part, i, &cut, &texts);
+    for (uint32_t t = 0; t < texts; t++, b->count++) {
+      b->offsets[b->count] = (int32_t)b->tokens;
+      for (int32_t k = lengths[t]; k > 0; k--, b->tokens++)
+        b->ids[b->tokens] = (int32_t)(b->tokens * 7919 % words), b->type_ids[b->tokens] = 0;
+      b->rows[b->count] = (uint64_t)b->count, b->places[b->count] = (uint32_t)b->count;
+    }
   }
-  memset(b->labels, 0, part->count * (size_t)width * sizeof *b->labels);
-  b->offsets[part->count] = (int32_t)b->tokens;
+  memset(b->labels, 0, part->texts * (size_t)width * sizeof *b->labels);
+  b->offsets[b->count] = (int32_t)b->tokens;
+  b->row_count = b->count;
   b->slots = b->tokens;
   return BRIM_OK;
 }
@@ -80,9 +94,9 @@ static int step(brim_scaling_question *q, const brim_batch *batch, double *compu
 static int measure_part(brim_scaling_question *q, const brim_planned *part, brim_batch *batch, brim_error *err) {
   enum { TURNS = 4 }; /* the first warms up */
   const brim_model_limits limits = {
-      .max_slots = part->tokens, .max_sequences = (int32_t)part->count, .max_length = (int32_t)part->tokens, .training = true};
+      .max_slots = part->tokens, .max_sequences = (int32_t)part->texts, .max_length = (int32_t)part->tokens, .training = true};
   double least = INFINITY, least_update = INFINITY;
-  if (brim_task_has_tokens(brim_model_task(q->model)))
+  if (brim_model_shape(q->model)->outputs != BRIM_OUTPUTS_OF_TEXTS)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "simulate: give speed and update of a model whose labels are of tokens");
   BRIM_TRY(make_batch(q, part, batch, err));
   brim_model_limits fit = limits;
@@ -95,13 +109,13 @@ static int measure_part(brim_scaling_question *q, const brim_planned *part, brim
     least = i > 0 && computing < least ? computing : least;
     least_update = i > 0 && updating < least_update ? updating : least_update;
   }
-  int32_t *lengths = brim_alloc_array(q->runtime, part->count, sizeof *lengths);
+  int32_t *lengths = brim_alloc_array(q->runtime, part->texts, sizeof *lengths);
   if (!lengths)
     return BRIM_NOMEM(err);
-  for (uint32_t i = 0; i < part->count; i++)
-    lengths[i] = length_of(q, part, i);
+  for (int32_t i = 0; i < batch->count; i++)
+    lengths[i] = batch->offsets[i + 1] - batch->offsets[i];
   if (q->speed <= 0)
-    q->speed = brim_model_flops(q->model, lengths, part->count, true) / least;
+    q->speed = brim_model_flops(q->model, lengths, part->texts, true) / least;
   if (q->update <= 0)
     q->update = least_update;
   brim_release(q->runtime, lengths);
@@ -114,7 +128,7 @@ int brim_scaling_measure(brim_scaling_question *q, brim_error *err) {
   brim_batch batch = {0};
   brim_plan_options how = *q->plan;
   how.world_size = 1;
-  BRIM_TRY(brim_plan_new(q->runtime, q->lengths, q->count, &how, 0, &plan, err));
+  BRIM_TRY(brim_plan_new_of(q->runtime, &q->lengths, &how, 0, &plan, err));
   brim_plan_part(plan, 0, 0, &part);
   const int status = measure_part(q, &part, &batch, err);
   brim_batch_free(&batch);
@@ -152,8 +166,10 @@ static int add_shares(const brim_scaling_question *q, const brim_plan *plan, int
     for (int32_t rank = 0; rank < world; rank++) {
       brim_plan_part(plan, rank, i, &part);
       for (uint32_t k = 0; k < part.count; k++) {
-        const int32_t length = length_of(q, &part, k);
-        of_ranks[rank] += brim_model_flops(q->model, &length, 1, true);
+        int32_t cut;
+        uint32_t texts;
+        const int32_t *lengths = texts_of(q, &part, k, &cut, &texts);
+        of_ranks[rank] += brim_model_flops(q->model, lengths, texts, true);
       }
       s->tokens += (double)part.tokens, s->rows += part.count;
     }
@@ -166,7 +182,7 @@ static int find_shares(const brim_scaling_question *q, int32_t world, shares *s,
   brim_plan_options how = *q->plan;
   how.world_size = world;
   *s = (shares){0};
-  BRIM_TRY(brim_plan_new(q->runtime, q->lengths, q->count, &how, 0, &plan, err));
+  BRIM_TRY(brim_plan_new_of(q->runtime, &q->lengths, &how, 0, &plan, err));
   double *of_ranks = brim_alloc_array(q->runtime, (size_t)world, sizeof *of_ranks);
   const int status = of_ranks ? add_shares(q, plan, world, of_ranks, s, err) : BRIM_NOMEM(err);
   brim_release(q->runtime, of_ranks);

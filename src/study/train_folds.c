@@ -153,7 +153,7 @@ static brim_eval_options prediction_options(const fold_job *job) {
 }
 
 static bool of_tokens(const fold_job *job) {
-  return brim_task_has_tokens(brim_model_task(job->model));
+  return brim_model_shape(job->model)->outputs == BRIM_OUTPUTS_OF_TOKENS;
 }
 
 /* Rows of logits that a data set has. */
@@ -173,7 +173,7 @@ static int predict_held_out(const fold_job *job, int32_t fold, const brim_datase
     return BRIM_NOMEM(err);
   int status = brim_predict(job->runtime, job->model, valid, &options, logits, err);
   if (!status)
-    status = brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, logits, valid, metrics, err);
+    status = brim_model_metrics(job->runtime, job->model, logits, valid, metrics, err);
   const float *from = logits;
   for (uint64_t row = 0; row < job->folds->rows && !status; row++) {
     const uint64_t first = job->firsts ? job->firsts[row] : row, count = job->firsts ? job->firsts[row + 1] - first : 1;
@@ -186,11 +186,12 @@ static int predict_held_out(const fold_job *job, int32_t fold, const brim_datase
   return status;
 }
 
-/* Adds a model's opinion of one row: the values, or the probability of each class or label. */
+/* Adds a model's opinion of one row: the values, or the probability of each class or label. Bare scores are values. */
 static void add_opinion(const fold_job *job, const float *logits, double *opinion, float *sum) {
-  brim_task_rules_of(brim_model_task(job->model))->opinion(logits, (int32_t)job->outputs, opinion);
+  if (!brim_scores_are_values(job->model))
+    brim_task_rules_of(brim_model_task(job->model))->opinion(logits, (int32_t)job->outputs, opinion);
   for (size_t c = 0; c < job->outputs; c++)
-    sum[c] += (float)opinion[c];
+    sum[c] += brim_scores_are_values(job->model) ? logits[c] : (float)opinion[c];
 }
 
 static int predict_eval(const fold_job *job, int index, brim_error *err) {
@@ -211,13 +212,14 @@ static int finish_average(const fold_job *job, int index, brim_error *err) {
   brim_fold_average *average = &job->result->averages[index];
   const brim_dataset *dataset = job->evals[index].dataset;
   const brim_task_rules *rules = brim_task_rules_of(brim_model_task(job->model));
-  for (size_t i = 0, count = logit_count(job, dataset) * job->outputs; i < count; i++)
-    average->logits[i] = rules->logit(average->logits[i] / (float)job->folds->count);
+  for (size_t i = 0, count = logit_count(job, dataset) * job->outputs; i < count; i++) {
+    const float mean = average->logits[i] / (float)job->folds->count;
+    average->logits[i] = brim_scores_are_values(job->model) ? mean : rules->logit(mean);
+  }
   average->evaluated = brim_dataset_has_labels(dataset);
   if (!average->evaluated)
     return BRIM_OK;
-  return brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, average->logits, dataset,
-                              &average->metrics, err);
+  return brim_model_metrics(job->runtime, job->model, average->logits, dataset, &average->metrics, err);
 }
 
 /* ---- one fold --------------------------------------------------------------------------------------------- */
@@ -302,7 +304,7 @@ static int make_result(fold_job *job, brim_error *err) {
 static int fit_sets(fold_job *job, brim_error *err) {
   const int32_t cut = job->options->plan.max_length;
   brim_dataset **own = &job->mapped[MOST_EVALS];
-  if (brim_task_has_masks(brim_model_task(job->model)))
+  if (brim_model_shape(job->model)->made)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words are not trained in folds");
   BRIM_TRY(brim_model_take_tokenizer(job->model, job->tokenizer, err));
   BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->dataset, cut, true, "training data", own, err));
@@ -326,8 +328,7 @@ static int begin_folds(fold_job *job, brim_error *err) {
 
 static int end_folds(fold_job *job, brim_error *err) {
   brim_folds_result *result = job->result;
-  BRIM_TRY(brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, result->logits, job->dataset,
-                                &result->metrics, err));
+  BRIM_TRY(brim_model_metrics(job->runtime, job->model, result->logits, job->dataset, &result->metrics, err));
   for (int i = 0; i < job->eval_count; i++)
     BRIM_TRY(finish_average(job, i, err));
   BRIM_TRY(note_metrics(job, "end", -1, &result->metrics, err));

@@ -1,4 +1,5 @@
-/* embedding.c: the target of embeddings: which loss of vectors, and the way from a step's outputs to it and back. */
+/* embedding.c: a vector of each text. A row is two texts with a value, or without, or an anchor, a positive and negatives: which
+ * loss of vectors, and the way from a step's outputs to it and back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "target/target.h"
 #include "target/vector_loss.h"
 #include "target/vectors.h"
+#include "task/task.h"
 
 /* ---- which loss ---------------------------------------------------------------------------------------------- */
 
@@ -112,11 +114,12 @@ static int read_options(const brim_loss_options *o, brim_vector_loss *loss, brim
 /* An option that the loss does not look at would do nothing. */
 static int check_options(const brim_vector_loss *loss, const brim_loss_options *o, brim_error *err) {
   const brim_vector_loss_kind k = loss->kind;
-  const bool in_batch = k == BRIM_LOSS_IN_BATCH, apart = k == BRIM_LOSS_TRIPLET || k == BRIM_LOSS_CONTRASTIVE;
+  const bool in_batch = k == BRIM_LOSS_IN_BATCH,
+             apart = k == BRIM_LOSS_TRIPLET || k == BRIM_LOSS_CONTRASTIVE || k == BRIM_LOSS_ONLINE_CONTRASTIVE;
   const struct {
     const char *name;
     bool given, used;
-  } all[] = {{"scale", o->scale > 0, in_batch || k == BRIM_LOSS_COSENT},
+  } all[] = {{"scale", o->scale > 0, in_batch || k == BRIM_LOSS_COSENT || k == BRIM_LOSS_ANGLE},
              {"margin", o->margin > 0, apart},
              {"distance", o->distance, apart},
              {"temperature", o->temperature > 0, k == BRIM_LOSS_DISTILL_KL},
@@ -148,13 +151,15 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   if (loss->kind == BRIM_LOSS_CONTRASTIVE && facts->labels > BRIM_RANGE_UNIT)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the loss contrastive needs labels from 0 (unlike) to 1 (alike): use cosent for others");
+  if (loss->kind == BRIM_LOSS_ONLINE_CONTRASTIVE && facts->labels > BRIM_RANGE_BINARY)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss online-contrastive needs labels 0 (unlike) and 1 (alike)");
   if (loss->kind == BRIM_LOSS_COSINE && facts->labels == BRIM_RANGE_ANY)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the loss cosine needs labels from -1 to 1, which cosines can have: divide them, or use cosent");
   return BRIM_OK;
 }
 
-static const brim_target of_part;
+static const brim_target of_step, of_part;
 
 static int choose(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how, const brim_target **target,
                   brim_error *err) {
@@ -164,7 +169,9 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   if (!brim_vector_loss_named(name, strlen(name), &how->vectors))
     return brim_error_set(
         err, BRIM_E_USAGE,
-        "loss is \"%s\": embeddings have in-batch, cosent, cosine, contrastive, triplet, margin-mse and distill-kl", name);
+        "loss is \"%s\": embeddings have in-batch, cosent, angle, cosine, contrastive, online-contrastive, triplet, margin-mse, "
+        "distill-kl and mse-vectors",
+        name);
   BRIM_TRY(check_options(&how->vectors, options, err));
   BRIM_TRY(read_options(options, &how->vectors, err));
   for (int32_t i = 0; i < how->vectors.dimension_count; i++)
@@ -172,8 +179,14 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
       return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
                             facts->width);
   BRIM_TRY(check_rows(&how->vectors, facts, err));
-  const bool of_step = how->vectors.kind == BRIM_LOSS_IN_BATCH || how->vectors.kind == BRIM_LOSS_COSENT;
-  *target = of_step ? &brim_embedding_target : &of_part;
+  const brim_vector_loss_kind kind = how->vectors.kind;
+  const bool compares = kind == BRIM_LOSS_IN_BATCH || kind == BRIM_LOSS_COSENT || kind == BRIM_LOSS_ANGLE ||
+                        kind == BRIM_LOSS_ONLINE_CONTRASTIVE;
+  how->labels = kind == BRIM_LOSS_ONLINE_CONTRASTIVE ? BRIM_RANGE_BINARY
+                : kind == BRIM_LOSS_CONTRASTIVE      ? BRIM_RANGE_UNIT
+                : kind == BRIM_LOSS_COSINE           ? BRIM_RANGE_SIGNED
+                                                     : BRIM_RANGE_NONE;
+  *target = compares ? &of_step : &of_part;
   return BRIM_OK;
 }
 
@@ -266,16 +279,64 @@ static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, in
          brim_vector_loss_work(&how->vectors, (int32_t)rows, (int32_t)texts, width);
 }
 
-/* In-batch negatives and CoSENT compare the rows of a step with each other; others are sums over rows. */
-const brim_target brim_embedding_target = {.name = "vectors of a step",
-                                           .scope = BRIM_LOSS_OF_STEP,
-                                           .choose = choose,
-                                           .loss = vector_loss,
-                                           .room = room,
-                                           .measure = brim_measure_vectors};
+static const char *loss_name(const brim_loss_how *how) {
+  return brim_vector_loss_name(how->vectors.kind);
+}
+
+static bool has_loss(const char *name) {
+  brim_vector_loss loss;
+  return brim_vector_loss_named(name, strlen(name), &loss);
+}
+
+static const char *best(const brim_row_facts *facts) {
+  if (facts->most_texts > 2)
+    return "accuracy";
+  return facts->labels == BRIM_RANGE_NONE ? "mrr" : facts->labels == BRIM_RANGE_BINARY ? "average_precision" : NULL;
+}
+
+/* In-batch negatives, CoSENT, AnglE and the contrastive loss of hard pairs compare the rows of a step with each other; others are
+ * sums over rows. */
+static const brim_target of_step = {.name = "vectors of a step",
+                                    .scope = BRIM_LOSS_OF_STEP,
+                                    .choose = choose,
+                                    .loss_name = loss_name,
+                                    .has_loss = has_loss,
+                                    .best = best,
+                                    .loss = vector_loss,
+                                    .room = room,
+                                    .check = brim_check_vectors,
+                                    .measure = brim_measure_vectors,
+                                    .find = brim_find_vectors,
+                                    .say = brim_say_vectors,
+                                    .nearest = brim_nearest_vectors};
 static const brim_target of_part = {.name = "vectors of rows",
                                     .scope = BRIM_LOSS_OF_PART,
                                     .choose = choose,
+                                    .loss_name = loss_name,
+                                    .has_loss = has_loss,
+                                    .best = best,
                                     .loss = vector_loss,
                                     .room = room,
-                                    .measure = brim_measure_vectors};
+                                    .check = brim_check_vectors,
+                                    .measure = brim_measure_vectors,
+                                    .find = brim_find_vectors,
+                                    .say = brim_say_vectors,
+                                    .nearest = brim_nearest_vectors};
+
+const brim_task_rules brim_embedding = {.shape = {.several_texts = true, .optional = true, .bare = true},
+                                        .class = "Model",
+                                        .head = BRIM_HEAD_OF_VECTORS,
+                                        .folder = BRIM_FOLDER_OF_ENCODER,
+                                        .least = 1,
+                                        .valid = "a score of two texts is a finite number",
+                                        .fits = brim_fits_value,
+                                        .loss = BRIM_LOSS_SQUARED_ERROR,
+                                        .target = &of_step,
+                                        .metrics = {"pearson", "spearman", "spearman_dot", "spearman_euclidean",
+                                                    "spearman_manhattan", "accuracy", "f1", "average_precision", "mrr"},
+                                        .best = "spearman",
+                                        .measuring = 2 * sizeof(double) + BRIM_CORRELATION_WORK,
+                                        .measuring_output = sizeof(double),
+                                        .opinion = brim_opinion_of_values,
+                                        .logit = brim_logit_of_value,
+                                        .put = brim_answer_put_values};

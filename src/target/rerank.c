@@ -1,4 +1,5 @@
-/* rerank.c: the target of rerankers: which loss of scores, and the way from outputs to it and back. */
+/* rerank.c: a score of a query and a document, as cross-encoders give it: one output of a classifier of pairs. Which loss of
+ * scores, and the way from outputs to it and back. */
 #include <math.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "base/status.h"
 #include "target/metrics.h"
 #include "target/target.h"
+#include "task/task.h"
 
 /* ---- which loss ---------------------------------------------------------------------------------------------- */
 
@@ -33,7 +35,7 @@ static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, bri
   return BRIM_OK;
 }
 
-static const brim_target of_step;
+static const brim_target of_part, of_step;
 
 static int choose(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how, const brim_target **target,
                   brim_error *err) {
@@ -49,7 +51,8 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
   if (options->positive_weight > 0)
     how->scores.positive_weight = options->positive_weight;
   BRIM_TRY(check_rows(how, facts, err));
-  *target = is_by_score(how) && facts->most_texts > 1 ? &of_step : &brim_rerank_target;
+  how->labels = how->scores.kind == BRIM_SCORE_BCE ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE;
+  *target = is_by_score(how) && facts->most_texts > 1 ? &of_step : &of_part;
   return BRIM_OK;
 }
 
@@ -122,15 +125,80 @@ static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, in
   return (2 * texts + (labels > texts ? labels : texts)) * sizeof(double) + (rows + 1) * sizeof(int32_t);
 }
 
-const brim_target brim_rerank_target = {.name = "scores of rows",
-                                        .scope = BRIM_LOSS_OF_PART,
-                                        .choose = choose,
-                                        .loss = score_loss,
-                                        .room = room,
-                                        .measure = brim_measure_scores};
+static const char *loss_name(const brim_loss_how *how) {
+  return brim_score_loss_name(how->scores.kind);
+}
+
+static bool has_loss(const char *name) {
+  brim_score_loss loss;
+  return brim_score_loss_named(name, strlen(name), &loss) && loss.kind != BRIM_SCORE_CROSS_ENTROPY;
+}
+
+/* Scores of squared errors are what labels are, others' are logits of probabilities. */
+static bool gives_labels(const brim_loss_how *how) {
+  return how->scores.kind == BRIM_SCORE_MSE || how->scores.kind == BRIM_SCORE_MARGIN_MSE;
+}
+
+static const brim_target of_part = {.name = "scores of rows",
+                                    .scope = BRIM_LOSS_OF_PART,
+                                    .choose = choose,
+                                    .loss_name = loss_name,
+                                    .has_loss = has_loss,
+                                    .gives_labels = gives_labels,
+                                    .loss = score_loss,
+                                    .room = room,
+                                    .check = brim_check_scores,
+                                    .measure = brim_measure_scores,
+                                    .find = brim_find_scores,
+                                    .say = brim_say_scores};
 static const brim_target of_step = {.name = "scores of a step",
                                     .scope = BRIM_LOSS_OF_STEP,
                                     .choose = choose,
+                                    .loss_name = loss_name,
+                                    .has_loss = has_loss,
+                                    .gives_labels = gives_labels,
                                     .loss = score_loss,
                                     .room = room,
-                                    .measure = brim_measure_scores};
+                                    .check = brim_check_scores,
+                                    .measure = brim_measure_scores,
+                                    .find = brim_find_scores,
+                                    .say = brim_say_scores};
+
+/* ---- numbers ------------------------------------------------------------------------------------------------- */
+
+/* Scores of several models are averaged as probabilities. */
+static void opinion(const float *logits, int32_t outputs, double *out) {
+  for (int32_t c = 0; c < outputs; c++)
+    out[c] = brim_sigmoid(logits[c]);
+}
+
+static float logit(float mean) {
+  const float p = fminf(fmaxf(mean, 1e-7f), 1 - 1e-7f);
+  return logf(p / (1 - p));
+}
+
+static void put(brim_json_writer *json, const brim_answer *a) {
+  a->scores[0] = a->bare ? (double)a->logits[0] : brim_sigmoid(a->logits[0]);
+  brim_answer_put_value(json, "label", a->scores[0]);
+}
+
+/* transformers knows the class; problem_type is of no consequence there, and a regression has one output, too. */
+const brim_task_rules brim_rerank = {
+    .shape = {.several_texts = true, .joins_pairs = true, .optional = true, .judged = true},
+    .problem = "regression",
+    .class = "ForSequenceClassification",
+    .folder = BRIM_FOLDER_OF_CROSS_ENCODER,
+    .width = 1,
+    .least = 1,
+    .valid = "a score of a query and a document is a finite number",
+    .fits = brim_fits_value,
+    .loss = BRIM_LOSS_SQUARED_ERROR,
+    .target = &of_part,
+    .metrics = {"loss", "mrr", "ndcg", "map", "accuracy", "f1", "average_precision", "pearson", "spearman"},
+    .best = "ndcg",
+    .measuring = 4 * sizeof(double) + BRIM_CORRELATION_WORK,
+    .opinion = opinion,
+    .logit = logit,
+    .cost = brim_answer_cost_of_values,
+    .say = brim_answer_say_values,
+    .put = put};

@@ -7,7 +7,9 @@ typedef struct row {
   const double *values; /* [texts, width] */
   double *gradient;
   const double *labels;
-  int32_t texts, width, label_count;
+  const double *teacher; /* of the row, or of each text */
+  int32_t texts, width, label_count, teacher_width;
+  bool teacher_of_texts;
   double *work; /* [2, width] for cosines, [texts] for scores */
 } row;
 
@@ -93,6 +95,20 @@ static double distill_row(const brim_vector_loss *loss, const row *r, double by)
   return t * t * value;
 }
 
+/* All texts of a row are to have the row's vector, or each its own. */
+static double vectors_row(const brim_vector_loss *loss, const row *r, double by) {
+  const double share = 1.0 / ((double)r->texts * r->teacher_width);
+  double sum = 0;
+  (void)loss;
+  for (int32_t k = 0; k < r->texts; k++)
+    for (int32_t i = 0; i < r->teacher_width; i++) {
+      const double error = text_of(r, k)[i] - r->teacher[(r->teacher_of_texts ? (int64_t)k * r->teacher_width : 0) + i];
+      gradient_of(r, k)[i] += 2 * error * by * share;
+      sum += error * error;
+    }
+  return sum * share;
+}
+
 size_t brim_row_losses_work(int32_t most_texts, int32_t width) {
   return 2 * (size_t)(width > most_texts ? width : most_texts) * sizeof(double);
 }
@@ -100,14 +116,17 @@ size_t brim_row_losses_work(int32_t most_texts, int32_t width) {
 void brim_row_losses(const brim_vector_loss *loss, const brim_vector_rows *rows, void *work, double *gradient, double *value) {
   static double (*const losses[BRIM_VECTOR_LOSSES])(const brim_vector_loss *, const row *, double) = {
       [BRIM_LOSS_COSINE] = cosine_row,     [BRIM_LOSS_CONTRASTIVE] = contrastive_row, [BRIM_LOSS_TRIPLET] = triplet_row,
-      [BRIM_LOSS_MARGIN_MSE] = margin_row, [BRIM_LOSS_DISTILL_KL] = distill_row,
+      [BRIM_LOSS_MARGIN_MSE] = margin_row, [BRIM_LOSS_DISTILL_KL] = distill_row,      [BRIM_LOSS_MSE_VECTORS] = vectors_row,
   };
   double sum = 0;
   for (int32_t i = 0; i < rows->rows; i++) {
-    const int64_t at = (int64_t)rows->firsts[i] * rows->width;
+    const int64_t at = (int64_t)rows->firsts[i] * rows->width, teacher_at = rows->teacher_of_texts ? rows->firsts[i] : i;
     const row r = {.values = rows->values + at,
                    .gradient = gradient + at,
                    .labels = rows->labels ? rows->labels + (int64_t)i * rows->label_width : NULL,
+                   .teacher = rows->teacher ? rows->teacher + teacher_at * rows->teacher_width : NULL,
+                   .teacher_width = rows->teacher_width,
+                   .teacher_of_texts = rows->teacher_of_texts,
                    .texts = rows->firsts[i + 1] - rows->firsts[i],
                    .width = rows->width,
                    .label_count = rows->label_width,

@@ -81,7 +81,7 @@ static bool add_query(double *own, uint64_t count, uint64_t *order, brim_metrics
   return true;
 }
 
-/* own: room for [2, count]; order [count] comes after it. NaN where each query has one document. */
+/* own: room for [2, count]; order [count] comes after it. NaN where no query has a relevant document and another. */
 static void rank_queries(const judged *j, double *own, brim_metrics *out) {
   uint64_t queries = 0, most = 0;
   uint64_t *order = (uint64_t *)(void *)(own + 2 * j->count);
@@ -94,8 +94,10 @@ static void rank_queries(const judged *j, double *own, brim_metrics *out) {
       own[i] = j->scores[j->order[first + i]];
       own[count + i] = j->labels[j->order[first + i]];
     }
+    if (!add_query(own, count, order, &sum))
+      continue;
+    queries++;
     most = count > most ? count : most;
-    queries += add_query(own, count, order, &sum);
   }
   if (queries == 0 || most < 2)
     return;
@@ -106,29 +108,65 @@ static void rank_queries(const judged *j, double *own, brim_metrics *out) {
 
 /* ---- all ----------------------------------------------------------------------------------------------------- */
 
+static int32_t text_count(const brim_scored *s, uint64_t row) {
+  return s->firsts ? (int32_t)(s->firsts[row + 1] - s->firsts[row]) : 1;
+}
+
+/* NULL: it has none. */
+static const float *label_of(const brim_scored *s, uint64_t row) {
+  const float *label = s->labels ? s->labels + row * (uint64_t)s->width : NULL;
+  return label && !isnan(*label) ? label : NULL;
+}
+
+int brim_check_scores(const brim_scored *s, brim_error *err) {
+  for (uint64_t row = 0; row < s->rows; row++)
+    if (text_count(s, row) == 1 && !label_of(s, row))
+      return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){s->set, row}, "has no label");
+  return BRIM_OK;
+}
+
 static int read_row(judged *j, uint64_t row, brim_error *err) {
   const brim_scored *s = j->s;
-  const int32_t texts = s->firsts ? (int32_t)(s->firsts[row + 1] - s->firsts[row]) : 1;
-  const float *label = s->labels ? s->labels + row * (uint64_t)s->width : NULL;
-  const bool none = !label || isnan(*label);
-  if (none && texts == 1)
-    return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){.row = row}, "has no label");
+  const int32_t texts = text_count(s, row);
+  const float *label = label_of(s, row);
   for (int32_t t = 0; t < texts; t++, j->count++) {
     BRIM_TRY(brim_outputs_finite(s->logits + j->count, 1, row, err));
     j->scores[j->count] = (double)s->logits[j->count];
-    j->labels[j->count] = none ? t == 0 : t < s->width ? (double)label[t] : 0;
+    j->labels[j->count] = !label ? t == 0 : t < s->width ? (double)label[t] : 0;
     j->groups[j->count] = texts == 1 && s->groups ? s->groups[row] : row;
     j->order[j->count] = j->count;
   }
   return BRIM_OK;
 }
 
+/* Rows with a label for each document but the first: what lies between their scores. */
+static bool has_margins(const brim_scored *s) {
+  for (uint64_t row = 0; row < s->rows; row++)
+    if (!label_of(s, row) || text_count(s, row) != s->width + 1)
+      return false;
+  return true;
+}
+
+static double margin_loss(const judged *j) {
+  double sum = 0;
+  for (uint64_t row = 0; row < j->s->rows; row++)
+    for (int32_t k = 0; k < j->s->width; k++) {
+      const double *own = j->scores + j->s->firsts[row];
+      const double error = own[0] - own[k + 1] - (double)label_of(j->s, row)[k];
+      sum += error * error / j->s->width;
+    }
+  return sum / (double)j->s->rows;
+}
+
+/* unit: labels are from 0 to 1, and those of logits are probabilities. */
 static void find_loss(const judged *j, bool unit, brim_metrics *out) {
   out->loss = 0;
   for (uint64_t i = 0; i < j->count; i++) {
     const double error = j->scores[i] - j->labels[i];
-    out->loss += (unit ? brim_binary_loss(j->scores[i], j->labels[i], 1) : error * error) / (double)j->count;
+    out->loss += (unit && !j->s->values ? brim_binary_loss(j->scores[i], j->labels[i], 1) : error * error) / (double)j->count;
   }
+  if (j->s->values && has_margins(j->s))
+    out->loss = margin_loss(j);
 }
 
 /* own: room for [2, count], and a correlation. */

@@ -1,24 +1,23 @@
+/* target.c: where a task's loss is computed, and what is asked of all of them. */
 #include "target/target.h"
 
 #include <string.h>
 
-#include "target/vector_loss.h"
 #include "task/task.h"
 
 static const brim_target on_device = {.name = "device", .scope = BRIM_LOSS_ON_DEVICE};
 
 const brim_target *brim_target_of(brim_task task) {
-  if (brim_task_has_vectors(task))
-    return &brim_embedding_target;
-  if (brim_task_has_scores(task))
-    return &brim_rerank_target;
-  return brim_task_rules_of(task) ? &on_device : NULL;
+  const brim_task_rules *rules = brim_task_rules_of(task);
+  return !rules ? NULL : rules->target ? rules->target : &on_device;
 }
 
-const char *brim_loss_name(brim_task task, const brim_loss_how *how) {
-  if (brim_task_has_vectors(task))
-    return brim_vector_loss_name(how->vectors.kind);
-  return brim_task_has_scores(task) ? brim_score_loss_name(how->scores.kind) : NULL;
+brim_task brim_task_of_loss(const char *name) {
+  const brim_target *target;
+  for (int task = BRIM_TASK_AUTO + 1; (target = brim_target_of((brim_task)task)); task++)
+    if (target->has_loss && target->has_loss(name))
+      return (brim_task)task;
+  return BRIM_TASK_AUTO;
 }
 
 static char folded(char c) {

@@ -6,6 +6,7 @@
 #ifndef BRIM_TARGET_TARGET_H
 #define BRIM_TARGET_TARGET_H
 #include "brim/task.h"
+#include "target/found.h"
 #include "target/score_loss.h"
 #include "target/vector_rows.h"
 #include "task/rules.h"
@@ -24,6 +25,8 @@ typedef struct brim_row_facts {
   int32_t least_texts, most_texts;
   int32_t width; /* of the model's outputs */
   brim_label_range labels;
+  int block_count; /* as brim_dataset_blocks has them: the label's, then further ones */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
 } brim_row_facts;
 /* Widens `range` by a label. */
 brim_label_range brim_label_range_with(brim_label_range range, float label);
@@ -33,6 +36,7 @@ typedef struct brim_loss_how {
   brim_vector_loss vectors; /* of embeddings */
   bool normalized;          /* of vectors brought to length 1 */
   brim_score_loss scores;   /* of rerankers */
+  brim_label_range labels;  /* the widest range of labels that it takes; NONE: whatever there is */
 } brim_loss_how;
 
 /* What a loss found besides. */
@@ -48,7 +52,12 @@ typedef struct brim_outputs {
   const int32_t *firsts; /* [rows + 1] row i has the texts firsts[i] .. firsts[i + 1] - 1; NULL: row i is text i */
   const float *values;   /* [texts, width] */
   int32_t label_width;
-  const float *labels;  /* [rows, label_width] */
+  const float *labels; /* [rows, label_width] */
+  /* Further blocks of the rows, from 1 on, which are of rows, [rows, shapes[b].width], or of texts, [texts, width]. Of a step
+   * those of floats alone are there; NULL: it is not. */
+  int block_count;
+  const brim_block_shape *shapes;
+  const void *blocks[BRIM_MOST_BLOCKS];
   const uint64_t *same; /* [texts] of a step: equal for texts with the same tokens; of a part NULL */
   const brim_loss_how *how;
   brim_loss_found *found; /* NULL: nobody asks */
@@ -61,24 +70,33 @@ typedef struct brim_target {
    * there is nothing to choose. */
   int (*choose)(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how,
                 const struct brim_target **target, brim_error *err);
+  /* What the chosen loss is called; whether there is one of this name; and the metric that is the best of such rows, by which
+   * checkpoints are compared: NULL is the task's own. */
+  const char *(*loss_name)(const brim_loss_how *how);
+  bool (*has_loss)(const char *name);
+  const char *(*best)(const brim_row_facts *facts); /* NULL: it does not depend on rows */
+  /* Whether outputs are what labels are, and not logits of probabilities; NULL: a model does not say. */
+  bool (*gives_labels)(const brim_loss_how *how);
   /* The loss, a share of the step's, and its gradient by the outputs, [texts, width], which is written: sums over rows divided by
    * `divisor`, the step's rows or the sum of their weights. Equal outputs give equal bits. NULL on the device. */
   int (*loss)(brim_runtime *runtime, const brim_outputs *outputs, double divisor, float *gradient, double *loss, brim_error *err);
   /* Bytes that it takes meanwhile, for so many rows and texts; NULL: none worth counting. */
   uint64_t (*room)(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width);
-  /* Metrics over a data set; NULL: the task's own. */
+  /* Whether a data set's rows can be measured; outputs are not looked at. */
+  int (*check)(const brim_scored *s, brim_error *err);
+  /* Metrics over a data set that was checked; NULL: the task's own. */
   int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
+  /* What became of single rows (found.h). NULL: their outputs and labels say it, text by text. */
+  int (*find)(const brim_scored *s, uint64_t every, brim_row_found *out, brim_error *err);
+  void (*say)(const brim_row_found *found, bool own, char *label, char *predicted, size_t size);
+  int (*nearest)(const brim_scored *s, uint64_t row, int most, brim_near *out); /* NULL: rows have no neighbours */
 } brim_target;
 
-/* That of a model with this task. */
+/* That of a model with this task; NULL: there is no such task. */
 const brim_target *brim_target_of(brim_task task);
-/* Those whose loss the host computes, one a file. */
-extern const brim_target brim_embedding_target, brim_rerank_target;
 /* For them: words of a list with commas between, the index of each among `names` (NULL ends them) into *out; '-' and '_' are the
  * same. Returns their number; -1: one of them is none, or there are more than `most`. */
 int brim_words_of(const char *text, const char *const *names, int *out, int most);
-/* "in-batch", "cosent": the chosen loss as options name it. */
-const char *brim_loss_name(brim_task task, const brim_loss_how *how);
 /* That of rows whose texts are windows of one (windows.c); NULL: the task has none. */
 const brim_target *brim_target_of_windows(brim_task task);
 /* The mean of the first of a row's outputs [windows, width], added up in their order. */

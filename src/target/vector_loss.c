@@ -17,11 +17,14 @@ typedef struct kind {
 static const kind kinds[BRIM_VECTOR_LOSSES] = {
     [BRIM_LOSS_IN_BATCH] = {"in-batch", "mnrl", 2, 0, false, {.scale = 20, .directions = BRIM_QUERY_TO_DOC}},
     [BRIM_LOSS_COSENT] = {"cosent", NULL, 2, 2, true, {.scale = 20}},
+    [BRIM_LOSS_ANGLE] = {"angle", NULL, 2, 0, false, {.scale = 20}},
     [BRIM_LOSS_COSINE] = {"cosine", NULL, 2, 2, true, {0}},
     [BRIM_LOSS_CONTRASTIVE] = {"contrastive", NULL, 2, 2, true, {.margin = 0.5}},
+    [BRIM_LOSS_ONLINE_CONTRASTIVE] = {"online-contrastive", NULL, 2, 2, true, {.margin = 0.5}},
     [BRIM_LOSS_TRIPLET] = {"triplet", NULL, 3, 3, false, {.margin = 5, .distance = BRIM_DISTANCE_EUCLIDEAN}},
     [BRIM_LOSS_MARGIN_MSE] = {"margin-mse", NULL, 3, 0, true, {0}},
     [BRIM_LOSS_DISTILL_KL] = {"distill-kl", NULL, 3, 0, true, {.temperature = 1}},
+    [BRIM_LOSS_MSE_VECTORS] = {"mse-vectors", NULL, 1, 0, false, {0}},
 };
 
 static bool is(const char *name, const char *text, size_t length) {
@@ -76,21 +79,49 @@ static int check_row(const brim_vector_loss *loss, const brim_vector_rows *rows,
   return BRIM_OK;
 }
 
+static int check_teacher(const brim_vector_rows *rows, brim_error *err) {
+  if (!rows->teacher)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the loss mse-vectors needs a teacher's vectors, which come with the rows");
+  if (rows->teacher_width > rows->width)
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the teacher's vectors have %d numbers, and the model's %d: a teacher may have fewer, not more",
+                          rows->teacher_width, rows->width);
+  return BRIM_OK;
+}
+
 /* ---- one loss ------------------------------------------------------------------------------------------------ */
 
 static size_t plain_work(const brim_vector_loss *loss, int32_t rows, int32_t texts, int32_t width) {
-  if (loss->kind == BRIM_LOSS_IN_BATCH)
+  switch (loss->kind) {
+  case BRIM_LOSS_IN_BATCH:
     return brim_in_batch_work(rows, texts, width);
-  return loss->kind == BRIM_LOSS_COSENT ? brim_cosent_work(rows, width) : brim_row_losses_work(texts, width);
+  case BRIM_LOSS_COSENT:
+  case BRIM_LOSS_ANGLE:
+    return brim_cosent_work(texts, width);
+  case BRIM_LOSS_ONLINE_CONTRASTIVE:
+    return brim_online_work(rows, width);
+  default:
+    return brim_row_losses_work(texts, width);
+  }
 }
 
 /* Adds to value and gradient. */
 static int plain(brim_runtime *runtime, const brim_vector_loss *loss, const brim_vector_rows *rows, void *work, double *gradient,
                  double *value, uint64_t *left_out) {
-  if (loss->kind == BRIM_LOSS_IN_BATCH)
+  switch (loss->kind) {
+  case BRIM_LOSS_IN_BATCH:
     return brim_in_batch_loss(runtime, loss, rows, work, gradient, value, left_out);
-  (loss->kind == BRIM_LOSS_COSENT ? brim_cosent_loss : brim_row_losses)(loss, rows, work, gradient, value);
-  return BRIM_OK;
+  case BRIM_LOSS_COSENT:
+  case BRIM_LOSS_ANGLE:
+    brim_cosent_loss(loss, rows, work, gradient, value);
+    return BRIM_OK;
+  case BRIM_LOSS_ONLINE_CONTRASTIVE:
+    brim_online_loss(loss, rows, work, gradient, value);
+    return BRIM_OK;
+  default:
+    brim_row_losses(loss, rows, work, gradient, value);
+    return BRIM_OK;
+  }
 }
 
 /* ---- Matryoshka ---------------------------------------------------------------------------------------------- */
@@ -135,6 +166,8 @@ int brim_vector_loss_compute(brim_runtime *runtime, const brim_vector_loss *loss
   memset(gradient, 0, (size_t)rows->firsts[rows->rows] * (size_t)rows->width * sizeof *gradient);
   if (rows->rows == 0)
     return BRIM_OK;
+  if (loss->kind == BRIM_LOSS_MSE_VECTORS)
+    BRIM_TRY(check_teacher(rows, err));
   for (int32_t r = 0; r < rows->rows; r++)
     BRIM_TRY(check_row(loss, rows, r, err));
   for (int32_t k = 0; k < loss->dimension_count; k++)

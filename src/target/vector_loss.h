@@ -7,7 +7,8 @@
 #define BRIM_TARGET_VECTOR_LOSS_H
 #include "target/vector_rows.h"
 
-/* "in-batch" (also "mnrl"), "cosent", "cosine", "contrastive", "triplet", "margin-mse", "distill-kl"; false for any other name.
+/* "in-batch" (also "mnrl"), "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse",
+ * "distill-kl", "mse-vectors"; false for any other name.
  * *out is that loss with the defaults of sentence-transformers. */
 bool brim_vector_loss_named(const char *name, size_t length, brim_vector_loss *out);
 

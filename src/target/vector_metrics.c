@@ -28,7 +28,7 @@ static void widen(const brim_scored *s, uint64_t text, double *to) {
 }
 
 static int refuse_row(const brim_scored *s, uint64_t row, const char *needs, brim_error *err) {
-  return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){.row = row}, "has %d text%s, and %s", text_count(s, row),
+  return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){s->set, row}, "has %d text%s, and %s", text_count(s, row),
                         text_count(s, row) == 1 ? "" : "s", needs);
 }
 
@@ -73,14 +73,18 @@ static void correlate(const brim_scored *s, double *vectors, double *memory, bri
   }
 }
 
-static int measure_labelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  const size_t rows = (size_t)s->rows;
+static int check_labelled(const brim_scored *s, brim_error *err) {
   for (uint64_t row = 0; row < s->rows; row++) {
     if (isnan(s->labels[row * (uint64_t)s->width]))
-      return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){.row = row}, "has no label, but other rows have one");
+      return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){s->set, row}, "has no label, but other rows have one");
     if (text_count(s, row) != 2)
       return refuse_row(s, row, "a label is of two", err);
   }
+  return BRIM_OK;
+}
+
+static int measure_labelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
+  const size_t rows = (size_t)s->rows;
   double *vectors = brim_alloc_array(s->runtime, 4 * (size_t)s->outputs, sizeof *vectors);
   double *memory = brim_alloc_array(s->runtime, rows, 2 * sizeof *memory + BRIM_CORRELATION_WORK);
   const int status = vectors && memory ? BRIM_OK : BRIM_NOMEM(err);
@@ -184,15 +188,21 @@ static int measure_unlabelled(const brim_scored *s, brim_metrics *out, brim_erro
 
 /* ---- either -------------------------------------------------------------------------------------------------- */
 
-static bool has_labels(const brim_scored *s) {
-  for (uint64_t row = 0; s->labels && row < s->rows; row++)
+/* Labels of rows with negatives are margins, and say nothing of a pair. */
+static bool are_scored_pairs(const brim_scored *s) {
+  for (uint64_t row = 0; s->labels && row < s->rows && text_count(s, 0) == 2; row++)
     if (!isnan(s->labels[row * (uint64_t)s->width]))
       return true;
   return false;
 }
 
+int brim_check_vectors(const brim_scored *s, brim_error *err) {
+  bool negatives;
+  return are_scored_pairs(s) ? check_labelled(s, err) : has_negatives(s, &negatives, err);
+}
+
 int brim_measure_vectors(const brim_scored *s, brim_metrics *out, brim_error *err) {
   for (uint64_t t = 0; t < texts_before(s, s->rows); t++)
     BRIM_TRY(brim_outputs_finite(s->logits + (size_t)t * (size_t)s->outputs, s->outputs, t, err));
-  return has_labels(s) ? measure_labelled(s, out, err) : measure_unlabelled(s, out, err);
+  return are_scored_pairs(s) ? measure_labelled(s, out, err) : measure_unlabelled(s, out, err);
 }

@@ -36,7 +36,9 @@ int brim_in_batch_loss(brim_runtime *runtime, const brim_vector_loss *loss, cons
                        double *gradient, double *value, uint64_t *left_out);
 size_t brim_in_batch_work(int32_t rows, int32_t texts, int32_t width);
 void brim_cosent_loss(const brim_vector_loss *loss, const brim_vector_rows *rows, void *work, double *gradient, double *value);
-size_t brim_cosent_work(int32_t rows, int32_t width);
+size_t brim_cosent_work(int32_t texts, int32_t width);
+void brim_online_loss(const brim_vector_loss *loss, const brim_vector_rows *rows, void *work, double *gradient, double *value);
+size_t brim_online_work(int32_t rows, int32_t width);
 void brim_row_losses(const brim_vector_loss *loss, const brim_vector_rows *rows, void *work, double *gradient, double *value);
 size_t brim_row_losses_work(int32_t most_texts, int32_t width);
 

@@ -84,5 +84,5 @@ const brim_target *brim_target_of_windows(brim_task task) {
       [BRIM_LOSS_BINARY] = {.name = "windows", .scope = BRIM_LOSS_OF_PART, .loss = loss_binary}};
   const brim_task_rules *rules = brim_task_rules_of(task);
   const bool own = brim_target_of(task) && brim_target_of(task)->scope != BRIM_LOSS_ON_DEVICE;
-  return !rules || rules->tokens || rules->masks || own ? NULL : &targets[rules->loss];
+  return !rules || rules->shape.outputs != BRIM_OUTPUTS_OF_TEXTS || own ? NULL : &targets[rules->loss];
 }

@@ -50,6 +50,11 @@ double brim_metric_value(const brim_metric *metric, const brim_metrics *of) {
   return value;
 }
 
+const char *brim_task_best_metric(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r ? r->best : NULL;
+}
+
 void brim_metric_names(brim_task task, char *text, size_t size) {
   size_t used = 0;
   for (int i = 0; i < METRICS && used < size; i++)

@@ -5,15 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "task/tasks.h"
-
-static const brim_task_rules *const tasks[] = {[BRIM_TASK_CLASSIFICATION] = &brim_classification,
-                                               [BRIM_TASK_REGRESSION] = &brim_regression,
-                                               [BRIM_TASK_MULTI_LABEL] = &brim_multi_label,
-                                               [BRIM_TASK_TOKENS] = &brim_tokens,
-                                               [BRIM_TASK_EMBEDDING] = &brim_embedding,
-                                               [BRIM_TASK_RERANK] = &brim_rerank,
-                                               [BRIM_TASK_MASKED] = &brim_masked};
+#define DECLARED(constant, file, name) extern const brim_task_rules brim_##file;
+BRIM_EACH_TASK(DECLARED)
+#define RULES(constant, file, name) [BRIM_TASK_##constant] = &brim_##file,
+static const brim_task_rules *const tasks[] = {BRIM_EACH_TASK(RULES)};
+#define NAME(constant, file, name) [BRIM_TASK_##constant] = name,
+static const char *const names[] = {[BRIM_TASK_AUTO] = "auto", BRIM_EACH_TASK(NAME)};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
 const brim_task_rules *brim_task_rules_of(brim_task task) {
@@ -21,57 +18,72 @@ const brim_task_rules *brim_task_rules_of(brim_task task) {
 }
 
 const char *brim_task_name(brim_task task) {
-  const brim_task_rules *r = brim_task_rules_of(task);
-  return r ? r->name : "auto";
+  return names[brim_task_rules_of(task) ? task : BRIM_TASK_AUTO];
 }
 
 bool brim_task_parse(const char *name, brim_task *out) {
   for (int i = 0; i < TASKS; i++)
-    if (strcmp(brim_task_name((brim_task)i), name) == 0) {
+    if (strcmp(names[i], name) == 0) {
       *out = (brim_task)i;
       return true;
     }
   return false;
 }
 
-bool brim_task_has_classes(brim_task task) {
+/* ---- shapes -------------------------------------------------------------------------------------------------- */
+
+const brim_shape *brim_task_shape(brim_task task) {
+  static const brim_shape none = {0};
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->one_class && !r->tokens && !r->masks;
+  return r ? &r->shape : &none;
+}
+
+bool brim_task_has_classes(brim_task task) {
+  const brim_shape *s = brim_task_shape(task);
+  return s->one_class && !s->words && !s->made;
 }
 
 bool brim_task_has_lists(brim_task task) {
-  const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->named && !r->one_class && !r->tokens;
+  const brim_shape *s = brim_task_shape(task);
+  return s->named && !s->one_class && !s->words;
 }
 
 bool brim_task_has_values(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && !r->named && !r->tokens && !r->masks;
+  return r && !r->shape.named && !r->shape.words && !r->shape.made;
 }
 
 bool brim_task_has_tokens(brim_task task) {
-  const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->tokens;
+  return brim_task_shape(task)->words;
 }
 
 bool brim_task_has_masks(brim_task task) {
-  const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->masks;
+  return brim_task_shape(task)->made;
 }
 
 bool brim_task_has_vectors(brim_task task) {
-  const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->vectors;
+  return brim_task_shape(task)->bare;
 }
 
 bool brim_task_has_scores(brim_task task) {
-  const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->scores;
+  return brim_task_shape(task)->joins_pairs;
 }
 
 bool brim_task_has_outcomes(brim_task task) {
+  return brim_task_shape(task)->one_class;
+}
+
+const char *brim_task_describe(brim_task task, int32_t outputs, const char *const *names_of, char *text, size_t size) {
+  enum { MOST = 4 };
+  char list[200] = "";
+  size_t used = 0;
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->one_class;
+  *text = 0;
+  for (int32_t i = 0; names_of && i < outputs && i < MOST; i++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s", i ? ", " : "", names_of[i]);
+  if (outputs > MOST)
+    snprintf(list + used, sizeof list - used, ", ...");
+  return r && r->describe ? r->describe(outputs, list, text, size) : NULL;
 }
 
 /* ---- without a task ------------------------------------------------------------------------------------------ */
@@ -86,7 +98,8 @@ brim_task brim_task_of_problem(const char *problem, size_t length) {
 brim_task brim_task_of_class(const char *name, size_t length) {
   for (int i = 1; i < TASKS; i++) {
     const size_t end = strlen(tasks[i]->class);
-    if (!tasks[i]->problem && !tasks[i]->vectors && length >= end && memcmp(name + length - end, tasks[i]->class, end) == 0)
+    if (!tasks[i]->problem && tasks[i]->folder == BRIM_FOLDER_PLAIN && length >= end &&
+        memcmp(name + length - end, tasks[i]->class, end) == 0)
       return (brim_task)i;
   }
   return BRIM_TASK_AUTO;
@@ -109,11 +122,14 @@ brim_task brim_task_of_label(bool decimal, bool list) {
 
 brim_task brim_task_of_names(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->named ? task : BRIM_TASK_CLASSIFICATION;
+  return r && r->shape.named ? task : BRIM_TASK_CLASSIFICATION;
 }
 
-brim_task brim_task_of_scores(void) {
-  return BRIM_TASK_RERANK;
+brim_task brim_task_of_folder(brim_folder_form form) {
+  for (int i = 1; i < TASKS; i++)
+    if (tasks[i]->folder == form)
+      return (brim_task)i;
+  return BRIM_TASK_AUTO;
 }
 
 brim_task brim_task_of_tokens(void) {
@@ -138,9 +154,9 @@ int brim_row_error(brim_error *err, int status, brim_row_name row, const char *f
 int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t width, bool may_lack, brim_row_name row,
                     brim_error *err) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  const int32_t expected = r->one_class ? 1 : outputs;
+  const int32_t expected = r->shape.one_class ? 1 : outputs;
   bool lacks = !label;
-  if (r->tokens || r->masks)
+  if (r->shape.words || r->shape.made)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has no labels of tokens, which the model takes");
   if (label && width != expected)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has %d labels, but the model takes %d", width, expected);
@@ -148,18 +164,18 @@ int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t
     lacks = lacks || isnan(label[i]);
     if (isnan(label[i]) || r->fits(outputs, label[i]))
       continue;
-    if (r->one_class)
+    if (r->shape.one_class)
       return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %g, but there are classes 0 to %d", (double)label[i],
                             outputs - 1);
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %g: %s", (double)label[i], r->valid);
   }
-  return lacks && !may_lack && !r->vectors && !r->scores ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
+  return lacks && !may_lack && !r->shape.optional ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
 }
 
 int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels, int32_t length, brim_row_name row,
                           brim_error *err) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  if (!r->tokens && !r->masks)
+  if (!r->shape.words && !r->shape.made)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has labels of tokens, but the model takes one of the row");
   for (int32_t i = 0; i < length; i++)
     if (labels[i] != BRIM_NO_LABEL && (labels[i] < 0 || labels[i] >= outputs))

@@ -1,14 +1,14 @@
 /* task.h: what the rest of the library knows of a task: its labels, its loss, its metrics, what its outputs mean.
  *
- * A task is a file of this folder with one brim_task_rules, and its line in task.c's table. Nobody else names a task: code asks
- * for the rule that it needs. */
+ * A task is a file of src/target with one brim_task_rules, and its line in brim/task.h. Nobody else names a task: code asks for
+ * the rule, or the part of a shape, that it needs. */
 #ifndef BRIM_TASK_TASK_H
 #define BRIM_TASK_TASK_H
 #include "base/status.h"
 #include "brim/task.h"
 #include "task/rules.h"
 
-/* ---- task.c */
+/* ---- task.c: the table */
 /* NULL: AUTO, or no task. */
 const brim_task_rules *brim_task_rules_of(brim_task task);
 /* By problem_type; AUTO: there is none of that name. */
@@ -20,9 +20,9 @@ void brim_task_problems(char *text, size_t size);
 /* Without a task: of a model with so many outputs; and of a first label that is a decimal number or not, a list or not. */
 brim_task brim_task_of_outputs(int32_t outputs);
 brim_task brim_task_of_label(bool decimal, bool list);
-brim_task brim_task_of_tokens(void); /* whose labels are of tokens */
-brim_task brim_task_of_scores(void); /* of queries and documents */
-brim_task brim_task_of_masks(void);  /* whose labels are made of the texts */
+brim_task brim_task_of_tokens(void);                  /* whose labels are of tokens */
+brim_task brim_task_of_folder(brim_folder_form form); /* the first whose models' folders are such */
+brim_task brim_task_of_masks(void);                   /* whose labels are made of the texts */
 
 /* A row as messages name it: "row 17", or "eval.csv: row 17" where a set is named. */
 typedef struct brim_row_name {
@@ -58,12 +58,6 @@ void brim_metric_names(brim_task task, char *text, size_t size);
 /* Of so many rows, none measured. */
 brim_metrics brim_metrics_none(uint64_t rows);
 
-/* ---- score.c: what several tasks have in common */
-/* BRIM_E_DIVERGED, which names the row, where an output is no finite number. */
-int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) BRIM_CHECK;
-/* A row's label, which has to fit. */
-int brim_scored_label(const brim_scored *s, brim_task task, uint64_t row, const float **label, brim_error *err) BRIM_CHECK;
-
 /* correlation.c: of two series; NaN where one is constant. x and y become their ranks. work: BRIM_CORRELATION_WORK bytes for each
  * of `count`. */
 typedef struct brim_correlation {
@@ -71,6 +65,21 @@ typedef struct brim_correlation {
 } brim_correlation;
 enum { BRIM_CORRELATION_WORK = sizeof(double) + sizeof(uint64_t) };
 brim_correlation brim_correlate(double *x, double *y, uint64_t count, void *work);
+
+/* ---- score.c: what several tasks have in common */
+/* BRIM_E_DIVERGED, which names the row, where an output is no finite number. */
+int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) BRIM_CHECK;
+/* A row's label, which has to fit. */
+int brim_scored_label(const brim_scored *s, uint64_t row, const float **label, brim_error *err) BRIM_CHECK;
+/* Rules of values. measure: the mean squared error as the loss, its root, and the mean of the outputs' correlations. */
+enum { BRIM_MEASURING_VALUES = 2 * sizeof(double) + BRIM_CORRELATION_WORK };
+bool brim_fits_value(int32_t outputs, float number);
+void brim_opinion_of_values(const float *logits, int32_t outputs, double *out);
+float brim_logit_of_value(float mean);
+int brim_measure_values(const brim_scored *s, brim_metrics *out, brim_error *err) BRIM_CHECK;
+/* Rules of one class. */
+bool brim_fits_class(int32_t outputs, float number);
+float brim_logit_of_class(float mean);
 
 /* Rows of each class: in the labels, in the predictions, and in both at once. */
 typedef struct brim_class_counts {
@@ -91,5 +100,21 @@ int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_out
  * 1 / (1 + exp(-logit)). */
 void brim_softmax(const float *logits, int32_t count, double *probabilities);
 double brim_sigmoid(double logit);
+
+/* ---- answer.c: answers of values, and of one class, for rules */
+/* Of values: their mean squared error, "0.25 1.5", and a decimal or a list of them. */
+double brim_answer_cost_of_values(const brim_answer *a, brim_class_count *classes);
+void brim_answer_say_values(const brim_answer *a, bool predicted, char *text, size_t size);
+void brim_answer_put_values(brim_json_writer *json, const brim_answer *a);
+/* A decimal, also where it is whole: who trains on it again sees values, not classes. */
+void brim_answer_put_value(brim_json_writer *json, const char *name, double value);
+
+/* Of one class. */
+double brim_answer_cost_of_class(const brim_answer *a, brim_class_count *classes);
+void brim_answer_say_class(const brim_answer *a, bool predicted, char *text, size_t size);
+void brim_answer_put_class(brim_json_writer *json, const brim_answer *a);
+/* The class of the largest logit, by its name or number; the scores are its softmax. */
+void brim_answer_put_best(brim_json_writer *json, const char *name, const brim_answer *a);
+void brim_answer_put_name(brim_json_writer *json, const char *name, const brim_answer *a, int32_t class);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "text/beginning.h"
 #include "text/fast.h"
+#include "text/prompt.h"
 #include "text/tokenizer.h"
 #include "text/windows.h"
 #include <string.h>
@@ -23,6 +24,7 @@ int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, bri
   brim_text_init(&s->bytes, runtime);
   brim_text_init(&s->clean[0], runtime);
   brim_text_init(&s->clean[1], runtime);
+  brim_text_init(&s->prompted, runtime);
   int status = brim_cache_init(&s->cache, runtime, tokenizer->fingerprint, err);
   if (status == BRIM_OK)
     *out = s;
@@ -43,6 +45,7 @@ void brim_scratch_free(brim_scratch *s) {
   brim_text_free(&s->bytes);
   brim_text_free(&s->clean[0]);
   brim_text_free(&s->clean[1]);
+  brim_text_free(&s->prompted);
   brim_release(s->runtime, s->piece_tokens.at);
   brim_release(s->runtime, s->exact.at);
   brim_release(s->runtime, s->rune_of);
@@ -359,7 +362,10 @@ static int encode_each(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
   size_t lost = 0;
   for (size_t i = 0; i <= further_count; i++) {
     const size_t before = out->length;
-    const brim_string own = i == 0 || pair.bytes ? text : further[i - 1], second = i == 0 || !pair.bytes ? pair : further[i - 1];
+    const char *prompt = options->prompts[i > 0];
+    brim_string own = i == 0 || pair.bytes ? text : further[i - 1], second = i == 0 || !pair.bytes ? pair : further[i - 1];
+    if (prompt && !pair.bytes)
+      BRIM_TRY(brim_prompt_put(prompt, &scratch->prompted, &own, err));
     BRIM_TRY((valid ? brim_encode_valid : brim_encode_append)(tokenizer, scratch, own, second, options, out, err));
     BRIM_TRY(add_length(out, lengths, out->length - before, err));
     lost += out->lost;

@@ -109,6 +109,7 @@ struct brim_scratch {
   brim_exact_tokens exact;
   brim_text bytes;    /* a piece or a section as UTF-8 */
   brim_text clean[2]; /* texts whose malformed UTF-8 has been replaced */
+  brim_text prompted; /* a text after its prompt */
   uint32_t *rune_of;  /* byte of `bytes` -> rune */
   size_t rune_of_capacity;
   brim_ids ids[2]; /* of the first and of the second text */

@@ -77,6 +77,24 @@ static int boundary_own_metrics(brim_trainer *t, const brim_evaluation *evaluati
   return brim_group_agree(&t->options.group, status, err);
 }
 
+enum { MOST_FOUND = 1000 }; /* rows whose cosines are looked at: each is compared with all */
+
+/* How far what belongs together lies from what does not. Only rank 0 says it. */
+static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how, brim_error *err) {
+  const brim_task task = brim_model_task(t->model);
+  brim_found_rows rows = {0};
+  if (!brim_task_shape(task)->bare)
+    return BRIM_OK;
+  int status = BRIM_OK;
+  if (t->options.group.rank == 0)
+    status = brim_found_open(t->runtime, task, brim_model_outputs(t->model), false, t->logits, set->dataset, MOST_FOUND, &rows,
+                             err);
+  if (!status)
+    status = brim_trainer_emit_cosines(t, set->name, &rows, how != AGAIN, err);
+  brim_found_close(&rows);
+  return brim_group_agree(&t->options.group, status, err);
+}
+
 static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, ready how, found *f, brim_error *err) {
   brim_metrics *metrics = &f->metrics;
   bool speaks = t->options.group.rank == 0;
@@ -94,11 +112,10 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
                                       .event_context = t->options.event_context};
   brim_profile_begin(t->options.profile, BRIM_WORK_EVALUATION, "evaluation");
   int status = brim_prediction_run(&prediction, t->logits, err);
-  const int32_t outputs = brim_model_outputs(t->model);
   if (!status && t->outcomes)
     status = brim_outcomes_judge(t->runtime, brim_model_labels(t->model), t->outcomes, set->dataset, metrics, err);
   else if (!status)
-    status = brim_metrics_compute(t->runtime, brim_model_task(t->model), outputs, t->logits, set->dataset, metrics, err);
+    status = brim_model_metrics(t->runtime, t->model, t->logits, set->dataset, metrics, err);
   brim_profile_end(t->options.profile, 0);
   BRIM_TRY(status);
   brim_ledger ledger;
@@ -107,11 +124,20 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, read
   metrics->seconds = brim_seconds_now() - start;
   t->evaluated = true;
   const float *logits = t->outcomes ? NULL : t->logits;
-  const brim_evaluation evaluation = {set->name, t->state.step, how == OF_AVERAGE, set->dataset,
-                                      logits,    t->outcomes,   metrics,           brim_model_labels(t->model)};
+  const brim_evaluation evaluation = {set->name,
+                                      t->state.step,
+                                      how == OF_AVERAGE,
+                                      set->dataset,
+                                      logits,
+                                      t->outcomes,
+                                      metrics,
+                                      brim_model_labels(t->model),
+                                      brim_model_outputs(t->model),
+                                      brim_scores_are_values(t->model)};
   BRIM_TRY(boundary_own_metrics(t, &evaluation, f, err));
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, f->own, f->own_count, how == OF_AVERAGE, how != AGAIN, err));
-  if (speaks && t->options.evaluated && !brim_task_has_masks(brim_model_task(t->model)))
+  BRIM_TRY(boundary_cosines(t, set, how, err));
+  if (speaks && t->options.evaluated && brim_model_shape(t->model)->outputs != BRIM_OUTPUTS_OF_LABELLED)
     t->options.evaluated(t->options.event_context, &evaluation);
   return BRIM_OK;
 }
@@ -142,7 +168,7 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 /* What the run's tokenizer says of how rows were encoded. */
 static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
   return (brim_tokenizer_saving){.max_length = t->options.plan.max_length,
-                                 .words = brim_task_has_tokens(brim_model_task(t->model)),
+                                 .words = brim_model_shape(t->model)->words,
                                  .no_type_ids = !brim_model_reads_types(t->model),
                                  .windows = brim_supply_windows(&t->supply)};
 }

@@ -35,7 +35,7 @@ static int balance(const brim_labels *labels, const uint64_t *counts, double *we
     if (counts[c] == 0)
       return brim_error_set(err, BRIM_E_USAGE, "class_weights: nothing has the class \"%s\": \"balanced\" needs one of each",
                             labels->names[c]);
-    if (!task->one_class && counts[c] == rows)
+    if (!task->shape.one_class && counts[c] == rows)
       return brim_error_set(err, BRIM_E_USAGE, "class_weights: every row has the label \"%s\": \"balanced\" needs one without",
                             labels->names[c]);
     weights[c] = task->balance((double)counts[c], (double)rows, labels->count);
@@ -104,7 +104,7 @@ int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, cons
     return BRIM_OK;
   const brim_task_rules *task = brim_task_rules_of(labels->task);
   if (!task->balance)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: this is a %s, which has no classes", task->name);
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: this is a %s, which has no classes", brim_task_name(labels->task));
   double *weights = brim_alloc_array(runtime, (size_t)labels->count, sizeof *weights);
   if (!weights)
     return BRIM_NOMEM(err);

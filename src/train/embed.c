@@ -11,9 +11,12 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/config.h"
 #include "model/files/modules.h"
+#include "model/run/ask.h"
 #include "model/run/logits.h"
 #include "task/task.h"
+#include "text/prompt.h"
 #include "train/evaluate.h"
 #include "train/hashes.h"
 
@@ -55,13 +58,12 @@ static int copy_parameter(brim_embedder *e, const char *path, const char *name, 
 }
 
 /* A model of embeddings may have been trained since its folder was read: its pooling and its dense layers are its own. */
-static int take_own_modules(brim_embedder *e, brim_error *err) {
-  static const brim_pool_mode same[] = {
-      [BRIM_POOLING_CLS] = BRIM_POOL_CLS, [BRIM_POOLING_MEAN] = BRIM_POOL_MEAN, [BRIM_POOLING_MAX] = BRIM_POOL_MAX};
+static int take_own_modules(brim_embedder *e, const char *folder, brim_error *err) {
   brim_modules *m = &e->modules;
-  if (!brim_task_has_vectors(brim_model_task(e->model)))
+  const brim_pool_list modes = brim_pooling_modes(brim_model_pooling(e->model));
+  if (!brim_model_shape(e->model)->bare)
     return BRIM_OK;
-  m->modes[0] = same[brim_model_pooling(e->model)];
+  BRIM_TRY(brim_modules_set_modes(m, &modes, folder, err));
   for (int32_t i = 0; i < m->step_count; i++) {
     brim_module_step *step = &m->steps[i];
     if (step->weight)
@@ -78,7 +80,7 @@ static int open_embedder(brim_embedder *e, const char *folder, const brim_model_
     BRIM_TRY(load_encoder(e, options, err));
   BRIM_TRY(brim_batch_encoder_new(e->runtime, e->tokenizer, &e->encoder, err));
   BRIM_TRY(brim_modules_load(&e->modules, folder, brim_model_hidden_size(e->model), err));
-  return take_own_modules(e, err);
+  return take_own_modules(e, folder, err);
 }
 
 static int new_embedder(const brim_embedder *of, const char *folder, const brim_model_options *options, brim_embedder **out,
@@ -265,7 +267,28 @@ static int embed_parts(job *j, const brim_plan *plan, brim_error *err) {
 /* Of a pooling by the first token alone the last layer is computed for that token alone, where the model's head does so too. */
 static bool pools_first(const brim_embedder *e) {
   const brim_modules *m = &e->modules;
-  return m->mode_count == 1 && m->modes[0] == BRIM_POOL_CLS && !m->without_prompt && brim_model_gives_first(e->model);
+  return m->modes.count == 1 && m->modes.of[0] == BRIM_POOL_CLS && !m->without_prompt && brim_model_gives_first(e->model);
+}
+
+/* Twice as much or more, up to what one text takes: texts that come one by one, each a little longer, find the model ready. */
+static int64_t rounded_up(int64_t count, int64_t most) {
+  int64_t room = 1;
+  while (room < count)
+    room *= 2;
+  return room < most || count > most ? room : most;
+}
+
+/* A model that is ready for as much stays as it is: to prepare it costs more than a short text. */
+static int make_ready(const brim_embedder *e, const brim_model_limits *limits, brim_error *err) {
+  const int32_t longest = brim_model_max_length(e->model);
+  brim_model_limits room = *limits;
+  if (brim_model_predicts_within(e->model, limits))
+    return BRIM_OK;
+  if (limits->max_sequences == 1) {
+    room.max_slots = rounded_up(limits->max_slots, longest);
+    room.max_length = (int32_t)rounded_up(limits->max_length, longest);
+  }
+  return brim_model_prepare(e->model, &room, err);
 }
 
 static int embed_planned(job *j, const brim_plan *plan, brim_error *err) {
@@ -278,7 +301,7 @@ static int embed_planned(job *j, const brim_plan *plan, brim_error *err) {
   j->whole = brim_alloc_array(e->runtime, texts, (size_t)m->width * sizeof *j->whole);
   int status = j->work && j->whole ? BRIM_OK : BRIM_NOMEM(err);
   if (!status)
-    status = brim_model_prepare(e->model, &limits, err);
+    status = make_ready(e, &limits, err);
   j->first_only = !status && pools_first(e);
   if (!status && !brim_model_maps_hidden(e->model)) {
     j->hidden = brim_alloc_array(e->runtime, (size_t)limits.max_slots, (size_t)m->hidden * sizeof *j->hidden);
@@ -314,18 +337,6 @@ static int embed_dataset(job *j, brim_error *err) {
 static int encode(brim_embedder *e, const brim_string *texts, uint64_t count, int32_t max_length, brim_error *err) {
   const brim_encode_options how = {.max_length = max_length, .stops = true};
   return brim_batch_encoder_run(e->encoder, texts, NULL, (size_t)count, &how, &e->encoded, err);
-}
-
-/* Those of a prompt alone, special ones included, less the last if that is special: what sentence-transformers leaves out of the
- * pooling where include_prompt is false. */
-static int count_prompt(brim_embedder *e, const char *prompt, int32_t *out, brim_error *err) {
-  const brim_string texts[] = {{prompt, strlen(prompt)}, {"", 0}};
-  BRIM_TRY(encode(e, texts, 2, 0, err));
-  const brim_encodings *c = &e->encoded;
-  const size_t length = c->starts[1];
-  const bool ends = c->starts[2] > length && length > 0 && c->ids[length - 1] == c->ids[c->starts[2] - 1];
-  *out = (int32_t)length - ends;
-  return BRIM_OK;
 }
 
 /* The same texts, each after the prompt. */
@@ -417,7 +428,7 @@ int brim_embedder_run(brim_embedder *e, const brim_string *texts, uint64_t count
     return BRIM_OK;
   j.width = options.dimensions > 0 ? options.dimensions : e->modules.width;
   if (*prompt) {
-    BRIM_TRY(count_prompt(e, prompt, &j.prompt_tokens, err));
+    BRIM_TRY(brim_prompt_tokens(e->runtime, e->tokenizer, prompt, &j.prompt_tokens, err));
     BRIM_TRY(encode_after_prompt(e, prompt, texts, count, max_length, err));
   } else {
     BRIM_TRY(encode(e, texts, count, max_length, err));

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hashmap.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -39,8 +40,8 @@ typedef struct work {
   const brim_embed_file_options *options;
   brim_embed_file_result *result;
   brim_file *file;
-  const char *path;
-  char *state; /* OUTPUT.partial.json; NULL: the output is no file, and nothing is noted */
+  const char *output;
+  char *partial, *state; /* OUTPUT.partial, OUTPUT.partial.json; NULL: the output is no file, and nothing is noted */
   fact facts[FACTS];
   int fact_count;
   bool begun;                  /* by this call */
@@ -50,7 +51,7 @@ typedef struct work {
   uint64_t numbers[WINDOW_TEXTS]; /* of their records */
   uint64_t count;
   uint64_t written, input; /* bytes of vectors, and a hash of the texts so far */
-  running_hash output;     /* of the vectors so far, without a header */
+  running_hash sum;        /* of the vectors so far, without a header */
   float *vectors;          /* [WINDOW_TEXTS, width] */
   int32_t width;
   brim_text line;
@@ -79,7 +80,7 @@ static uint64_t hash_of(const running_hash *h) {
 
 static int write_bytes(work *w, const void *bytes, size_t length) {
   w->written += length;
-  add_to_hash(&w->output, bytes, length);
+  add_to_hash(&w->sum, bytes, length);
   return brim_file_write(w->file, bytes, length, w->err);
 }
 
@@ -167,7 +168,7 @@ static int note_state(work *w) {
   brim_text_init(&text, w->runtime);
   brim_json_writer json = {.out = &text};
   snprintf(input, sizeof input, "%016" PRIx64, w->input);
-  snprintf(output, sizeof output, "%016" PRIx64, hash_of(&w->output));
+  snprintf(output, sizeof output, "%016" PRIx64, hash_of(&w->sum));
   brim_json_open_object(&json, NULL);
   for (int i = 0; i < w->fact_count; i++)
     brim_json_put_string(&json, w->facts[i].name, w->facts[i].value);
@@ -209,7 +210,7 @@ static int check_facts(work *w, const brim_json_document *d) {
       return brim_error_at(w->err, BRIM_E_MISMATCH, w->state, 0, -1,
                            "the vectors that are there were made with another %s (%.*s, now %s): give the same again, or remove "
                            "%s.partial and begin again",
-                           w->facts[i].name, (int)length, was, w->facts[i].value, w->path);
+                           w->facts[i].name, (int)length, was, w->facts[i].value, w->output);
   }
   return BRIM_OK;
 }
@@ -281,7 +282,7 @@ static int pass_over(work *w, const done *was) {
     return brim_error_at(w->err, BRIM_E_MISMATCH, w->state, 0, -1,
                          "the vectors that are there are of other texts than the first %llu: give the same again, or remove "
                          "%s.partial and begin again",
-                         (unsigned long long)was->count, w->path);
+                         (unsigned long long)was->count, w->output);
   w->result->counts.texts = w->result->resumed = w->result->kept = was->count;
   w->written = was->bytes;
   return BRIM_OK;
@@ -326,45 +327,44 @@ static bool is_file(const char *path) {
   return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
 }
 
-static char *named(work *w, const char *ending) {
-  const size_t length = strlen(w->path), size = strlen(ending) + 1;
-  char *name = brim_alloc(w->runtime, length + size);
-  if (name) {
-    memcpy(name, w->path, length);
-    memcpy(name + length, ending, size);
-  }
-  return name;
+/* OUTPUT.partial, or what is noted of it. */
+static char *named(const work *w, const char *ending) {
+  const size_t room = strlen(w->output) + strlen(ending) + 1;
+  char *path = brim_alloc(w->runtime, room);
+  if (path)
+    snprintf(path, room, "%s%s", w->output, ending);
+  return path;
 }
 
 /* The vectors that are there must be those that were written. */
-static int check_vectors(work *w, const char *partial, const done *was) {
+static int check_vectors(work *w, const done *was) {
   char bytes[1 << 14];
   uint64_t at = 0;
   const uint64_t skipped = w->options->form == BRIM_VECTORS_NUMPY ? HEADER : 0;
-  const int file = open(partial, O_RDONLY | O_CLOEXEC);
+  const int file = open(w->partial, O_RDONLY | O_CLOEXEC);
   for (ssize_t got = 1; file >= 0 && got > 0 && at < was->bytes; at += (uint64_t)got) {
     const uint64_t left = was->bytes - at, most = at < skipped ? skipped - at : sizeof bytes;
     got = read(file, bytes, (size_t)(left < most ? left : most));
     if (got > 0 && at >= skipped)
-      add_to_hash(&w->output, bytes, (size_t)got);
+      add_to_hash(&w->sum, bytes, (size_t)got);
     got = got > 0 ? got : 0;
   }
   if (file >= 0)
     close(file);
-  if (file >= 0 && at == was->bytes && hash_of(&w->output) == was->output)
+  if (file >= 0 && at == was->bytes && hash_of(&w->sum) == was->output)
     return BRIM_OK;
-  return brim_error_at(w->err, BRIM_E_FORMAT, partial, 0, -1,
+  return brim_error_at(w->err, BRIM_E_FORMAT, w->partial, 0, -1,
                        "these are not the vectors that were written: remove this file, and begin again");
 }
 
-/* PATH.partial and what is noted of it are brim's, or one of them is not there. Empty, it is of a call that was killed at its
- * beginning; what is noted alone, of one that was killed at its end. */
-static int look_at_partial(work *w, const char *partial, done *was) {
+/* The partial file, which this process holds now, and what is noted of it are brim's, or one of them is not there. Empty, it is
+ * of this call or of one that was killed at its beginning; what is noted alone, of one that was killed at its end. */
+static int look_at_partial(work *w, done *was) {
   struct stat info = {0};
-  const bool there = lstat(partial, &info) == 0, noted = brim_path_exists(w->state);
-  if (there && info.st_size > 0 && !noted)
+  const bool there = stat(w->partial, &info) == 0 && info.st_size > 0, noted = brim_path_exists(w->state);
+  if (there && !noted)
     return brim_error_at(
-        w->err, BRIM_E_USAGE, partial, 0, -1,
+        w->err, BRIM_E_USAGE, w->partial, 0, -1,
         "vectors are written here first, and nothing says that brim wrote this file: move it away, or name another output");
   if (noted)
     BRIM_TRY(read_state(w, was));
@@ -374,19 +374,20 @@ static int look_at_partial(work *w, const char *partial, done *was) {
     return brim_error_at(w->err, BRIM_E_USAGE, w->state, 0, -1,
                          "vectors of a call that did not end are there: resume continues with them; or remove this file");
   w->result->counts = was->count > 0 ? w->result->counts : (brim_embed_counts){0};
-  return was->count > 0 ? check_vectors(w, partial, was) : BRIM_OK;
+  return was->count > 0 ? check_vectors(w, was) : BRIM_OK;
 }
 
 static int open_continued(work *w) {
   done was = {0};
-  char *partial = named(w, ".partial");
+  w->partial = named(w, ".partial");
   w->state = named(w, ".partial.json");
-  int status = partial && w->state ? look_at_partial(w, partial, &was) : BRIM_NOMEM(w->err);
-  brim_release(w->runtime, partial);
-  if (!status)
-    status = brim_file_continue(w->runtime, w->path, was.bytes, &w->file, w->err);
-  if (status || was.bytes > 0)
-    return status ? status : pass_over(w, &was);
+  if (!w->partial || !w->state)
+    return BRIM_NOMEM(w->err);
+  BRIM_TRY(brim_file_continue(w->runtime, w->output, BRIM_FILE_ALL, &w->file, w->err));
+  BRIM_TRY(look_at_partial(w, &was));
+  BRIM_TRY(brim_file_cut(w->file, was.bytes, w->err));
+  if (was.bytes > 0)
+    return pass_over(w, &was);
   w->begun = true;
   BRIM_TRY(note_state(w)); /* before a byte is there, which would be another's without it */
   return write_header(w);
@@ -396,19 +397,24 @@ static int open_output(work *w) {
   w->vectors = brim_alloc_array(w->runtime, WINDOW_TEXTS, (size_t)w->width * sizeof *w->vectors);
   if (!w->vectors)
     return BRIM_NOMEM(w->err);
-  if (is_file(w->path))
+  if (is_file(w->output))
     return open_continued(w);
   if (w->options->resume)
-    return brim_error_at(w->err, BRIM_E_USAGE, w->path, 0, -1, "only a file can be resumed: name one as output");
-  BRIM_TRY(brim_file_create(w->runtime, w->path, &w->file, w->err));
+    return brim_error_at(w->err, BRIM_E_USAGE, w->output, 0, -1, "only a file can be resumed: name one as output");
+  BRIM_TRY(brim_file_create(w->runtime, w->output, &w->file, w->err));
   return write_header(w);
+}
+
+/* Without vectors it says nothing. Another call may have begun since: then it is that one's. */
+static void forget_state(const work *w) {
+  if (w->state && !brim_path_exists(w->partial))
+    (void)brim_remove(w->state);
 }
 
 static int commit(work *w) {
   BRIM_TRY(write_header(w));
   BRIM_TRY(brim_file_commit(w->file, w->err));
-  if (w->state)
-    (void)brim_remove(w->state); /* without vectors it says nothing */
+  forget_state(w);
   return BRIM_OK;
 }
 
@@ -425,7 +431,7 @@ int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *ou
   work *w = brim_alloc_zero(runtime, sizeof *w);
   if (!w)
     return BRIM_NOMEM(err);
-  w->runtime = runtime, w->embedder = embedder, w->reader = reader, w->path = output;
+  w->runtime = runtime, w->embedder = embedder, w->reader = reader, w->output = output;
   w->options = options, w->result = result, w->err = err;
   w->width = options->embed.dimensions > 0 ? options->embed.dimensions : brim_embedder_width(embedder);
   brim_text_init(&w->bytes, runtime);
@@ -433,10 +439,11 @@ int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *ou
   const int status = embed_all(w);
   brim_file_free(w->file);
   if (status && w->begun && !result->kept)
-    (void)brim_remove(w->state); /* its file is gone */
+    forget_state(w);
   brim_text_free(&w->bytes);
   brim_text_free(&w->line);
   brim_release(runtime, w->vectors);
+  brim_release(runtime, w->partial);
   brim_release(runtime, w->state);
   brim_release(runtime, w);
   return status;

@@ -38,11 +38,14 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
     }
 }
 
+static brim_outputs_of outputs_of(const brim_model *model) {
+  return brim_model_shape(model)->outputs;
+}
+
 /* ---- what fits -------------------------------------------------------------------------------------------- */
 
 int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name, brim_error *err) {
-  const brim_task task = brim_model_task(model);
-  if (!(brim_task_has_tokens(task) || brim_task_has_masks(task)) || cut <= 0 || brim_dataset_longest(dataset) <= cut)
+  if (outputs_of(model) == BRIM_OUTPUTS_OF_TEXTS || cut <= 0 || brim_dataset_longest(dataset) <= cut)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_USAGE,
                         "%s: a row of %d tokens would be cut at max_length %d, and each token is to have its label: encode the "
@@ -51,9 +54,9 @@ int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_
 }
 
 float *brim_logits_alloc(brim_runtime *runtime, const brim_model *model, const brim_model_limits *limits) {
-  const brim_task task = brim_model_task(model);
-  const size_t rows = brim_task_has_tokens(task) ? (size_t)limits->max_slots : (size_t)limits->max_sequences;
-  const bool none = brim_task_has_masks(task);
+  const brim_outputs_of of = outputs_of(model);
+  const size_t rows = of == BRIM_OUTPUTS_OF_TOKENS ? (size_t)limits->max_slots : (size_t)limits->max_sequences;
+  const bool none = of == BRIM_OUTPUTS_OF_LABELLED;
   return brim_alloc_array(runtime, none ? 1 : rows, (none ? 1 : (size_t)brim_model_outputs(model)) * sizeof(float));
 }
 
@@ -64,7 +67,7 @@ uint64_t brim_outcome_count(const brim_dataset *dataset) {
 
 uint64_t brim_row_logits(const brim_model *model, const brim_dataset *dataset, uint64_t row) {
   const uint64_t *firsts = brim_dataset_firsts(dataset);
-  if (brim_task_has_tokens(brim_model_task(model)))
+  if (outputs_of(model) == BRIM_OUTPUTS_OF_TOKENS)
     return (uint64_t)brim_dataset_lengths(dataset)[row];
   if (brim_dataset_has_windows(dataset))
     return 1;
@@ -76,7 +79,7 @@ int brim_logit_firsts(brim_runtime *runtime, const brim_model *model, const brim
   const uint64_t rows = brim_dataset_rows(dataset);
   *out = NULL;
   const bool several = brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset);
-  if (!brim_task_has_tokens(brim_model_task(model)) && !several)
+  if (outputs_of(model) != BRIM_OUTPUTS_OF_TOKENS && !several)
     return BRIM_OK;
   uint64_t *firsts = *out = brim_alloc_array_zero(runtime, (size_t)rows + 1, sizeof *firsts);
   if (!firsts)
@@ -133,7 +136,7 @@ static void take_tokens(const brim_prediction *p, uint64_t row, const float *fro
 /* Those of a part's rows, where they are. */
 static void take_there(const brim_prediction *p, const brim_planned *part) {
   const size_t outputs = (size_t)brim_model_outputs(p->model);
-  const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
+  const bool tokens = outputs_of(p->model) == BRIM_OUTPUTS_OF_TOKENS;
   for (uint32_t r = 0; r < part->count; r++) {
     const uint64_t row = part->rows[r], to = p->firsts ? p->firsts[row] : row;
     int32_t first;
@@ -143,8 +146,8 @@ static void take_there(const brim_prediction *p, const brim_planned *part) {
   }
 }
 
-/* Of masked words: the model has found what became of each, in the order of the batch. */
-static int predict_masked(const brim_prediction *p, const brim_planned *part, brim_error *err) {
+/* The model has found what became of each labelled token, in the order of the batch. */
+static int predict_labelled(const brim_prediction *p, const brim_planned *part, brim_error *err) {
   const uint64_t *firsts = brim_dataset_token_labels(p->dataset);
   const brim_pass pass = {0};
   int32_t from = 0;
@@ -152,9 +155,9 @@ static int predict_masked(const brim_prediction *p, const brim_planned *part, br
   BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, NULL, err));
   for (uint32_t r = 0; r < part->count; r++) {
     const uint64_t row = part->rows[r];
-    const int32_t masked = (int32_t)(firsts[row + 1] - firsts[row]);
-    BRIM_TRY(brim_model_read_outcomes(p->model, from, masked, p->outcomes + firsts[row], err));
-    from += masked;
+    const int32_t count = (int32_t)(firsts[row + 1] - firsts[row]);
+    BRIM_TRY(brim_model_read_outcomes(p->model, from, count, p->outcomes + firsts[row], err));
+    from += count;
   }
   return BRIM_OK;
 }
@@ -168,11 +171,11 @@ static void pool_windows(const brim_prediction *p, int32_t first, int32_t count)
 }
 
 static int prediction_part(const brim_prediction *p, const brim_planned *part, float *logits, brim_error *err) {
-  const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
+  const bool tokens = outputs_of(p->model) == BRIM_OUTPUTS_OF_TOKENS;
   const size_t outputs = (size_t)brim_model_outputs(p->model);
   const brim_pass pass = {0};
-  if (brim_task_has_masks(brim_model_task(p->model)))
-    return predict_masked(p, part, err);
+  if (outputs_of(p->model) == BRIM_OUTPUTS_OF_LABELLED)
+    return predict_labelled(p, part, err);
   BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
   BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->there ? NULL : p->part_logits, err));
   if (p->there) {
@@ -350,7 +353,7 @@ static int check_data(brim_runtime *runtime, const brim_model *model, const brim
                       const brim_eval_options *options, brim_error *err) {
   const int32_t cut = options ? options->max_length : 0;
   brim_dataset *mapped; /* no labels are looked at */
-  if (brim_task_has_masks(brim_model_task(model)))
+  if (outputs_of(model) == BRIM_OUTPUTS_OF_LABELLED)
     return brim_error_set(err, BRIM_E_USAGE,
                           "the model is of masked words, which have no predictions of a text: train it further for a task, or "
                           "evaluate it");
@@ -431,7 +434,7 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
     return BRIM_NOMEM(err);
   int status = evaluate_run(runtime, model, dataset, options, &(wanted){.logits = logits}, counts, err);
   if (!status)
-    status = brim_metrics_compute(runtime, task, brim_model_outputs(model), logits, dataset, out, err);
+    status = brim_model_metrics(runtime, model, logits, dataset, out, err);
   if (!status && options && options->confusion)
     status = brim_confusion_count(task, brim_model_outputs(model), logits, dataset, options->confusion, err);
   brim_release(runtime, own);
@@ -441,7 +444,7 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
 static int evaluate_fitted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                            const brim_eval_options *options, brim_metrics *out, brim_error *err) {
   brim_metrics counts = {0};
-  const bool classes = brim_task_has_outcomes(brim_model_task(model));
+  const bool classes = brim_model_shape(model)->one_class;
   BRIM_TRY(brim_refuse_cut(model, dataset, options ? options->max_length : 0, "data", err));
   BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
   out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
@@ -451,13 +454,13 @@ static int evaluate_fitted(brim_runtime *runtime, brim_model *model, const brim_
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                   brim_metrics *out, brim_error *err) {
   brim_dataset *mapped;
-  const bool classes = brim_task_has_outcomes(brim_model_task(model));
+  const bool classes = brim_model_shape(model)->one_class;
   if (!classes && options && options->outcomes)
     return brim_error_set(err, BRIM_E_USAGE, "outcomes need a classification with one class per row, or per token");
   if (classes && options && options->logits)
     return brim_error_set(err, BRIM_E_USAGE,
                           "a classification with one class per row or token has outcomes: take its logits from brim_predict");
-  if (brim_task_has_masks(brim_model_task(model)) && options && options->confusion)
+  if (outputs_of(model) == BRIM_OUTPUTS_OF_LABELLED && options && options->confusion)
     return brim_error_set(err, BRIM_E_USAGE, "a vocabulary is too large for a table of what is taken for what");
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, options ? options->max_length : 0, true, "data", &mapped, err));
   const int status = evaluate_fitted(runtime, model, mapped ? mapped : dataset, options, out, err);

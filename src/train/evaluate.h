@@ -2,6 +2,7 @@
 #ifndef BRIM_TRAIN_EVALUATE_H
 #define BRIM_TRAIN_EVALUATE_H
 #include "brim/train.h"
+#include "target/found.h"
 
 /* Widens `limits` to the largest part of any rank in a plan: the same on every rank. */
 void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t world_size);
@@ -45,8 +46,30 @@ typedef struct brim_prediction {
 /* logits: [rows, tokens or texts, outputs] in input order; where outcomes are wanted [outcomes, outputs], or NULL. */
 int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_error *err);
 
+/* Equal for pairs of one query. */
+uint64_t brim_row_query(const brim_sample *pair);
 /* Metrics from logits that the caller has. Of tokens classes are named as the data set's mapping says. */
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) BRIM_CHECK;
+/* The same of a model's, which says besides what its scores are. */
+int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
+                       brim_metrics *out, brim_error *err) BRIM_CHECK;
+/* Whether what it gives are scores, not logits of probabilities. */
+bool brim_scores_are_values(const brim_model *model);
+/* Whether the task's target finds what became of single rows: `most` of them at equal distances, or all. Close it in any case. */
+bool brim_finds_rows(brim_task task);
+typedef struct brim_found_rows {
+  brim_scored scored;
+  brim_row_found *rows; /* [count] rows 0, every, 2 every, .. */
+  uint64_t every, count;
+  uint64_t *hashes;
+} brim_found_rows;
+int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+                    const brim_dataset *dataset, uint64_t most, brim_found_rows *out, brim_error *err) BRIM_CHECK;
+void brim_found_close(brim_found_rows *found);
+/* Whether the target can measure these rows, before there are outputs: BRIM_E_MISMATCH names the set and the row. Of scores *out
+ * is NaN where labels do not allow a metric, and any number elsewhere; of other tasks it says nothing. */
+int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char *name, brim_metrics *out,
+                          brim_error *err) BRIM_CHECK;
 
 #endif

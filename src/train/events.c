@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "dist/group.h"
@@ -200,6 +201,57 @@ int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics
   fields[count++] = BRIM_FIELD_INT("slots", m->slots);
   fields[count++] = BRIM_FIELD_REAL("seconds", m->seconds);
   return emit(t, logged, "eval", fields, count, err);
+}
+
+/* Of sorted numbers. */
+static double quantile(const double *sorted, size_t count, double share) {
+  return count ? sorted[(size_t)(share * (double)(count - 1) + 0.5)] : (double)NAN;
+}
+
+static bool is_after(const void *a, const void *b, const void *context) {
+  (void)context;
+  return *(const double *)a > *(const double *)b;
+}
+
+/* Cosines of what belongs together (`right`), or of what does not: of rows of one label, or of the best of the others. */
+static size_t pick(const brim_found_rows *found, bool right, double *out) {
+  size_t count = 0;
+  for (uint64_t i = 0; i < found->count; i++) {
+    const brim_row_found *f = &found->rows[i];
+    const bool pair = isnan(f->label);
+    const double value = pair && !right ? f->rival : f->predicted;
+    if (isfinite(value) && (pair || f->label == right))
+      out[count++] = value;
+  }
+  brim_sort(out, count, sizeof *out, is_after, NULL);
+  return count;
+}
+
+/* Scores part nothing. */
+static bool parts(const brim_found_rows *found) {
+  for (uint64_t i = 0; i < found->count; i++)
+    if (!isnan(found->rows[i].label) && found->rows[i].label != 0 && found->rows[i].label != 1)
+      return false;
+  return found->count > 0;
+}
+
+int brim_trainer_emit_cosines(brim_trainer *t, const char *name, const brim_found_rows *found, bool logged, brim_error *err) {
+  static const double shares[] = {0.25, 0.5, 0.75};
+  static const char *const names[] = {"positive_low", "positive", "positive_high", "negative_low", "negative", "negative_high"};
+  brim_field fields[9] = {BRIM_FIELD_INT("step", t->state.step), BRIM_FIELD_TEXT("name", name),
+                          BRIM_FIELD_INT("rows", found->count)};
+  if (!parts(found))
+    return BRIM_OK;
+  double *cosines = brim_alloc_array(t->runtime, (size_t)found->count + 1, sizeof *cosines);
+  if (!cosines)
+    return BRIM_NOMEM(err);
+  for (int side = 0; side < 2; side++) {
+    const size_t count = pick(found, side == 0, cosines);
+    for (int q = 0; q < 3; q++)
+      fields[3 + 3 * side + q] = BRIM_FIELD_REAL(names[3 * side + q], quantile(cosines, count, shares[q]));
+  }
+  brim_release(t->runtime, cosines);
+  return emit(t, logged, "cosines", fields, 9, err);
 }
 
 int brim_trainer_emit_epoch(brim_trainer *t, brim_error *err) {

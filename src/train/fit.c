@@ -28,7 +28,7 @@ int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer
   uint64_t content;
   if (!tokenizer || brim_model_tokenizer(model))
     return BRIM_OK;
-  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_task_has_tokens(brim_model_task(model)), &content, err));
+  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_shape(model)->words, &content, err));
   brim_model_set_tokenizer(model, content);
   return BRIM_OK;
 }
@@ -73,7 +73,7 @@ static bool same_names(const brim_labels *a, const brim_labels *b) {
 
 /* Evaluation is of rows that are masked. */
 static int masks_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
-  if (brim_task_has_masks(brim_dataset_labels(dataset)->task) && !brim_dataset_is_numbered(dataset))
+  if (brim_task_shape(brim_dataset_labels(dataset)->task)->made && !brim_dataset_is_numbered(dataset))
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_MISMATCH, "%s: the model is of masked words, and the rows are not masked (brim_dataset_mask)",
                         name);
@@ -84,7 +84,7 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
   const brim_labels *from = brim_dataset_labels(dataset);
   if (!from)
     return BRIM_OK;
-  if (brim_task_has_masks(to->task))
+  if (brim_task_shape(to->task)->made)
     return masks_fit(dataset, name, err);
   if (from->task != to->task || (!to->names && from->count != to->count))
     return refuse_labels(from, to, name, err);

@@ -6,6 +6,8 @@
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "batch/collate.h"
+#include "data/blocks.h"
 #include "model/run/logits.h"
 
 /* ---- memory -------------------------------------------------------------------------------------------------- */
@@ -20,6 +22,22 @@ void brim_host_loss_init(brim_host_loss *h, brim_runtime *runtime, const brim_ta
                         .most_texts = most_texts};
 }
 
+void brim_host_loss_expect(brim_host_loss *h, const brim_block_shape *shapes, int count) {
+  memcpy(h->shapes, shapes, (size_t)count * sizeof *shapes);
+  h->block_count = count;
+}
+
+/* Whether a step's outputs come with block b, gathered from all ranks. */
+static bool is_gathered(const brim_host_loss *h, int b) {
+  return b > BRIM_LABEL_BLOCK && !h->shapes[b].integers && h->shapes[b].per != BRIM_PER_TOKEN;
+}
+
+/* Numbers of block b for so many rows, all of which have places for K texts. */
+static size_t numbers_of(const brim_host_loss *h, int b, size_t rows) {
+  const brim_block_shape *shape = &h->shapes[b];
+  return is_gathered(h, b) ? brim_block_units(shape, rows, rows * (size_t)h->most_texts, 0) * (size_t)shape->width : 0;
+}
+
 static bool of_step(const brim_host_loss *h) {
   return h->target->scope == BRIM_LOSS_OF_STEP;
 }
@@ -28,6 +46,10 @@ static void release_rows(brim_host_loss *h) {
   void *const blocks[] = {h->values, h->labels, h->same, h->halves, h->counts, h->firsts};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     brim_release(h->runtime, blocks[i]);
+  for (int b = 0; b < BRIM_MOST_BLOCKS; b++) {
+    brim_release(h->runtime, h->blocks[b]);
+    h->blocks[b] = NULL;
+  }
   h->values = h->labels = NULL;
   h->same = NULL;
   h->halves = h->counts = NULL;
@@ -51,14 +73,17 @@ void brim_host_loss_free(brim_host_loss *h) {
 static uint64_t batch_memory(const brim_host_loss *h, const brim_model_limits *limits) {
   const uint64_t tokens = (uint64_t)limits->max_slots + 1, texts = (uint64_t)limits->max_sequences + 2;
   const uint64_t text = 3 * sizeof(int32_t) + sizeof(uint64_t) + 1 + (uint64_t)h->label_width * sizeof(float);
-  return tokens * (sizeof(int32_t) + 1) + texts * text;
+  const uint64_t further = h->block_count > 1 ? brim_blocks_memory(h->shapes + 1, h->block_count - 1, texts, texts, tokens) : 0;
+  return tokens * (sizeof(int32_t) + 1) + texts * text + further;
 }
 
 uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows, uint64_t parts, const brim_model_limits *limits) {
   const uint64_t output = (uint64_t)h->width * sizeof(float), texts = rows * (uint64_t)h->most_texts;
   const uint64_t part = (uint64_t)limits->max_sequences * output;
   const uint64_t text = 2 * output + sizeof *h->same + 2 * sizeof *h->halves;
-  const uint64_t row = (uint64_t)h->label_width * sizeof(float) + (h->most_texts > 1 ? sizeof *h->counts + sizeof *h->firsts : 0);
+  uint64_t row = (uint64_t)h->label_width * sizeof(float) + (h->most_texts > 1 ? sizeof *h->counts + sizeof *h->firsts : 0);
+  for (int b = 0; b < h->block_count; b++)
+    row += numbers_of(h, b, 1) * sizeof **h->blocks;
   if (h->target->scope == BRIM_LOSS_ON_DEVICE)
     return 0;
   const uint64_t at_once = of_step(h) ? rows : (uint64_t)limits->max_sequences, most = of_step(h) ? texts : at_once;
@@ -83,6 +108,9 @@ static int take_rows(brim_host_loss *h, size_t rows, brim_error *err) {
     h->counts = brim_alloc_array(h->runtime, rows, sizeof *h->counts);
     h->firsts = brim_alloc_array(h->runtime, rows + 1, sizeof *h->firsts);
   }
+  for (int b = 0; b < h->block_count; b++)
+    if (is_gathered(h, b) && !(h->blocks[b] = brim_alloc_array(h->runtime, numbers_of(h, b, rows), sizeof **h->blocks)))
+      return BRIM_NOMEM(err);
   if (!h->values || !h->labels || !h->gradient || !h->same || !h->halves || (h->most_texts > 1 && (!h->counts || !h->firsts)))
     return BRIM_NOMEM(err);
   h->room = rows;
@@ -119,9 +147,23 @@ int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) {
   memset(h->values, 0, texts * (size_t)h->width * sizeof *h->values);
   memset(h->labels, 0, (size_t)rows * (size_t)h->label_width * sizeof *h->labels);
   memset(h->halves, 0, texts * 2 * sizeof *h->halves);
+  for (int b = 0; b < h->block_count; b++)
+    if (is_gathered(h, b))
+      memset(h->blocks[b], 0, numbers_of(h, b, rows) * sizeof **h->blocks);
   if (h->counts)
     memset(h->counts, 0, (size_t)rows * sizeof *h->counts);
   return BRIM_OK;
+}
+
+int32_t brim_host_loss_misfit(const brim_host_loss *h, const brim_batch *part) {
+  const size_t width = (size_t)h->label_width;
+  for (int32_t row = 0; h->how.labels != BRIM_RANGE_NONE && row < part->row_count; row++)
+    for (size_t i = 0; i < width; i++) {
+      const float label = part->labels[(size_t)row * width + i];
+      if (!isnan(label) && brim_label_range_with(BRIM_RANGE_NONE, label) > h->how.labels)
+        return row;
+    }
+  return -1;
 }
 
 int brim_host_loss_keep(brim_host_loss *h, const brim_batch *part, const brim_batch **kept, brim_error *err) {
@@ -153,12 +195,24 @@ static void take_text(brim_host_loss *h, const brim_batch *part, int32_t i) {
   halve(brim_hash64(part->ids + first, (size_t)length * sizeof *part->ids, 0), h->halves + 2 * (size_t)place);
 }
 
+/* The numbers of the part's row i. */
+static void take_block(brim_host_loss *h, int b, const brim_batch *part, int32_t i, uint32_t place, int32_t texts) {
+  const brim_block_shape *shape = &h->shapes[b];
+  const size_t width = (size_t)shape->width, text = part->firsts ? (size_t)part->firsts[i] : (size_t)i;
+  const float *from = (const float *)part->blocks[b] + brim_block_units(shape, (size_t)i, text, 0) * width;
+  float *to = h->blocks[b] + brim_block_units(shape, place, place * (size_t)h->most_texts, 0) * width;
+  memcpy(to, from, brim_block_units(shape, 1, (size_t)texts, 0) * width * sizeof *to);
+}
+
 static void take_row(brim_host_loss *h, const brim_batch *part, int32_t i) {
   const size_t width = (size_t)h->label_width;
   int32_t first;
   const int32_t texts = brim_batch_texts(part, i, &first);
   const uint32_t place = part->places[first] / (uint32_t)h->most_texts;
   memcpy(h->labels + place * width, part->labels + (size_t)i * width, width * sizeof *h->labels);
+  for (int b = 0; b < h->block_count; b++)
+    if (is_gathered(h, b))
+      take_block(h, b, part, i, place, texts);
   if (h->counts)
     h->counts[place] = texts;
   for (int32_t t = 0; t < texts; t++)
@@ -186,6 +240,11 @@ static void close_gaps(brim_host_loss *h) {
     const size_t texts = (size_t)h->counts[row];
     memmove(value_of(h, h->values, to), value_of(h, h->values, from), texts * width);
     memmove(h->halves + 2 * to, h->halves + 2 * from, texts * 2 * sizeof *h->halves);
+    for (int b = 0; b < h->block_count; b++) {
+      const size_t numbers = (size_t)h->shapes[b].width;
+      if (is_gathered(h, b) && h->shapes[b].per == BRIM_PER_TEXT)
+        memmove(h->blocks[b] + to * numbers, h->blocks[b] + from * numbers, texts * numbers * sizeof **h->blocks);
+    }
     h->firsts[row + 1] = h->firsts[row] + (int32_t)texts;
   }
   h->texts = (uint64_t)h->firsts[h->rows];
@@ -198,6 +257,9 @@ static int sum_rows(brim_host_loss *h, const brim_group *group, brim_error *err)
     return BRIM_OK;
   BRIM_TRY(group->sum(group->context, h->values, texts * h->width, err));
   BRIM_TRY(group->sum(group->context, h->labels, rows * h->label_width, err));
+  for (int b = 0; b < h->block_count; b++)
+    if (is_gathered(h, b))
+      BRIM_TRY(group->sum(group->context, h->blocks[b], (int64_t)numbers_of(h, b, h->rows), err));
   BRIM_TRY(group->sum_double(group->context, h->halves, 2 * texts, err));
   return h->counts ? group->sum_double(group->context, h->counts, rows, err) : BRIM_OK;
 }
@@ -217,16 +279,20 @@ int brim_host_loss_share(brim_host_loss *h, const brim_group *group, brim_error 
 /* ---- losses -------------------------------------------------------------------------------------------------- */
 
 int brim_host_loss_of_step(brim_host_loss *h, double divisor, double *loss, brim_error *err) {
-  const brim_outputs outputs = {.rows = (int32_t)h->rows,
-                                .texts = (int32_t)h->texts,
-                                .firsts = h->firsts,
-                                .width = h->width,
-                                .values = h->values,
-                                .label_width = h->label_width,
-                                .labels = h->labels,
-                                .same = h->same,
-                                .how = &h->how,
-                                .found = &h->found};
+  brim_outputs outputs = {.rows = (int32_t)h->rows,
+                          .texts = (int32_t)h->texts,
+                          .firsts = h->firsts,
+                          .width = h->width,
+                          .values = h->values,
+                          .label_width = h->label_width,
+                          .labels = h->labels,
+                          .same = h->same,
+                          .how = &h->how,
+                          .found = &h->found,
+                          .block_count = h->block_count,
+                          .shapes = h->shapes};
+  for (int b = 0; b < h->block_count; b++)
+    outputs.blocks[b] = h->blocks[b];
   return h->target->loss(h->runtime, &outputs, divisor, h->gradient, loss, err);
 }
 
@@ -249,14 +315,20 @@ int brim_host_loss_of_rows(brim_host_loss *h, const brim_batch *part, int32_t fi
                 end = part->firsts ? part->firsts[first + count] : first + count;
   const int32_t *firsts;
   BRIM_TRY(find_firsts(h, part, first, count, &firsts, err));
-  const brim_outputs outputs = {.rows = count,
-                                .texts = end - text,
-                                .firsts = firsts,
-                                .width = h->width,
-                                .values = value_of(h, h->part, (uint64_t)text),
-                                .label_width = h->label_width,
-                                .labels = part->labels + (size_t)first * (size_t)h->label_width,
-                                .how = &h->how};
+  brim_outputs outputs = {.rows = count,
+                          .texts = end - text,
+                          .firsts = firsts,
+                          .width = h->width,
+                          .values = value_of(h, h->part, (uint64_t)text),
+                          .label_width = h->label_width,
+                          .labels = part->labels + (size_t)first * (size_t)h->label_width,
+                          .how = &h->how,
+                          .block_count = part->block_count,
+                          .shapes = part->shapes};
+  for (int b = 1; b < part->block_count; b++) {
+    const size_t at = brim_block_units(&part->shapes[b], (size_t)first, (size_t)text, 0);
+    outputs.blocks[b] = (const char *)part->blocks[b] + at * brim_block_bytes(&part->shapes[b]);
+  }
   return h->target->loss(h->runtime, &outputs, divisor, value_of(h, h->gradient, (uint64_t)text), loss, err);
 }
 

@@ -13,12 +13,15 @@ typedef struct brim_host_loss {
   brim_loss_how how;     /* which loss, where the target has several */
   brim_loss_found found; /* of the step that is under way */
   int32_t width, label_width;
+  int block_count; /* of the rows: the label's, then further ones */
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
   int32_t most_texts; /* K of the rows that are trained on; 1: each row is a text */
   uint32_t rows;      /* of the step */
   uint64_t texts;     /* of it, once they are shared */
   float *values;      /* [rows * K, width]; the others [rows, label_width], [rows * K, width], [rows * K] */
   float *labels;
-  float *gradient; /* of a part: [its texts, width] */
+  float *blocks[BRIM_MOST_BLOCKS]; /* further ones of floats: of rows [rows, width], of texts [rows * K, width] */
+  float *gradient;                 /* of a part: [its texts, width] */
   uint64_t *same;
   double *halves;       /* [rows * K, 2] of `same`, on their way to all ranks */
   double *counts;       /* [rows] texts of each, likewise; these two where K is more than 1 */
@@ -35,12 +38,16 @@ typedef struct brim_host_loss {
 
 void brim_host_loss_init(brim_host_loss *h, brim_runtime *runtime, const brim_target *target, const brim_model *model,
                          int32_t most_texts);
+/* The rows have these blocks; without it the label alone. */
+void brim_host_loss_expect(brim_host_loss *h, const brim_block_shape *shapes, int count);
 void brim_host_loss_free(brim_host_loss *h);
 /* Bytes for steps of so many rows, in at most so many parts within these limits on each rank. */
 uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows, uint64_t parts, const brim_model_limits *limits);
 
 /* A step of so many rows begins. */
 int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) BRIM_CHECK;
+/* The first row of the part whose label is out of the loss's range; -1: there is none. Of a stream nobody has looked before. */
+int32_t brim_host_loss_misfit(const brim_host_loss *h, const brim_batch *part);
 /* The part stays, in separate memory: *kept is borrowed until the next step begins. */
 int brim_host_loss_keep(brim_host_loss *h, const brim_batch *part, const brim_batch **kept, brim_error *err) BRIM_CHECK;
 /* Takes the outputs of the model's last forward, which was of this batch; *finite: all are numbers. */

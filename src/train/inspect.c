@@ -102,9 +102,13 @@ typedef struct results {
   float *gradients; /* the model's, on the host; NULL: not there yet */
 } results;
 
-/* Of masked words those of all tokens are wanted. */
+static bool finds_outcomes(const inspection *in) {
+  return brim_model_shape(in->model)->outputs == BRIM_OUTPUTS_OF_LABELLED;
+}
+
+/* Where the device gives outcomes, logits of all tokens are wanted. */
 static int64_t logit_rows(const inspection *in) {
-  return brim_task_has_masks(brim_model_task(in->model)) ? in->batch.tokens : brim_model_logit_rows(in->model, &in->batch);
+  return finds_outcomes(in) ? in->batch.tokens : brim_model_logit_rows(in->model, &in->batch);
 }
 
 static int make_results(results *r, const inspection *in, brim_error *err) {
@@ -152,17 +156,17 @@ static int list_gradients(results *r, const brim_model *model, brim_error *err) 
 static int compute(inspection *in, results *r, brim_error *err) {
   const brim_pass all = {.all_tokens = true}, training = {.training = true};
   brim_model_limits limits = batch_limits(&in->batch, true);
-  const bool masks = brim_task_has_masks(brim_model_task(in->model));
+  const bool outcomes = finds_outcomes(in);
   brim_batch unlabelled = in->batch;
   double loss;
-  limits.logits = masks;
+  limits.logits = outcomes;
   unlabelled.token_labels = NULL;
   BRIM_TRY(make_results(r, in, err));
   BRIM_TRY(brim_model_prepare(in->model, &limits, err));
-  BRIM_TRY(brim_model_forward(in->model, masks ? &unlabelled : &in->batch, &all, NULL, masks ? r->logits : NULL, err));
+  BRIM_TRY(brim_model_forward(in->model, outcomes ? &unlabelled : &in->batch, &all, NULL, outcomes ? r->logits : NULL, err));
   BRIM_TRY(brim_model_hidden(in->model, &in->batch, r->hidden, err));
   brim_model_zero_gradients(in->model);
-  BRIM_TRY(brim_model_forward(in->model, &in->batch, &training, &loss, masks ? NULL : r->logits, err));
+  BRIM_TRY(brim_model_forward(in->model, &in->batch, &training, &loss, outcomes ? NULL : r->logits, err));
   BRIM_TRY(brim_model_backward(in->model, &in->batch, &training, err));
   *r->loss = (float)loss;
   BRIM_TRY(brim_flat_map(in->model, BRIM_GRADIENTS, &r->gradients, err));

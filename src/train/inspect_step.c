@@ -126,7 +126,7 @@ static int add(job *j, const char *name, int32_t rank, int64_t rows, int64_t col
 /* Column k of the vectors, after all modules, as "embeddings.K"; or the scores, as "logits". */
 static int add_outputs(job *j, brim_error *err) {
   const brim_eval_options how = {.batching = BRIM_SEQUENTIAL, .batch_size = 32};
-  const bool vectors = brim_task_has_vectors(brim_model_task(j->model));
+  const bool vectors = brim_model_shape(j->model)->bare;
   const uint64_t texts = brim_dataset_texts(j->dataset), rows = brim_dataset_rows(j->dataset),
                  *firsts = brim_dataset_firsts(j->dataset);
   const size_t width = (size_t)brim_model_outputs(j->model);

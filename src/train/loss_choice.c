@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "data/facts.h"
 #include "feed/steps.h"
 #include "model/run/ask.h"
 #include "target/target.h"
 #include "task/task.h"
+#include "train/evaluate.h"
 
 /* ---- facts of rows ------------------------------------------------------------------------------------------- */
 
@@ -19,7 +21,9 @@ static void add_row(brim_row_facts *facts, int32_t texts, const float *label) {
 }
 
 static brim_row_facts facts_of(const brim_dataset *dataset) {
-  brim_row_facts facts = {0};
+  const brim_block_shape *shapes;
+  brim_row_facts facts = {.block_count = brim_dataset_blocks(dataset, &shapes)};
+  memcpy(facts.shapes, shapes, (size_t)facts.block_count * sizeof *shapes);
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
@@ -53,6 +57,7 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
   *facts = (brim_row_facts){.least_texts = source->paired ? least - 1 : least,
                             .most_texts = most,
                             .labels = how->source.need_label ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE};
+  facts->block_count = brim_feed_blocks(t->supply.feed, facts->shapes);
   return BRIM_OK;
 }
 
@@ -108,7 +113,6 @@ static int find_target(const brim_trainer *t, const brim_target **target, brim_e
 }
 
 int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
-  const brim_task task = brim_model_task(t->model);
   const brim_target *target;
   brim_loss_how how;
   brim_row_facts facts = {0};
@@ -118,12 +122,14 @@ int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
   else if (target->choose)
     facts = facts_of(t->supply.dataset);
   BRIM_TRY(choose(t->model, &facts, &t->options.loss, &how, &target, err));
-  if (target->choose)
-    t->options.loss.name = brim_loss_name(task, &how);
+  if (target->loss_name)
+    t->options.loss.name = target->loss_name(&how);
   brim_host_loss_init(&t->host_loss, t->runtime, target, t->model, brim_supply_most_texts(&t->supply));
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  brim_host_loss_expect(&t->host_loss, shapes, brim_supply_blocks(&t->supply, shapes));
   t->host_loss.how = how;
-  if (brim_task_has_scores(task)) /* those of squared errors are what labels are, others' are probabilities */
-    brim_model_set_scores_bare(t->model, how.scores.kind == BRIM_SCORE_MSE || how.scores.kind == BRIM_SCORE_MARGIN_MSE);
+  if (target->gives_labels)
+    brim_model_set_scores_bare(t->model, target->gives_labels(&how));
   return BRIM_OK;
 }
 
@@ -137,18 +143,42 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
                           brim_task_name(brim_model_task(model)));
   BRIM_TRY(choose(model, &facts, options, &how, &target, err));
   brim_host_loss_init(out, runtime, target, model, brim_dataset_most_texts(dataset));
+  brim_host_loss_expect(out, facts.shapes, facts.block_count);
   out->how = how;
   return BRIM_OK;
 }
 
 /* ---- the best ------------------------------------------------------------------------------------------------ */
 
-const char *brim_best_metric_of(brim_task task, const brim_dataset *dataset) {
-  const char *own = brim_task_rules_of(task)->best;
-  if (!dataset || !brim_task_has_vectors(task))
-    return own;
-  const brim_row_facts facts = facts_of(dataset);
-  if (facts.labels == BRIM_RANGE_NONE)
-    return facts.most_texts > 2 ? "accuracy" : "mrr";
-  return facts.labels == BRIM_RANGE_BINARY ? "average_precision" : own;
+int brim_best_metric_of(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char **out, brim_error *err) {
+  const brim_target *target = brim_target_of(task);
+  *out = brim_task_best_metric(task);
+  if (dataset && target->best) {
+    const brim_row_facts facts = facts_of(dataset);
+    const char *of_rows = target->best(&facts);
+    *out = of_rows ? of_rows : *out;
+  } else if (dataset && target->check) { /* where its rows do not have it, there is the loss */
+    brim_metrics possible;
+    BRIM_TRY(brim_metrics_possible(runtime, task, dataset, NULL, &possible, err));
+    *out = isnan(brim_metric_value(brim_metric_find(task, *out), &possible)) ? "loss" : *out;
+  }
+  return BRIM_OK;
+}
+
+int brim_loss_memory(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset,
+                     const brim_loss_options *options, const brim_outlook *outlook, uint64_t *bytes, brim_error *err) {
+  const brim_task task = brim_model_task(model);
+  const bool windows = brim_dataset_has_windows(dataset);
+  const brim_target *target = windows ? brim_target_of_windows(task) : brim_target_of(task);
+  brim_host_loss loss;
+  *bytes = 0;
+  if (!target || (!target->choose && target->scope == BRIM_LOSS_ON_DEVICE))
+    return BRIM_OK;
+  if (target->choose)
+    BRIM_TRY(brim_choose_loss(runtime, model, dataset, options, &loss, err));
+  else
+    brim_host_loss_init(&loss, runtime, target, model, brim_dataset_most_texts(dataset));
+  *bytes = brim_host_loss_memory(&loss, outlook->step_rows, outlook->step_parts, &outlook->limits);
+  brim_host_loss_free(&loss);
+  return BRIM_OK;
 }

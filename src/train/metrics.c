@@ -8,8 +8,9 @@
 #include "train/evaluate.h"
 
 /* The labels of all rows are one after another. */
-static brim_scored scored_of(brim_runtime *runtime, int32_t outputs, const float *logits, const brim_dataset *dataset) {
-  brim_scored s = {.runtime = runtime, .rows = brim_dataset_rows(dataset), .outputs = outputs, .logits = logits};
+static brim_scored scored_of(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
+                             const brim_dataset *dataset) {
+  brim_scored s = {.runtime = runtime, .task = task, .rows = brim_dataset_rows(dataset), .outputs = outputs, .logits = logits};
   brim_sample first;
   if (s.rows == 0)
     return s;
@@ -55,7 +56,7 @@ static int measure_tokens(brim_runtime *runtime, const brim_labels *labels, cons
 }
 
 /* The first text of a pair with the separator after it: what is before the first token that is also the last one. */
-static uint64_t query_of(const brim_sample *sample) {
+uint64_t brim_row_query(const brim_sample *sample) {
   const int32_t last = sample->ids[sample->length - 1];
   int32_t end = 1;
   while (end < sample->length && sample->ids[end] != last)
@@ -74,39 +75,49 @@ static uint64_t *hash_texts(const brim_sample *sample, uint64_t *to) {
   return to;
 }
 
-/* As the target measures. */
+/* What the host's targets look at besides. *hashes is to be released. */
+static int add_texts(brim_scored *s, const brim_dataset *dataset, uint64_t **hashes, brim_error *err) {
+  const size_t texts = (size_t)brim_dataset_texts(dataset);
+  uint64_t *same = *hashes = brim_alloc_array(s->runtime, texts + (size_t)s->rows, sizeof *same), *groups = same + texts;
+  if (!same)
+    return BRIM_NOMEM(err);
+  s->firsts = brim_dataset_firsts(dataset);
+  s->groups = groups;
+  s->same = same;
+  for (uint64_t row = 0; row < s->rows; row++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    groups[row] = brim_row_query(&sample);
+    same = hash_texts(&sample, same);
+  }
+  return BRIM_OK;
+}
+
+/* As the target measures; without outputs only whether it can. */
 static int measure_by_target(const brim_target *target, const brim_scored *scored, const brim_dataset *dataset, brim_metrics *out,
                              brim_error *err) {
   brim_scored s = *scored;
-  const size_t texts = (size_t)brim_dataset_texts(dataset);
-  uint64_t *hashes = brim_alloc_array(s.runtime, texts + (size_t)s.rows, sizeof *hashes), *groups = hashes + texts,
-           *same = hashes;
-  if (!hashes)
-    return BRIM_NOMEM(err);
-  for (uint64_t row = 0; row < s.rows; row++) {
-    brim_sample sample;
-    brim_dataset_sample(dataset, row, &sample);
-    groups[row] = query_of(&sample);
-    same = hash_texts(&sample, same);
-  }
-  s.firsts = brim_dataset_firsts(dataset);
-  s.groups = groups;
-  s.same = hashes;
-  const int status = target->measure(&s, out, err);
+  uint64_t *hashes;
+  BRIM_TRY(add_texts(&s, dataset, &hashes, err));
+  int status = target->check ? target->check(&s, err) : BRIM_OK;
+  if (!status && s.logits)
+    status = target->measure(&s, out, err);
   brim_release(s.runtime, hashes);
   return status;
 }
 
-int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
-                         brim_metrics *out, brim_error *err) {
-  const brim_scored s = scored_of(runtime, outputs, logits, dataset);
+static int measure(const brim_scored *scored, brim_task task, const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
+  const brim_scored s = *scored;
+  brim_runtime *runtime = s.runtime;
+  const int32_t outputs = s.outputs;
+  const float *logits = s.logits;
   *out = brim_metrics_none(s.rows);
   out->tokens = brim_dataset_tokens(dataset);
   if (s.rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
   const brim_task_rules *rules = brim_task_rules_of(task);
   const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
-  if (rules && rules->tokens)
+  if (rules && rules->shape.outputs == BRIM_OUTPUTS_OF_TOKENS)
     return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
   if (rules && brim_target_of(task)->measure)
     return measure_by_target(brim_target_of(task), &s, dataset, out, err);
@@ -115,10 +126,81 @@ int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs,
   return rules->measure(&s, out, err);
 }
 
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                         brim_metrics *out, brim_error *err) {
+  const brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
+  return measure(&s, task, dataset, out, err);
+}
+
+bool brim_scores_are_values(const brim_model *model) {
+  return brim_target_of(brim_model_task(model))->gives_labels && brim_model_scores_bare(model);
+}
+
+int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
+                       brim_metrics *out, brim_error *err) {
+  brim_scored s = scored_of(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset);
+  s.values = brim_scores_are_values(model);
+  return measure(&s, brim_model_task(model), dataset, out, err);
+}
+
+/* ---- single rows ------------------------------------------------------------------------------------------- */
+
+bool brim_finds_rows(brim_task task) {
+  return brim_target_of(task) && brim_target_of(task)->find;
+}
+
+int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+                    const brim_dataset *dataset, uint64_t most, brim_found_rows *out, brim_error *err) {
+  const brim_target *target = brim_target_of(task);
+  *out = (brim_found_rows){.scored = scored_of(runtime, task, outputs, logits, dataset), .every = 1};
+  out->scored.values = values;
+  out->every = out->scored.rows > most ? (out->scored.rows + most - 1) / most : 1;
+  out->count = (out->scored.rows + out->every - 1) / out->every;
+  int status = add_texts(&out->scored, dataset, &out->hashes, err);
+  if (!status && !(out->rows = brim_alloc_array(runtime, (size_t)out->count + 1, sizeof *out->rows)))
+    status = BRIM_NOMEM(err);
+  if (!status)
+    status = target->check(&out->scored, err);
+  return status ? status : target->find(&out->scored, out->every, out->rows, err);
+}
+
+void brim_found_close(brim_found_rows *found) {
+  if (!found->scored.runtime)
+    return;
+  brim_release(found->scored.runtime, found->hashes);
+  brim_release(found->scored.runtime, found->rows);
+}
+
+/* ---- before there are outputs ------------------------------------------------------------------------------- */
+
+/* Scores that differ from text to text; of vectors there are none: all with all would be compared for nothing. */
+static int make_up(const brim_dataset *dataset, brim_runtime *runtime, float **out, brim_error *err) {
+  const size_t texts = (size_t)brim_dataset_texts(dataset);
+  float *logits = *out = brim_alloc_array(runtime, texts, sizeof *logits);
+  for (size_t i = 0; logits && i < texts; i++)
+    logits[i] = (float)i;
+  return logits ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char *name, brim_metrics *out,
+                          brim_error *err) {
+  brim_scored s = scored_of(runtime, task, 1, NULL, dataset);
+  float *logits = NULL;
+  *out = brim_metrics_none(s.rows);
+  if (s.rows == 0 || !brim_target_of(task)->check)
+    return BRIM_OK;
+  if (!brim_task_shape(task)->bare)
+    BRIM_TRY(make_up(dataset, runtime, &logits, err));
+  s.set = name, s.logits = logits;
+  const int status = measure_by_target(brim_target_of(task), &s, dataset, out, err);
+  brim_release(runtime, logits);
+  return status;
+}
+
 int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset, uint64_t *counts,
                          brim_error *err) {
   const brim_task_rules *rules = brim_task_rules_of(task);
-  const brim_scored s = scored_of(NULL, outputs, logits, dataset);
+  const brim_scored s = scored_of(NULL, task, outputs, logits, dataset);
   if (!rules || !rules->confuse)
     return brim_error_set(err, BRIM_E_USAGE, "the task \"%s\" has no confusion matrix", brim_task_name(task));
   return rules->confuse(&s, counts, err);

@@ -60,7 +60,7 @@ static int predict_windows(brim_runtime *runtime, brim_model *model, windows *w,
 
 int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                       uint64_t rows_at_once, brim_predicted_fn predicted, void *context, brim_error *err) {
-  const bool tokens = brim_task_has_tokens(brim_model_task(model));
+  const bool tokens = brim_model_shape(model)->outputs == BRIM_OUTPUTS_OF_TOKENS;
   const bool one = brim_dataset_has_windows(dataset);
   const size_t most_of_row = tokens ? (size_t)brim_dataset_longest(dataset) : one ? 1 : (size_t)brim_dataset_most_texts(dataset);
   const size_t outputs = (size_t)brim_model_outputs(model) * most_of_row;

@@ -64,16 +64,33 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
     o->final = wanted && eval_count > 0 && o->eval_when != BRIM_NEVER && o->swa_start <= 0.0 ? BRIM_FINAL_BEST : BRIM_FINAL_LAST;
   if (o->final == BRIM_FINAL_BEST && (eval_count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "which weights are the best (keep), an evaluation says: give an evaluation set");
-  if (o->label_smoothing > 0.0 && !brim_task_has_outcomes(brim_model_task(t->model)))
+  if (o->label_smoothing > 0.0 && !brim_model_shape(t->model)->one_class)
     return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row or token");
   return BRIM_OK;
+}
+
+/* One that the labels of the set do not allow would never be better. */
+static int check_metric(const brim_trainer *t, const brim_named_dataset *set, brim_error *err) {
+  const brim_task task = brim_model_task(t->model);
+  brim_metrics possible;
+  if (!brim_task_shape(task)->joins_pairs)
+    return BRIM_OK;
+  BRIM_TRY(brim_metrics_possible(t->runtime, task, set->dataset, set->name, &possible, err));
+  if (!isnan(brim_metric_value(t->metric, &possible)))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "best_metric is \"%s\", which the labels of \"%s\" do not allow: an order needs queries with a relevant "
+                        "document and another, a correlation labels that differ, accuracy labels of 0 and 1: use loss",
+                        t->options.best_metric, set->name);
 }
 
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   brim_train_options *o = &t->options;
-  if (!o->best_metric)
-    o->best_metric = brim_best_metric_of(brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL);
+  const bool given = o->best_metric;
+  if (!given)
+    BRIM_TRY(
+        brim_best_metric_of(t->runtime, brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL, &o->best_metric, err));
   const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[160];
@@ -90,6 +107,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   if (slash && t->metric_set == count)
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
+  if (given && t->metric && count > 0)
+    BRIM_TRY(check_metric(t, &evals[t->metric_set], err));
   if (o->patience > 0 && (count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "patience needs an evaluation set to look at");
   for (int i = 0; i < count; i++)
@@ -114,7 +133,7 @@ static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
 
 static int start_masks(brim_trainer *t, brim_error *err) {
   brim_train_options *o = &t->options;
-  if (!brim_task_has_masks(brim_model_task(t->model)))
+  if (!brim_model_shape(t->model)->made)
     return BRIM_OK;
   BRIM_TRY(refuse_with_masks(o, err));
   if (!t->supply.feed && !brim_dataset_is_numbered(t->supply.dataset) && brim_dataset_token_labels(t->supply.dataset))
@@ -188,6 +207,12 @@ static uint64_t eval_outputs(const brim_dataset *dataset) {
   return texts > outcomes ? texts : outcomes;
 }
 
+/* What the first evaluation would refuse. */
+static int check_rows(const brim_trainer *t, const brim_eval_set *set, brim_error *err) {
+  brim_metrics ignored;
+  return brim_metrics_possible(t->runtime, brim_model_task(t->model), set->dataset, set->name, &ignored, err);
+}
+
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   if (count == 0)
     return BRIM_OK;
@@ -206,16 +231,17 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     if (t->supply.dataset)
       BRIM_TRY(brim_pairs_fit(set->dataset, set->name, t->supply.dataset, err));
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
+    BRIM_TRY(check_rows(t, set, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.world_size);
-    if (!brim_task_has_outcomes(brim_model_task(t->model)))
+    if (!brim_model_shape(t->model)->one_class)
       BRIM_TRY(brim_logit_firsts(t->runtime, t->model, set->dataset, &set->firsts, err));
     if (eval_outputs(set->dataset) > most)
       most = eval_outputs(set->dataset);
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
-  const bool outcomes = brim_task_has_outcomes(brim_model_task(t->model)), logits = !outcomes || t->options.own_metrics;
+  const bool outcomes = brim_model_shape(t->model)->one_class, logits = !outcomes || t->options.own_metrics;
   if (outcomes)
     t->outcomes = brim_alloc_array(t->runtime, (size_t)most + 1, sizeof *t->outcomes);
   if (logits)
@@ -268,7 +294,7 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
     rows.counted = how->labels && !how->weights ? how->labels->rows : NULL; /* a mixture does not have its files' shares */
   }
   BRIM_TRY(brim_class_weights_make(t->runtime, t->model, &rows, t->options.class_weights, &t->class_weights, err));
-  if (!t->class_weights || !brim_task_has_outcomes(brim_model_task(t->model)))
+  if (!t->class_weights || !brim_model_shape(t->model)->one_class)
     return BRIM_OK;
   BRIM_TRY(brim_class_counter_weigh(&t->supply.counter, t->runtime, t->class_weights, brim_model_outputs(t->model), err));
   return t->supply.feed ? brim_feed_weigh(t->supply.feed, t->class_weights, err) : BRIM_OK;
@@ -290,6 +316,14 @@ static brim_reduce_how reduce_how(const brim_trainer *t) {
                            .host_losses = t->host_loss.target->scope != BRIM_LOSS_ON_DEVICE};
 }
 
+/* Of the batch that parts are read into: what it has besides the label. */
+static uint64_t blocks_memory(const brim_trainer *t) {
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  const int count = brim_supply_blocks(&t->supply, shapes);
+  const uint64_t texts = (uint64_t)t->outlook.limits.max_sequences;
+  return brim_blocks_memory(shapes + 1, count - 1, texts, texts, (uint64_t)t->outlook.limits.max_slots);
+}
+
 /* What does not depend on how much is computed at once: results and sorting of the largest evaluation set, the plan of an epoch,
  * windows of a stream, the average. */
 static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *evals, int count, bool cut) {
@@ -299,17 +333,17 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   for (int i = 0; i < count; i++) {
     const uint64_t outcomes = eval_outputs(evals[i].dataset);
     most = outcomes > most ? outcomes : most;
-    bytes += brim_dataset_rows(evals[i].dataset) * 32;
+    bytes += brim_dataset_rows(evals[i].dataset) * (brim_finds_rows(brim_model_task(t->model)) ? 96 : 32);
     if (t->supply.masks.runtime) /* ids, labels and where they begin, which are masked copies */
       bytes += brim_dataset_tokens(evals[i].dataset) * 2 * sizeof(int32_t) + brim_dataset_rows(evals[i].dataset) * 24;
   }
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
-  bytes += most * ((task->one_class ? sizeof(brim_outcome) : 0) + task->measuring);
-  if (!task->one_class || t->options.own_metrics)
-    bytes += most * outputs * (sizeof(float) + (task->vectors ? sizeof(double) : 0));
-  bytes += brim_reduce_memory(&how, cut);
+  bytes += most * ((task->shape.one_class ? sizeof(brim_outcome) : 0) + task->measuring);
+  if (!task->shape.one_class || t->options.own_metrics)
+    bytes += most * outputs * (sizeof(float) + task->measuring_output);
+  bytes += brim_reduce_memory(&how, cut) + blocks_memory(t);
   bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows, t->outlook.step_parts, &t->outlook.limits);
   if (t->options.swa_start > 0.0 || start_holds_best(t))
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
@@ -440,8 +474,9 @@ static int start_limits(brim_trainer *t, brim_error *err) {
   const brim_model_limits *train = &t->outlook.limits, *eval = &t->eval_limits;
   int64_t slots = train->max_slots > eval->max_slots ? train->max_slots : eval->max_slots;
   int32_t rows = train->max_sequences > eval->max_sequences ? train->max_sequences : eval->max_sequences;
-  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, t->host_loss.most_texts > 1,
-                              brim_labels_width(brim_model_labels(t->model)), err));
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  const int blocks = brim_supply_blocks(&t->supply, shapes);
+  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, t->host_loss.most_texts > 1, shapes, blocks, err));
   BRIM_TRY(brim_model_prepare(t->model, train, err));
   return t->eval_count > 0 ? brim_model_prepare(t->model, eval, err) : BRIM_OK;
 }
@@ -488,8 +523,8 @@ static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_coun
                                       .model_type = brim_model_type(t->model),
                                       .model = t->model,
                                       .kernels = brim_model_kernels_for(t->model, t->options.precision),
-                                      .pooling = brim_pooling_name(brim_model_pooling(t->model)),
                                       .type_ids = brim_model_reads_types(t->model)};
+  brim_pooling_name(brim_model_pooling(t->model), t->identity.pooling);
   BRIM_TRY(brim_model_weights_hash(t->model, &t->identity.initial_weights, err));
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   BRIM_TRY(start_memory_plan(t, evals, eval_count, err));

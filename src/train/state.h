@@ -53,7 +53,8 @@ typedef struct brim_train_former {
 /* What a checkpoint must share with the run that resumes from it; kernels only without resume_anyway. */
 typedef struct brim_train_identity {
   const brim_train_options *options;
-  const char *model_type, *kernels, *pooling;
+  const char *model_type, *kernels;
+  char pooling[BRIM_POOLING_NAME];
   const brim_model *model;  /* for what its config.json says */
   bool type_ids;            /* the model looks at them */
   uint64_t initial_weights; /* hash of the weights that the run began with */

@@ -122,11 +122,25 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
 
 /* ---- losses that the host computes ---------------------------------------------------------------------------- */
 
+static int check_labels(const brim_trainer *t, const brim_batch *batch, brim_error *err) {
+  const int32_t row = brim_host_loss_misfit(&t->host_loss, batch);
+  char name[480];
+  if (row < 0)
+    return BRIM_OK;
+  brim_supply_row_text(&t->supply, batch->rows[row], name, sizeof name);
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "%s: the label is %g, and the loss %s takes labels from %d to 1: divide them, or name "
+                        "another loss",
+                        name, (double)batch->labels[row * t->host_loss.label_width], t->options.loss.name,
+                        t->host_loss.how.labels == BRIM_RANGE_SIGNED ? -1 : 0);
+}
+
 /* Outputs of a batch, for the host. */
 static int host_forward(brim_trainer *t, const brim_batch *batch, step_sums *sums, brim_error *err) {
   const brim_pass pass = step_pass(t);
   const step_piece piece = piece_of(batch);
   bool finite;
+  BRIM_TRY(check_labels(t, batch, err));
   BRIM_TRY(brim_model_forward(t->model, batch, &pass, NULL, NULL, err));
   BRIM_TRY(brim_host_loss_take(&t->host_loss, t->model, batch, &finite, err));
   note_rows(sums, &piece, !finite);

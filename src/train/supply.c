@@ -27,8 +27,7 @@ static int check_feed_labels(const brim_supply *s, brim_error *err) {
     return how->encode.numbering && !how->source.need_label
                ? BRIM_OK
                : brim_error_set(err, BRIM_E_USAGE, "masked words need a feed of texts whose tokens are numbered, without labels");
-  const brim_task task = brim_model_task(s->model);
-  if (!how->labels || !(how->source.need_label || brim_task_has_vectors(task) || brim_task_has_scores(task)))
+  if (!how->labels || !(how->source.need_label || brim_model_shape(s->model)->optional))
     return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
   if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_labels(s->model)->count)
     return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
@@ -103,6 +102,15 @@ brim_windowing brim_supply_windows(const brim_supply *s) {
 
 int32_t brim_supply_most_texts(const brim_supply *s) {
   return s->feed ? brim_source_most_texts(&brim_feed_how(s->feed)->source) : brim_dataset_most_texts(s->dataset);
+}
+
+int brim_supply_blocks(const brim_supply *s, brim_block_shape shapes[BRIM_MOST_BLOCKS]) {
+  const brim_block_shape *of_rows;
+  if (s->feed)
+    return brim_feed_blocks(s->feed, shapes);
+  const int count = brim_dataset_blocks(s->dataset, &of_rows);
+  memcpy(shapes, of_rows, (size_t)count * sizeof *shapes);
+  return count;
 }
 
 /* ---- epochs ----------------------------------------------------------------------------------------------- */
@@ -223,8 +231,7 @@ static double step_weight(brim_supply *s, uint64_t step) {
 
 /* Otherwise the loss divides by the rows. */
 static bool counts_units(const brim_supply *s) {
-  const brim_task task = brim_model_task(s->model);
-  return s->counter.weights || brim_task_has_tokens(task) || brim_task_has_masks(task);
+  return s->counter.weights || brim_model_shape(s->model)->outputs != BRIM_OUTPUTS_OF_TEXTS;
 }
 
 /* Counts come from the plan, which knows every rank's parts. */

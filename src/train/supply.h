@@ -46,6 +46,8 @@ void brim_supply_identity(const brim_supply *supply, uint64_t *rows, uint64_t *f
 brim_windowing brim_supply_windows(const brim_supply *supply);
 /* K: the most texts that a row may have. */
 int32_t brim_supply_most_texts(const brim_supply *supply);
+/* The blocks of its parts; returns their number. */
+int brim_supply_blocks(const brim_supply *supply, brim_block_shape shapes[BRIM_MOST_BLOCKS]);
 /* Makes ready to give the steps of `epoch` from `epoch_step` on. */
 int brim_supply_open_epoch(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, brim_error *err) BRIM_CHECK;
 void brim_supply_close(brim_supply *supply);

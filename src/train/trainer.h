@@ -4,6 +4,7 @@
 #include "reduce/reduce.h"
 #include "task/task.h"
 #include "train/checkpoint.h"
+#include "train/evaluate.h"
 #include "train/host_loss.h"
 #include "train/memory.h"
 #include "train/schedule.h"
@@ -110,6 +111,9 @@ int brim_trainer_emit_step(brim_trainer *trainer, double loss, double lr, double
 /* `own`: metrics of the caller's. */
 int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, const brim_own_metric *own,
                            int own_count, bool averaged, bool logged, brim_error *err) BRIM_CHECK;
+/* Quartiles of cosines of what belongs together and of what does not; nothing where rows have scores instead. */
+int brim_trainer_emit_cosines(brim_trainer *trainer, const char *name, const brim_found_rows *found, bool logged,
+                              brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_checkpoint(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 /* Of several ranks: where the time of each went. */

@@ -8,12 +8,14 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "data/facts.h"
-#include "task/loss.h"
+#include "task/task.h"
+#include "train/evaluate.h"
 #include "views/views.h"
 
 /* One set while it is judged. */
 typedef struct judge {
   const brim_verdict *v;
+  const brim_task_rules *rules;
   int32_t outputs;
   uint64_t count;                    /* rows, or labelled tokens */
   const uint64_t *firsts;            /* [rows + 1] of labelled tokens; NULL: rows are judged */
@@ -21,15 +23,17 @@ typedef struct judge {
   brim_judged *out;
 } judge;
 
-static const float *logits_of(const judge *j, uint64_t row) {
-  return j->v->logits + row * (uint64_t)j->outputs;
-}
-
-/* The row's label, or the k-th of several. */
-static double label_of(const judge *j, uint64_t row, int32_t k) {
-  brim_sample sample;
-  brim_dataset_sample(j->v->dataset, row, &sample);
-  return (double)(sample.labels ? sample.labels[k] : sample.label);
+/* What the model made of a row, or of a labelled token; *sample holds its label. */
+static brim_answer answer_of(const judge *j, uint64_t item, brim_sample *sample) {
+  brim_answer a = {.outputs = j->outputs, .names = (const char *const *)j->v->labels->names};
+  if (j->rules->shape.one_class) {
+    a.outcome = &j->v->outcomes[item];
+    return a;
+  }
+  brim_dataset_sample(j->v->dataset, item, sample);
+  a.label = sample->labels ? sample->labels : &sample->label;
+  a.logits = j->v->logits + item * (uint64_t)j->outputs;
+  return a;
 }
 
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
@@ -61,54 +65,6 @@ static void note_loss(judge *j, uint64_t item, double loss) {
   j->item_of[at] = item;
 }
 
-/* What the row costs, as training counts it; 0 for a row that is right. Counts it as well. */
-static double judge_class(judge *j, uint64_t row) {
-  const brim_outcome *o = &j->v->outcomes[row];
-  j->out->classes[o->label].rows++;
-  j->out->classes[o->predicted].predicted++;
-  j->out->classes[o->label].both += o->label == o->predicted;
-  return o->label == o->predicted ? 0 : o->loss;
-}
-
-static double judge_labels(judge *j, uint64_t row) {
-  const float *logits = logits_of(j, row);
-  double loss = 0;
-  bool wrong = false;
-  for (int32_t k = 0; k < j->outputs; k++) {
-    const bool label = label_of(j, row, k) > 0.5, predicted = logits[k] > 0;
-    loss += brim_binary_loss((double)logits[k], label, 1);
-    wrong = wrong || label != predicted;
-    j->out->classes[k].rows += label;
-    j->out->classes[k].predicted += predicted;
-    j->out->classes[k].both += label && predicted;
-  }
-  return wrong ? loss / j->outputs : 0;
-}
-
-static double judge_values(judge *j, uint64_t row) {
-  double loss = 0;
-  for (int32_t k = 0; k < j->outputs; k++) {
-    const double apart = label_of(j, row, k) - (double)logits_of(j, row)[k];
-    loss += apart * apart;
-  }
-  return loss / j->outputs;
-}
-
-/* "good, warm", "0.25 1.5": what one side says of a row with several labels or values. */
-static void join(const judge *j, uint64_t row, bool predicted, char *text, size_t size) {
-  size_t used = 0;
-  text[0] = 0;
-  for (int32_t k = 0; k < j->outputs && used < size; k++) {
-    const double label = label_of(j, row, k), logit = (double)logits_of(j, row)[k];
-    if (brim_task_has_values(j->v->task))
-      used += (size_t)snprintf(text + used, size - used, "%s%.4g", used ? " " : "", predicted ? logit : label);
-    else if (predicted ? logit > 0 : label > 0.5)
-      used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", j->v->labels->names[k]);
-  }
-  if (!text[0])
-    snprintf(text, size, "none");
-}
-
 /* Which word of its row a labelled token belongs to. */
 static void describe_word(const judge *j, uint64_t item, brim_wrong_row *wrong) {
   const uint64_t row = row_of(j, item);
@@ -131,16 +87,12 @@ static void describe(judge *j, uint64_t row, brim_wrong_row *wrong) {
   wrong->word = -1;
   if (j->firsts)
     describe_word(j, row, wrong);
-  wrong->score = wrong->label_score = (double)NAN;
-  if (!brim_task_has_outcomes(j->v->task)) {
-    join(j, row, false, wrong->label, sizeof wrong->label);
-    join(j, row, true, wrong->predicted, sizeof wrong->predicted);
-    return;
-  }
-  const brim_outcome *o = &j->v->outcomes[row];
-  wrong->score = o->score, wrong->label_score = o->label_score;
-  snprintf(wrong->label, sizeof wrong->label, "%s", j->v->labels->names[o->label]);
-  snprintf(wrong->predicted, sizeof wrong->predicted, "%s", j->v->labels->names[o->predicted]);
+  brim_sample sample;
+  const brim_answer a = answer_of(j, row, &sample);
+  wrong->score = a.outcome ? a.outcome->score : (double)NAN;
+  wrong->label_score = a.outcome ? a.outcome->label_score : (double)NAN;
+  j->rules->say(&a, false, wrong->label, sizeof wrong->label);
+  j->rules->say(&a, true, wrong->predicted, sizeof wrong->predicted);
 }
 
 /* ---- confusions and values -------------------------------------------------------------------------------- */
@@ -199,9 +151,11 @@ static int sample_values(judge *j, brim_error *err) {
     return BRIM_NOMEM(err);
   for (uint64_t i = 0; i < points; i++) {
     const uint64_t row = (uint64_t)((double)i * (double)j->count / (double)points);
+    brim_sample sample;
+    const brim_answer a = answer_of(j, row, &sample);
     for (int32_t k = 0; k < j->outputs; k++) {
-      out->labels[i * outputs + (uint64_t)k] = label_of(j, row, k);
-      out->values[i * outputs + (uint64_t)k] = (double)logits_of(j, row)[k];
+      out->labels[i * outputs + (uint64_t)k] = (double)a.label[k];
+      out->values[i * outputs + (uint64_t)k] = (double)a.logits[k];
     }
   }
   out->points = points;
@@ -226,26 +180,25 @@ static int copy_names(judge *j, brim_error *err) {
 /* ---- in order --------------------------------------------------------------------------------------------- */
 
 static int judge_rows(judge *j, brim_error *err) {
-  const brim_task task = j->v->task;
-  double (*const one)(judge *, uint64_t) = brim_task_has_outcomes(task) ? judge_class
-                                           : brim_task_has_values(task) ? judge_values
-                                                                        : judge_labels;
-  for (uint64_t item = 0; item < j->count; item++)
-    note_loss(j, item, one(j, item));
+  for (uint64_t item = 0; item < j->count; item++) {
+    brim_sample sample;
+    const brim_answer a = answer_of(j, item, &sample);
+    note_loss(j, item, j->rules->cost(&a, j->out->classes));
+  }
   for (int i = 0; i < j->out->wrong_count; i++)
     describe(j, j->item_of[i], &j->out->wrong[i]);
-  if (brim_task_has_outcomes(task))
+  if (j->rules->shape.one_class)
     return brim_confused_make(j->out->runtime, j->v->outcomes, j->count, j->outputs <= BRIM_MOST_CLASSES ? 0 : BRIM_MOST_CONFUSED,
                               &j->out->confused, &j->out->confused_count, err);
-  return brim_task_has_values(task) ? sample_values(j, err) : BRIM_OK;
+  return j->rules->shape.named ? BRIM_OK : sample_values(j, err);
 }
 
 /* What is judged is of these labels: nothing is counted outside of them. */
 static int check_outputs(const judge *j, brim_error *err) {
   const brim_verdict *v = j->v;
-  bool fit = brim_task_has_outcomes(v->task) ? v->outcomes != NULL
-                                             : v->logits && brim_dataset_label_width(v->dataset) == brim_labels_width(v->labels);
-  for (uint64_t i = 0; brim_task_has_outcomes(v->task) && fit && i < j->count; i++) {
+  const bool one = j->rules->shape.one_class;
+  bool fit = one ? v->outcomes != NULL : v->logits && brim_dataset_label_width(v->dataset) == brim_labels_width(v->labels);
+  for (uint64_t i = 0; one && fit && i < j->count; i++) {
     const brim_outcome *o = &v->outcomes[i];
     fit = o->label >= 0 && o->label < j->outputs && o->predicted >= 0 && o->predicted < j->outputs;
   }
@@ -257,25 +210,37 @@ static int check_outputs(const judge *j, brim_error *err) {
 int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, brim_error *err) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const uint64_t rows = brim_dataset_rows(v->dataset), *firsts = brim_dataset_token_labels(v->dataset);
-  judge j = {.v = v, .outputs = v->labels->count, .count = firsts ? firsts[rows] : rows, .firsts = firsts, .out = out};
+  judge j = {.v = v,
+             .rules = brim_task_rules_of(v->task),
+             .outputs = v->labels->count,
+             .count = firsts ? firsts[rows] : rows,
+             .firsts = firsts,
+             .out = out};
   *out = (brim_judged){.step = v->step, .rows = rows, .task = v->task, .outputs = j.outputs, .runtime = runtime};
   snprintf(out->name, sizeof out->name, "%s", v->name);
   const int count = brim_metrics_fields(v->task, v->metrics, fields);
   for (int i = 0; i < count; i++)
     out->metrics[i] = fields[i].real;
+  if (brim_finds_rows(v->task))
+    return brim_judge_found(runtime, v, out, err);
   BRIM_TRY(check_outputs(&j, err));
-  if (!brim_task_has_values(v->task))
+  if (j.rules->shape.named)
     BRIM_TRY(copy_names(&j, err));
   return judge_rows(&j, err);
 }
 
 static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                         brim_metrics *metrics, brim_judged *out, brim_error *err) {
-  const bool one = brim_task_has_outcomes(brim_model_task(model));
+  const brim_shape *shape = brim_model_shape(model);
+  const bool one = shape->one_class;
   const uint64_t *firsts = brim_dataset_token_labels(dataset);
-  if (brim_task_has_masks(brim_model_task(model)) || (brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset)))
+  const bool found = brim_finds_rows(brim_model_task(model));
+  if (!found && (!shape->judged || (brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset))))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words, and rows of several texts, are not judged row by row");
-  const size_t rows = (size_t)(firsts ? firsts[brim_dataset_rows(dataset)] : brim_dataset_rows(dataset)) + 1,
+  const size_t rows = (size_t)(found    ? brim_dataset_texts(dataset)
+                               : firsts ? firsts[brim_dataset_rows(dataset)]
+                                        : brim_dataset_rows(dataset)) +
+                      1,
                outputs = (size_t)brim_model_outputs(model);
   brim_metrics unwanted;
   brim_eval_options options;
@@ -298,7 +263,9 @@ static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dat
                                 .dataset = dataset,
                                 .metrics = metrics,
                                 .logits = options.logits,
-                                .outcomes = options.outcomes};
+                                .outcomes = options.outcomes,
+                                .outputs = brim_model_outputs(model),
+                                .values = brim_scores_are_values(model)};
   if (!status)
     status = brim_judge(runtime, &verdict, out, err);
   brim_release(runtime, room);
@@ -321,6 +288,10 @@ void brim_judged_free(brim_judged *judged) {
     brim_release(runtime, judged->names[i]);
   for (int i = 0; i < judged->wrong_count; i++)
     brim_release(runtime, judged->wrong[i].text);
+  for (int i = 0; i < judged->near_count; i++) {
+    brim_release(runtime, judged->near[i].text);
+    brim_release(runtime, judged->near[i].other_text);
+  }
   brim_release(runtime, judged->names);
   brim_release(runtime, judged->classes);
   brim_release(runtime, judged->confused);
@@ -331,17 +302,30 @@ void brim_judged_free(brim_judged *judged) {
 
 /* ---- texts ------------------------------------------------------------------------------------------------ */
 
+static void hand_over(brim_runtime *runtime, const brim_passage *from, char **text, size_t *length) {
+  brim_release(runtime, *text);
+  *text = from->text, *length = from->length;
+}
+
 int brim_judged_read_texts(brim_judged *judged, const char *const *paths, int path_count, const brim_source_options *source,
                            brim_error *err) {
-  brim_passage passages[BRIM_MOST_WRONG] = {0};
-  if (!judged->wrong_count)
-    return BRIM_OK;
+  brim_passage passages[BRIM_MOST_WRONG + 2 * BRIM_MOST_NEAR] = {0}, *at = passages;
+  const int count = judged->wrong_count + 2 * judged->near_count;
   for (int i = 0; i < judged->wrong_count; i++)
-    passages[i].row = judged->wrong[i].row;
-  int status = brim_passages_read(judged->runtime, paths, path_count, source, passages, judged->wrong_count, err);
-  for (int i = 0; i < judged->wrong_count; i++) { /* theirs now */
-    brim_release(judged->runtime, judged->wrong[i].text);
-    judged->wrong[i].text = passages[i].text, judged->wrong[i].length = passages[i].length;
+    (at++)->row = judged->wrong[i].row;
+  for (int i = 0; i < judged->near_count; i++) {
+    (at++)->row = judged->near[i].row;
+    (at++)->row = judged->near[i].other;
+  }
+  if (count == 0)
+    return BRIM_OK;
+  const int status = brim_passages_read(judged->runtime, paths, path_count, source, passages, count, err);
+  at = passages;
+  for (int i = 0; i < judged->wrong_count; i++) /* theirs now */
+    hand_over(judged->runtime, at++, &judged->wrong[i].text, &judged->wrong[i].length);
+  for (int i = 0; i < judged->near_count; i++) {
+    hand_over(judged->runtime, at++, &judged->near[i].text, &judged->near[i].length);
+    hand_over(judged->runtime, at++, &judged->near[i].other_text, &judged->near[i].other_length);
   }
   return status;
 }

@@ -9,6 +9,8 @@
 #include "report/page.h"
 #include "views/views.h"
 
+static const char missing[] =
+    "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it again)";
 enum { MOST_LISTED = 200, MOST_CHARTS = 8, MOST_SETS_WITH_TEXTS = 4, CAPTION_SIZE = 640 };
 
 /* ---- classes ---------------------------------------------------------------------------------------------- */
@@ -67,9 +69,11 @@ static int put_class_table(brim_page *page, const brim_judged *j, brim_error *er
 }
 
 static int put_classes(brim_page *page, const brim_judged *j, brim_error *err) {
-  if (brim_task_has_classes(j->task) && j->outputs <= BRIM_MOST_CLASSES)
+  const brim_shape *shape = brim_task_shape(j->task);
+  const bool of_rows = shape->one_class && shape->outputs == BRIM_OUTPUTS_OF_TEXTS;
+  if (of_rows && j->outputs <= BRIM_MOST_CLASSES)
     return put_matrix(page, j, err);
-  if (brim_task_has_classes(j->task) && j->confused_count)
+  if (of_rows && j->confused_count)
     put_confused(page, j);
   return put_class_table(page, j, err);
 }
@@ -106,11 +110,65 @@ static int put_values(brim_page *page, const brim_judged *j, brim_error *err) {
   return room ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* ---- what lies apart -------------------------------------------------------------------------------------- */
+
+enum { BINS = 40 };
+
+/* Values of points with this label, in bins from the least to the greatest of all. */
+static void put_side(brim_page *page, const brim_judged *j, double label, double least, double most, const char *title) {
+  uint64_t counts[BINS] = {0}, all = 0;
+  const double width = (most - least) / BINS;
+  char description[120];
+  for (size_t i = 0; i < j->points; i++) {
+    if (j->labels[i] != label)
+      continue;
+    const int bin = (int)((j->values[i] - least) / width);
+    counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
+    all++;
+  }
+  if (all == 0)
+    return;
+  snprintf(description, sizeof description, "Number of rows, of %llu that were looked at.", (unsigned long long)all);
+  brim_page_histogram(
+      page, (brim_caption){title, description},
+      &(brim_bins){least, width, false, counts, BINS, brim_task_shape(j->task)->bare ? "cosine" : "score", "rows"});
+}
+
+static void put_apart(brim_page *page, const brim_judged *j) {
+  const bool vectors = brim_task_shape(j->task)->bare;
+  double least = HUGE_VAL, most = -HUGE_VAL;
+  for (size_t i = 0; i < j->points; i++)
+    least = fmin(least, j->values[i]), most = fmax(most, j->values[i]);
+  if (!(most > least))
+    return;
+  put_side(page, j, 1, least, most, vectors ? "Cosines of what belongs together" : "Scores of what is relevant");
+  put_side(page, j, 0, least, most,
+           vectors ? "Cosines of what does not, the best of each row" : "Scores of what is not, the best of each row");
+}
+
+/* The texts that are most like those of a few rows. */
+static void put_near(brim_page *page, const brim_judged *j, const char *of) {
+  char title[512], caption[CAPTION_SIZE];
+  if (j->near_count == 0)
+    return;
+  snprintf(title, sizeof title, "Nearest neighbours%s%s", *of ? ": " : "", of);
+  brim_page_section(page, title);
+  brim_page_text(page, "A few rows, and the rows whose second texts are most like the first text of each.");
+  for (int i = 0; i < j->near_count; i++) {
+    const brim_near_row *n = &j->near[i];
+    if (i == 0 || n->row != n[-1].row) {
+      snprintf(caption, sizeof caption, "row %llu", (unsigned long long)n->row);
+      brim_page_passage(page, caption, n->text ? n->text : missing, n->text ? n->length : strlen(missing));
+    }
+    snprintf(caption, sizeof caption, "cosine %.4f: %srow %llu", n->similarity, n->other == n->row ? "its own, " : "",
+             (unsigned long long)n->other);
+    brim_page_passage(page, caption, n->other_text ? n->other_text : missing, n->other_text ? n->other_length : strlen(missing));
+  }
+}
+
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
 
 static void put_wrong(brim_page *page, const brim_wrong_row *w) {
-  static const char missing[] =
-      "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it again)";
   char caption[CAPTION_SIZE];
   char where[160] = "";
   if (w->word >= 0)
@@ -156,19 +214,34 @@ int brim_page_judged(brim_page *page, const brim_judged *j, const char *of, bool
   snprintf(title, sizeof title, "Predictions%s%s", *of ? ": " : "", of);
   brim_page_section(page, title);
   put_metrics(page, j);
-  BRIM_TRY((brim_task_has_values(j->task) ? put_values : put_classes)(page, j, err));
+  if (j->apart)
+    put_apart(page, j);
+  else
+    BRIM_TRY((brim_task_shape(j->task)->named ? put_classes : put_values)(page, j, err));
   snprintf(title, sizeof title, "Most wrong%s%s", *of ? ": " : "", of);
   if (texts)
-    put_most_wrong(page, j, title);
+    put_most_wrong(page, j, title), put_near(page, j, of);
   return BRIM_OK;
+}
+
+static bool has_metrics(const brim_event_log *log, size_t at, const brim_judged *j) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
+  bool same = true;
+  for (int i = 0; i < count; i++) {
+    const double *values = brim_event_log_numbers(log, "eval", fields[i].name);
+    const double value = values ? values[at] : (double)NAN;
+    same = same && (value == j->metrics[i] || (isnan(value) && isnan(j->metrics[i])));
+  }
+  return same;
 }
 
 /* Whether the log has the evaluation: a file of an earlier run in the same folder is not this one's. */
 static bool is_of_run(const brim_event_log *log, const brim_judged *j) {
-  const double *steps = brim_event_log_numbers(log, "eval", "step"), *losses = brim_event_log_numbers(log, "eval", "loss");
-  for (size_t i = 0; steps && losses && i < brim_event_log_count(log, "eval"); i++) {
+  const double *steps = brim_event_log_numbers(log, "eval", "step");
+  for (size_t i = 0; steps && i < brim_event_log_count(log, "eval"); i++) {
     const char *name = brim_event_log_text(log, "eval", i, "name");
-    if (name && strcmp(name, j->name) == 0 && steps[i] == (double)j->step && losses[i] == j->metrics[0])
+    if (name && strcmp(name, j->name) == 0 && steps[i] == (double)j->step && has_metrics(log, i, j))
       return true;
   }
   return false;

@@ -30,6 +30,13 @@ static void close_line(brim_json_writer *json) {
   brim_text_string(json->out, "\n");
 }
 
+static void put_text(brim_json_writer *json, const char *name, const char *text, size_t length) {
+  if (text)
+    brim_json_put_bytes(json, name, text, length);
+  else
+    brim_json_put_string(json, name, NULL);
+}
+
 static void put_wrong(brim_text *out, int set, const brim_wrong_row *w) {
   brim_json_writer json = open_line(out, "wrong", set);
   brim_json_put_count(&json, "row", w->row);
@@ -42,10 +49,7 @@ static void put_wrong(brim_text *out, int set, const brim_wrong_row *w) {
   brim_json_put_string(&json, "predicted", w->predicted);
   brim_json_put_number(&json, "score", w->score);
   brim_json_put_number(&json, "label_score", w->label_score);
-  if (w->text)
-    brim_json_put_bytes(&json, "text", w->text, w->length);
-  else
-    brim_json_put_string(&json, "text", NULL);
+  put_text(&json, "text", w->text, w->length);
   close_line(&json);
 }
 
@@ -73,6 +77,16 @@ static void put_point(brim_text *out, int set, double label, double predicted) {
   close_line(&json);
 }
 
+static void put_near(brim_text *out, int set, const brim_near_row *n) {
+  brim_json_writer json = open_line(out, "near", set);
+  brim_json_put_count(&json, "row", n->row);
+  brim_json_put_count(&json, "other", n->other);
+  brim_json_put_number(&json, "similarity", n->similarity);
+  put_text(&json, "text", n->text, n->length);
+  put_text(&json, "other_text", n->other_text, n->other_length);
+  close_line(&json);
+}
+
 static void put_set(brim_text *out, int set, const brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
@@ -84,6 +98,8 @@ static void put_set(brim_text *out, int set, const brim_judged *j) {
   brim_json_put_count(&json, "rows", j->rows);
   for (int i = 0; i < count; i++)
     brim_json_put_number(&json, fields[i].name, j->metrics[i]);
+  if (j->apart)
+    brim_json_put_integer(&json, "apart", 1);
   close_line(&json);
   for (int32_t i = 0; j->classes && i < j->outputs; i++)
     put_class(out, set, j->names[i], &j->classes[i]);
@@ -93,6 +109,8 @@ static void put_set(brim_text *out, int set, const brim_judged *j) {
     put_point(out, set, j->labels[i], j->values[i]);
   for (int i = 0; i < j->wrong_count; i++)
     put_wrong(out, set, &j->wrong[i]);
+  for (int i = 0; i < j->near_count; i++)
+    put_near(out, set, &j->near[i]);
 }
 
 int brim_judged_write(brim_runtime *runtime, const char *folder, const brim_judged *sets, int count, brim_error *err) {
@@ -172,6 +190,7 @@ static bool read_head(lines *l, size_t at, brim_judged *j) {
   const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
   for (int i = 0; i < count; i++)
     j->metrics[i] = number_at(l, at, fields[i].name);
+  j->apart = number_at(l, at, "apart") == 1;
   return true;
 }
 
@@ -181,7 +200,7 @@ enum { FOREIGN = BRIM_E_FORMAT };
 static int read_classes(const brim_event_log *log, int set, brim_judged *j) {
   lines l = lines_of(log, "class");
   int32_t used = 0;
-  if (brim_task_has_values(j->task))
+  if (!brim_task_shape(j->task)->named)
     return BRIM_OK;
   if (count_lines(&l, set) != (size_t)j->outputs)
     return FOREIGN;
@@ -246,9 +265,28 @@ static int read_wrong(const brim_event_log *log, int set, brim_judged *j) {
   return l.foreign ? FOREIGN : BRIM_OK;
 }
 
+static int copy_text(const brim_event_log *log, size_t at, const char *field, brim_judged *j, char **text, size_t *length) {
+  const char *found = brim_event_log_text(log, "near", at, field);
+  *length = found ? strlen(found) : 0;
+  *text = found ? brim_copy_string(j->runtime, found, *length) : NULL;
+  return found && !*text ? BRIM_E_MEMORY : BRIM_OK;
+}
+
+static int read_near(const brim_event_log *log, int set, brim_judged *j) {
+  lines l = lines_of(log, "near");
+  for (size_t i = next_line(&l, 0, set); i < l.count && j->near_count < BRIM_MOST_NEAR; i = next_line(&l, i + 1, set)) {
+    brim_near_row *n = &j->near[j->near_count++];
+    n->row = count_at(&l, i, "row", LARGEST), n->other = count_at(&l, i, "other", LARGEST);
+    n->similarity = number_at(&l, i, "similarity");
+    BRIM_TRY(copy_text(log, i, "text", j, &n->text, &n->length));
+    BRIM_TRY(copy_text(log, i, "other_text", j, &n->other_text, &n->other_length));
+  }
+  return l.foreign ? FOREIGN : BRIM_OK;
+}
+
 static int read_set(const brim_event_log *log, int set, brim_judged *j) {
   static int (*const readers[])(const brim_event_log *, int, brim_judged *) = {read_classes, read_confused, read_points,
-                                                                               read_wrong};
+                                                                               read_wrong, read_near};
   lines l = lines_of(log, "set");
   const size_t at = next_line(&l, 0, set);
   if (at == l.count || !read_head(&l, at, j))

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "model/run/ask.h"
 #include "task/task.h"
@@ -13,74 +14,48 @@
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */
 
-/* A class's name, or its number where the data's labels are numbers. */
-static void put_label(brim_json_writer *json, const char *name, const brim_labels *labels, int32_t class) {
-  if (labels && labels->names && !labels->integers)
-    brim_json_put_string(json, name, labels->names[class]);
-  else
-    brim_json_put_integer(json, name, class);
-}
-
 static void put_score(brim_json_writer *json, const char *name, double score) {
   brim_json_put_printf(json, name, "%.9g", score); /* nine digits hold any float */
 }
 
-/* A decimal, also where it is whole: who trains on it again sees values, not classes. */
-static void put_value(brim_json_writer *json, const char *name, double value) {
-  char text[48];
-  const int length = snprintf(text, sizeof text - 3, "%.9g", value);
-  if (!strpbrk(text, ".en"))
-    memcpy(text + length, ".0", 3);
-  brim_json_put_printf(json, name, "%s", text);
+static brim_answer answer_of(const brim_model *model, const float *logits, double *scores) {
+  const brim_labels *labels = brim_model_labels(model);
+  return (brim_answer){.outputs = brim_model_outputs(model),
+                       .names = (const char *const *)labels->names,
+                       .numbered = labels->integers,
+                       .bare = brim_model_scores_bare(model),
+                       .logits = logits,
+                       .scores = scores};
 }
 
-/* One value, or a list of several. */
-static void put_values(brim_json_writer *json, const float *logits, int32_t count, double *scores) {
-  if (count > 1)
-    brim_json_open_array(json, "label");
-  for (int32_t i = 0; i < count; i++) {
-    scores[i] = (double)logits[i];
-    put_value(json, count > 1 ? NULL : "label", scores[i]);
-  }
-  if (count > 1)
-    brim_json_close_array(json);
+static double score_of(const brim_model *model, float logit) {
+  return brim_model_scores_bare(model) ? (double)logit : brim_sigmoid(logit);
 }
 
-static void put_class(brim_json_writer *json, const char *name, const brim_labels *labels, const float *logits, double *scores) {
-  int32_t best = 0;
-  brim_softmax(logits, labels->count, scores);
-  for (int32_t i = 1; i < labels->count; i++)
-    if (logits[i] > logits[best])
-      best = i;
-  put_label(json, name, labels, best);
+/* How many are better; of equal ones the first is. */
+static int32_t rank_of(const float *logits, int32_t count, int32_t at) {
+  int32_t rank = 1;
+  for (int32_t i = 0; i < count; i++)
+    rank += logits[i] > logits[at] || (logits[i] == logits[at] && i < at);
+  return rank;
 }
 
-/* The labels that are more likely than not. */
-static void put_many(brim_json_writer *json, const brim_labels *labels, const float *logits, double *scores) {
-  brim_json_open_array(json, "label");
-  for (int32_t i = 0; i < labels->count; i++) {
-    scores[i] = brim_sigmoid(logits[i]);
-    if (logits[i] > 0)
-      put_label(json, NULL, labels, i);
-  }
+static void put_group(brim_json_writer *json, const brim_model *model, const float *logits, int32_t count) {
+  brim_json_open_array(json, "scores");
+  for (int32_t i = 0; i < count; i++)
+    put_score(json, NULL, score_of(model, logits[i]));
+  brim_json_close_array(json);
+  brim_json_open_array(json, "ranks");
+  for (int32_t i = 0; i < count; i++)
+    brim_json_put_integer(json, NULL, rank_of(logits, count, i));
   brim_json_close_array(json);
 }
 
 static void put_row(brim_json_writer *json, const brim_model *model, const float *logits, double *scores) {
-  const brim_labels *labels = brim_model_labels(model);
-  int32_t count = brim_model_outputs(model);
-  brim_task task = brim_model_task(model);
-  if (brim_task_has_scores(task)) {
-    scores[0] = brim_model_scores_bare(model) ? (double)logits[0] : brim_sigmoid(logits[0]);
-    put_value(json, "label", scores[0]);
-  } else if (brim_task_has_values(task))
-    put_values(json, logits, count, scores);
-  else if (brim_task_has_lists(task))
-    put_many(json, labels, logits, scores);
-  else
-    put_class(json, "label", labels, logits, scores);
+  const brim_answer answer = answer_of(model, logits, scores);
+  brim_task_rules_of(brim_model_task(model))->put(json, &answer);
   brim_json_open_array(json, "scores");
-  for (int32_t i = 0; i < count; i++)
+  for (int32_t i = 0; i < answer.outputs; i++)
     put_score(json, NULL, scores[i]);
   brim_json_close_array(json);
 }
@@ -115,7 +90,7 @@ static void put_words(brim_json_writer *json, const brim_sample *row) {
 /* "labels" and "scores": of each word its class and how likely that is; null where nothing was predicted. */
 static void put_tokens(brim_json_writer *json, const brim_model *model, const brim_sample *row, const float *logits,
                        double *scores) {
-  const brim_labels *labels = brim_model_labels(model);
+  const size_t outputs = (size_t)brim_model_outputs(model);
   const int32_t count = label_count(row);
   if (row->words)
     put_words(json, row);
@@ -124,16 +99,20 @@ static void put_tokens(brim_json_writer *json, const brim_model *model, const br
     brim_json_open_array(json, pass ? "scores" : "labels");
     for (int32_t word = 0; word < count; word++) {
       const int32_t token = next_token(row, word, &at);
-      const float *own = logits + (size_t)(token < 0 ? 0 : token) * (size_t)labels->count;
+      const brim_answer own = answer_of(model, logits + (size_t)(token < 0 ? 0 : token) * outputs, scores);
       if (token < 0)
         brim_json_put_string(json, NULL, NULL);
       else if (pass)
-        put_score(json, NULL, brim_outcome_of(own, labels->count, 0).score);
+        put_score(json, NULL, brim_outcome_of(own.logits, own.outputs, 0).score);
       else
-        put_class(json, NULL, labels, own, scores);
+        brim_answer_put_best(json, NULL, &own);
     }
     brim_json_close_array(json);
   }
+}
+
+static bool has_documents(const brim_model *model, const brim_dataset *dataset) {
+  return brim_model_shape(model)->joins_pairs && brim_dataset_firsts(dataset);
 }
 
 void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, uint64_t index,
@@ -141,15 +120,78 @@ void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dat
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_count(&json, "index", index);
-  if (brim_task_has_tokens(brim_model_task(model))) {
+  if (brim_model_shape(model)->words) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
     put_tokens(&json, model, &sample, logits, scores);
+  } else if (has_documents(model, dataset)) {
+    put_group(&json, model, logits, (int32_t)brim_row_logits(model, dataset, row));
   } else {
     put_row(&json, model, logits, scores);
   }
   brim_json_close_object(&json);
   brim_text_string(out, "\n");
+}
+
+/* ---- sorted ----------------------------------------------------------------------------------------------- */
+
+typedef struct ranked {
+  uint64_t query, first, row; /* equal for rows of one query, and its first row */
+  float score;
+} ranked;
+
+static bool is_after_in_query(const void *a, const void *b, const void *context) {
+  const ranked *x = a, *y = b;
+  (void)context;
+  return x->query != y->query ? x->query > y->query : x->row > y->row;
+}
+
+static bool is_after(const void *a, const void *b, const void *context) {
+  const ranked *x = a, *y = b;
+  (void)context;
+  if (x->first != y->first)
+    return x->first > y->first;
+  return x->score != y->score ? x->score < y->score : x->row > y->row;
+}
+
+static void sort_rows(const brim_dataset *dataset, const float *logits, ranked *rows, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, i, &sample);
+    rows[i] = (ranked){.query = brim_row_query(&sample), .row = i, .score = logits[i]};
+  }
+  brim_sort(rows, count, sizeof *rows, is_after_in_query, NULL);
+  for (size_t i = 0; i < count; i++)
+    rows[i].first = i > 0 && rows[i].query == rows[i - 1].query ? rows[i - 1].first : rows[i].row;
+  brim_sort(rows, count, sizeof *rows, is_after, NULL);
+}
+
+int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const brim_model *model, const brim_dataset *dataset,
+                                const float *logits, brim_error *err) {
+  const size_t count = (size_t)brim_dataset_rows(dataset);
+  int64_t rank = 0;
+  double score;
+  if (!brim_model_shape(model)->joins_pairs)
+    return brim_error_set(err, BRIM_E_USAGE, "a reranker's predictions can be sorted, and the model is of %s",
+                          brim_task_name(brim_model_task(model)));
+  if (has_documents(model, dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "rows of several documents have the rank of each: they are not sorted besides");
+  ranked *rows = brim_alloc_array(runtime, count + 1, sizeof *rows);
+  if (!rows)
+    return BRIM_NOMEM(err);
+  sort_rows(dataset, logits, rows, count);
+  for (size_t i = 0; i < count; i++) {
+    brim_json_writer json = {.out = out};
+    rank = i > 0 && rows[i].first == rows[i - 1].first ? rank + 1 : 1;
+    brim_json_open_object(&json, NULL);
+    brim_json_put_count(&json, "index", brim_dataset_origin(dataset, rows[i].row));
+    put_row(&json, model, &rows[i].score, &score);
+    brim_json_put_integer(&json, "rank", rank);
+    brim_json_close_object(&json);
+    brim_text_string(out, "\n");
+  }
+  brim_release(runtime, rows);
+  return brim_text_status(out, err);
 }
 
 /* ---- lines of all rows ------------------------------------------------------------------------------------ */
@@ -291,8 +333,10 @@ static int write_json(brim_runtime *runtime, const char *folder, const brim_fold
 
 int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
                      const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) {
-  BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));
-  for (int i = 0; i < result->average_count; i++)
+  const bool vectors = brim_model_shape(model)->bare; /* which `brim embed` writes */
+  if (!vectors)
+    BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));
+  for (int i = 0; i < result->average_count && !vectors; i++)
     BRIM_TRY(write_set(runtime, folder, result->averages[i].name, model, evals[i].dataset, result->averages[i].logits, err));
   return write_json(runtime, folder, result, brim_model_task(model), err);
 }

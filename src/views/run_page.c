@@ -299,6 +299,43 @@ static void put_evaluation_table(brim_page *page, eval_set *sets, int count, con
   brim_page_table(page, "the last evaluation of each set", columns, width, cells, count);
 }
 
+/* ---- cosines ----------------------------------------------------------------------------------------------- */
+
+/* Of one run and its first set: others would be one heap of lines. */
+static void put_cosines(brim_page *page, const brim_event_log *log) {
+  static const struct {
+    const char *field, *name;
+  } lines[] = {{"positive", "together, median"},
+               {"positive_low", "together, lower quartile"},
+               {"negative", "not together, median"},
+               {"negative_high", "not together, upper quartile"}};
+  enum { LINES = sizeof lines / sizeof *lines };
+  const size_t count = brim_event_log_count(log, "cosines");
+  const double *steps = brim_event_log_numbers(log, "cosines", "step");
+  const char *first = count ? brim_event_log_text(log, "cosines", 0, "name") : NULL;
+  double *numbers = first ? brim_alloc_array(page->runtime, count, (LINES + 1) * sizeof *numbers) : NULL;
+  brim_series series[LINES];
+  size_t used = 0;
+  for (size_t i = 0; numbers && i < count; i++) {
+    const char *name = brim_event_log_text(log, "cosines", i, "name");
+    if (!name || strcmp(name, first) != 0)
+      continue;
+    numbers[used] = steps[i];
+    for (size_t k = 0; k < LINES; k++) {
+      const double *values = brim_event_log_numbers(log, "cosines", lines[k].field);
+      numbers[(k + 1) * count + used] = values ? values[i] : (double)NAN;
+    }
+    used++;
+  }
+  for (size_t k = 0; numbers && k < LINES; k++)
+    series[k] = (brim_series){lines[k].name, numbers, numbers + (k + 1) * count, used};
+  if (used > 1)
+    brim_page_chart(
+        page, (brim_caption){"Cosines", "Of what belongs together, and of the best of the others, after each evaluation."},
+        &(brim_chart){.x = {.title = "step", .zero = true}, .y = {.title = "cosine"}, .series = series, .series_count = LINES});
+  brim_release(page->runtime, numbers);
+}
+
 static void put_evaluations(brim_page *page, const eval_sets *sets) {
   const char *fields[MOST_METRICS], *field;
   int used = 0;
@@ -311,6 +348,7 @@ static void put_evaluations(brim_page *page, const eval_sets *sets) {
   put_evaluation_table(page, sets->items, sets->count, fields, used);
   for (int i = 0; i < used; i++)
     put_metric(page, sets->items, sets->count, fields[i]);
+  put_cosines(page, sets->items[0].log);
 }
 
 /* ---- options and environment ------------------------------------------------------------------------------ */

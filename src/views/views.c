@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "report/tensorboard.h"
+#include "train/evaluate.h"
 #include "views/views.h"
 
 struct brim_views {
@@ -75,7 +76,9 @@ static int judge(brim_views *v, const brim_evaluation *e, const brim_labels *lab
                                 .dataset = e->dataset,
                                 .metrics = e->metrics,
                                 .logits = e->logits,
-                                .outcomes = e->outcomes};
+                                .outcomes = e->outcomes,
+                                .outputs = e->outputs,
+                                .values = e->values};
   BRIM_TRY(index_of(v, e->name, &index, err));
   brim_judged_free(&v->sets[index]);
   const int status = brim_judge(v->runtime, &verdict, &v->sets[index], err);
@@ -90,7 +93,7 @@ void brim_views_evaluated(void *views, const brim_evaluation *e) {
   brim_views *v = views;
   const brim_labels *labels = e->labels ? e->labels : brim_dataset_labels(e->dataset);
   brim_error err;
-  if (labels && !brim_task_has_vectors(labels->task) && !brim_dataset_firsts(e->dataset))
+  if (labels && (brim_finds_rows(labels->task) || (brim_task_shape(labels->task)->judged && !brim_dataset_firsts(e->dataset))))
     note_failure(v, "predictions are not kept", judge(v, e, labels, &err), &err);
 }
 

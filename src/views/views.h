@@ -14,11 +14,16 @@ typedef struct brim_verdict {
   const brim_labels *labels;
   const brim_dataset *dataset;
   const brim_metrics *metrics;
-  const float *logits;          /* [rows, labels->count]; NULL for classification and tokens */
+  const float *logits; /* [rows, labels->count], or of rows of texts [texts, outputs]; NULL for classification and tokens */
   const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens]; NULL for other tasks */
+  int32_t outputs;              /* of vectors: their width */
+  bool values;                  /* of scores: brim_evaluation's */
 } brim_verdict;
 
 /* Without texts. Free *out in any case. */
 int brim_judge(brim_runtime *runtime, const brim_verdict *verdict, brim_judged *out, brim_error *err) BRIM_CHECK;
+
+/* The same where the task's target finds what became of rows: out->labels, values, wrong and near. */
+int brim_judge_found(brim_runtime *runtime, const brim_verdict *verdict, brim_judged *out, brim_error *err) BRIM_CHECK;
 
 #endif

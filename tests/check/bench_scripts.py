@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 import bench_methods  # noqa: E402
 import bench_results  # noqa: E402
+import bench_train_embed  # noqa: E402
 import results_data  # noqa: E402
 import results_torch  # noqa: E402
 from points import end, point  # noqa: E402
@@ -117,6 +118,17 @@ def model():
         point(0.015 < math.sqrt(sum(v * v for v in values) / 256) < 0.025 and len(set(values)) == 256, "weights are random")
 
 
-for test in (scores, judgement, rows, tables, methods, model):
+def vectors():
+    rates = [bench_train_embed.rate_at(step, 20) for step in range(20)]
+    point(rates[:4] == [0, 0.5, 1, 17 / 18] and rates[19] == 1 / 18, "the peer's learning rates are those of brim's schedule")
+    point(bench_train_embed.apart([1.0, 3.0], [1.0, 1.0]) == (1.0, 1.0), "a difference in standard errors")
+    point(bench_train_embed.apart([1.0, 1.0], [1.0, 1.0]) == (0.0, 0.0) and math.isnan(bench_train_embed.apart([1.0], [0.0])[1]), "or none")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "x.csv"
+        path.write_text("query,document,score\na,b,0.5\n")
+        point(bench_train_embed.read_rows(path) == ([["a", "b"]], [0.5]), "columns of texts, and the scores")
+
+
+for test in (scores, judgement, rows, tables, methods, model, vectors):
     test()
 sys.exit(end())

@@ -1,4 +1,4 @@
-/* Vectors of texts, into a file and in evaluations: each allocation may fail. */
+/* Vectors of texts, into a file and in evaluations, and prompts of training: each allocation may fail. */
 #include "brim/embed.h"
 
 #include "fault.h"
@@ -62,6 +62,34 @@ static int compare(brim_runtime *runtime, brim_embedder *embedder, brim_error *e
   return status;
 }
 
+/* Prompts of training, what the folder is said to be, and what is saved of both. */
+static int begin_with_prompts(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_prompts prompts = {0};
+  brim_labels labels = {0};
+  brim_model *model = NULL;
+  brim_tokenizer *tokenizer = NULL;
+  brim_model_info info;
+  (void)context;
+  int status = brim_model_describe(runtime, folder, &info, err);
+  if (!status)
+    status = brim_labels_make(runtime, BRIM_TASK_EMBEDDING, NULL, 1, &labels, err);
+  if (!status)
+    status = brim_model_load(runtime, folder, &(brim_model_options){.labels = &labels}, &model, err);
+  if (!status)
+    status = brim_tokenizer_load(runtime, folder, &tokenizer, err);
+  if (!status)
+    status = brim_prompts_find(runtime, folder, "query", "passage=passage: ", &prompts, err);
+  if (!status)
+    status = brim_prompts_use(&prompts, tokenizer, model, err);
+  if (!status)
+    status = brim_model_save(model, fault_file("saved"), err);
+  brim_prompts_free(&prompts);
+  brim_tokenizer_free(tokenizer);
+  brim_model_free(model);
+  brim_labels_free(&labels);
+  return status;
+}
+
 static int live(brim_runtime *runtime, void *context, brim_error *err) {
   life *l = context;
   int status = brim_embedder_load(runtime, folder, NULL, &l->embedder, err);
@@ -88,5 +116,6 @@ int main(void) {
   check("vectors into a file", embed_file);
   check("retrieval", retrieve);
   check("scored pairs", compare);
+  fault_check_case(&(fault_case){.name = "prompts", .threads = 1, .cpu = "plain", .work = begin_with_prompts});
   return tap_done();
 }

@@ -6,6 +6,21 @@
 #include "data/facts.h"
 #include "fuzz.h"
 
+/* All numbers of further blocks are there to be read. */
+static void look_at_blocks(const brim_dataset *dataset, const brim_sample *sample, int32_t texts) {
+  const brim_block_shape *shapes;
+  const int count = brim_dataset_blocks(dataset, &shapes);
+  MUST(count >= 1 && count <= BRIM_MOST_BLOCKS);
+  for (int b = 1; b < count; b++) {
+    const int32_t units = shapes[b].per == BRIM_PER_ROW ? 1 : shapes[b].per == BRIM_PER_TEXT ? texts : sample->length;
+    const uint32_t *numbers = sample->blocks[b];
+    volatile uint32_t sum = 0; /* every byte is read */
+    MUST(numbers && shapes[b].width >= 1 && strlen(shapes[b].name) < BRIM_BLOCK_NAME);
+    for (int64_t i = 0; i < (int64_t)units * shapes[b].width; i++)
+      sum = sum ^ numbers[i];
+  }
+}
+
 /* Rows, labels and exclusions are all there to be read. */
 static void look_at(const brim_dataset *dataset) {
   const brim_labels *labels = brim_dataset_labels(dataset);
@@ -16,7 +31,13 @@ static void look_at(const brim_dataset *dataset) {
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
-    MUST(sample.length >= 1 && sample.length <= brim_dataset_longest(dataset));
+    const int32_t texts = sample.text_lengths ? sample.text_count : 1;
+    MUST(sample.length >= 1 && texts >= 1 && texts <= brim_dataset_most_texts(dataset));
+    for (int32_t t = 0; t < texts; t++) {
+      const int32_t length = sample.text_lengths ? sample.text_lengths[t] : sample.length;
+      MUST(length >= 1 && length <= brim_dataset_longest(dataset));
+    }
+    look_at_blocks(dataset, &sample, texts);
     for (int32_t i = 0; i < sample.length; i++)
       MUST(sample.ids[i] >= 0 && sample.ids[i] <= brim_dataset_highest_id(dataset));
     for (int32_t i = 0; sample.type_ids && i < sample.length; i++)

@@ -5,8 +5,7 @@
 #include "model_case.h"
 
 /* Losses of the files that brim leaves out: nobody trains with them by default. */
-static const char *const left_out[] = {"gist",     "angle",    "online-contrastive", "lambda",
-                                       "rank-net", "list-mle", "plist-mle",          "adr-mse"};
+static const char *const left_out[] = {"gist", "lambda", "rank-net", "list-mle", "plist-mle", "adr-mse"};
 
 static bool is_left_out(const brim_json_value *loss) {
   for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)

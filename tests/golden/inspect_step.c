@@ -25,6 +25,8 @@ static const oracle oracles[] = {
     EMBEDDING("cosent", "mean", .name = "cosent"),
     EMBEDDING("cosine", "cls-dense", .name = "cosine"),
     EMBEDDING("triplet-euclidean", "mean", .name = "triplet"),
+    EMBEDDING("angle", "cls", .name = "angle"),
+    EMBEDDING("online-contrastive", "max", .name = "online-contrastive", .margin = 0.8),
     {"ranking/bce-pos-weight", "ranking/bce-pos-weight", BRIM_TASK_RERANK, {.name = "bce", .positive_weight = 2.5}},
     {"ranking/list-net", "ranking/list-net", BRIM_TASK_RERANK, {.name = "list-net"}},
 };

@@ -1,6 +1,7 @@
 /* Rows of one to five texts, whose loss the host computes: of parts, where rows are whole, and of whole steps. Any cutting,
  * padding, strategy and number of ranks or threads gives the same; runs resume at every step; a row of several texts is worth
- * what its texts are as rows. The targets are the test's own. Ranks are threads here. */
+ * what its texts are as rows. Rows and texts have blocks of numbers, which come to the loss with them. The targets are the test's
+ * own. Ranks are threads here. */
 #include <malloc.h>
 #include <math.h>
 
@@ -8,7 +9,7 @@
 #include "target/target.h"
 #include "train_case.h"
 
-enum { ROWS = 40, MOST_TEXTS = 5, MOST_TOKENS = 12, SLICES = 8, MOST = 8192, SMALL = 10000 };
+enum { ROWS = 40, MOST_TEXTS = 5, MOST_TOKENS = 12, SLICES = 8, MOST = 8192, SMALL = 10000, TEACHER = 3 };
 
 /* ---- data ---------------------------------------------------------------------------------------------------- */
 
@@ -16,6 +17,9 @@ enum { ROWS = 40, MOST_TEXTS = 5, MOST_TOKENS = 12, SLICES = 8, MOST = 8192, SMA
 static brim_dataset *make_rows(brim_runtime *runtime, int vocab, int classes, int texts, bool apart) {
   static int32_t ids[ROWS * MOST_TEXTS * MOST_TOKENS], lengths[ROWS * MOST_TEXTS];
   static brim_sample samples[ROWS * MOST_TEXTS];
+  static float teacher[ROWS * MOST_TEXTS][TEACHER], score[ROWS * MOST_TEXTS];
+  static const brim_block_shape further[] = {{.name = "teacher", .per = BRIM_PER_TEXT, .width = TEACHER},
+                                             {.name = "score", .per = BRIM_PER_ROW, .width = 1}};
   uint64_t seed = 7, count = 0;
   int32_t at = 0, text = 0;
   brim_dataset *dataset;
@@ -28,14 +32,24 @@ static brim_dataset *make_rows(brim_runtime *runtime, int vocab, int classes, in
       lengths[text] = 2 + (int32_t)(case_unit(&seed) * (MOST_TOKENS - 2));
       for (int32_t i = 0; i < lengths[text]; i++)
         ids[at++] = 1 + (int32_t)(case_unit(&seed) * (vocab - 1));
+      teacher[text][0] = (float)(apart ? 1 : own), teacher[text][1] = (float)(apart ? 0 : t);
       if (apart)
-        samples[count++] = (brim_sample){.ids = ids + at - lengths[text], .length = lengths[text], .label = label};
+        samples[count++] = (brim_sample){.ids = ids + at - lengths[text],
+                                         .length = lengths[text],
+                                         .label = label,
+                                         .blocks = {NULL, teacher[text], &score[text]}};
     }
     if (!apart)
-      samples[count++] = (brim_sample){
-          .ids = ids + begin, .length = at - begin, .text_lengths = lengths + first, .text_count = own, .label = label};
+      samples[count++] = (brim_sample){.ids = ids + begin,
+                                       .length = at - begin,
+                                       .text_lengths = lengths + first,
+                                       .text_count = own,
+                                       .label = label,
+                                       .blocks = {NULL, teacher[first], &score[first]}};
+    for (int32_t t = first; t < text; t++)
+      score[t] = (float)(apart ? 1 : own);
   }
-  if (brim_dataset_from_samples(runtime, samples, count, NULL, &dataset, &err)) {
+  if (brim_dataset_from_rows(runtime, samples, count, NULL, further, 2, &dataset, &err)) {
     printf("Bail out! %s\n", err.message);
     exit(99);
   }
@@ -46,7 +60,7 @@ static brim_dataset *make_rows(brim_runtime *runtime, int vocab, int classes, in
 
 typedef struct seen {
   pthread_mutex_t lock;
-  bool any, broken; /* broken: a row came without one of its texts */
+  bool any, broken; /* broken: a row came without one of its texts, or with another's numbers */
   int32_t texts;
   float values[MOST], gradient[MOST];
   double loss;
@@ -58,9 +72,25 @@ static int32_t first_of(const brim_outputs *o, int32_t row) {
   return o->firsts ? o->firsts[row] : row;
 }
 
+/* Each text says how many its row has and which of them it is, and each row the first. */
+static bool blocks_fit(const brim_outputs *o) {
+  const int teacher = brim_block_find(o->shapes, o->block_count, "teacher"),
+            score = brim_block_find(o->shapes, o->block_count, "score");
+  const float *of_texts = teacher > 0 ? o->blocks[teacher] : NULL, *of_rows = score > 0 ? o->blocks[score] : NULL;
+  bool fit = of_texts && of_rows;
+  for (int32_t r = 0; fit && r < o->rows; r++) {
+    const int32_t first = first_of(o, r), count = first_of(o, r + 1) - first;
+    fit = of_rows[r] == (float)count;
+    for (int32_t t = 0; fit && t < count; t++)
+      fit = of_texts[(first + t) * TEACHER] == (float)count && of_texts[(first + t) * TEACHER + 1] == (float)t;
+  }
+  return fit;
+}
+
 static void note(const brim_outputs *o, const float *gradient, double loss) {
   const size_t size = (size_t)(o->texts * o->width) * sizeof(float);
   pthread_mutex_lock(&saw.lock);
+  saw.broken |= !blocks_fit(o);
   for (int32_t r = 0; r < o->rows; r++)
     saw.broken |= o->firsts && (first_of(o, r + 1) - first_of(o, r)) % classes_of_rows != (int32_t)o->labels[r * o->label_width];
   saw.broken |= first_of(o, 0) != 0 || first_of(o, o->rows) != o->texts;

@@ -326,8 +326,9 @@ static void refused(const brim_plan_options *options, const brim_lengths *length
 static void test_refusals(void) {
   const int32_t lengths[] = {5, 30}, texts[] = {5, 10, 20}, short_texts[] = {5, 10, 19}, none[] = {5, 0, 30};
   const uint64_t firsts[] = {0, 1, 3};
-  const brim_lengths rows = {2, lengths, firsts, texts}, wrong = {2, lengths, firsts, short_texts},
-                     empty = {2, lengths, firsts, none};
+  const brim_lengths rows = {.rows = 2, .lengths = lengths, .firsts = firsts, .text_lengths = texts};
+  brim_lengths wrong = rows, empty = rows;
+  wrong.text_lengths = short_texts, empty.text_lengths = none;
   refused(&(brim_plan_options){.batch_size = 2, .max_length = 15}, &rows, "row 1 has a text of 20 tokens, and max_length is 15");
   refused(&(brim_plan_options){.max_tokens = 15, .oversize = BRIM_OVERSIZE_TRUNCATE}, &rows, "oversize truncate cuts a row");
   refused(&(brim_plan_options){.max_tokens = 25}, &rows, "row 1 with 30 tokens in 2 texts takes 30 slots");

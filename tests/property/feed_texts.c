@@ -243,6 +243,75 @@ static void check_refused(const brim_feed_options *o) {
   brim_text_free(&state);
 }
 
+/* ---- windows ------------------------------------------------------------------------------------------------- */
+
+static brim_dataset *load(const char *path, brim_encode_options encode) {
+  brim_tokenizer *tokenizer;
+  brim_dataset *dataset;
+  brim_error err;
+  must(brim_tokenizer_load(data_runtime, scratch_file("vocab.txt"), &tokenizer, &err), &err);
+  must(brim_dataset_load(data_runtime, &path, 1, tokenizer, &(brim_dataset_options){.encode = encode}, &dataset, &err), &err);
+  brim_tokenizer_free(tokenizer);
+  return dataset;
+}
+
+/* The ledger of an epoch; interrupted after so many batches, and continued in another feed. */
+static brim_feed_ledger epoch_of(const char *path, const brim_feed_options *o, int batches) {
+  brim_tokenizer *tokenizer;
+  brim_feed *feed = NULL;
+  const brim_batch *batch;
+  brim_feed_ledger ledger;
+  brim_text state;
+  brim_error err;
+  brim_text_init(&state, data_runtime);
+  must(brim_tokenizer_load(data_runtime, scratch_file("vocab.txt"), &tokenizer, &err), &err);
+  must(brim_feed_open(data_runtime, &path, 1, tokenizer, o, &feed, &err), &err);
+  for (int i = 0; i < batches; i++)
+    must(brim_feed_next(feed, &batch, &err), &err);
+  must(brim_feed_save(feed, &state, &err), &err);
+  brim_feed_close(feed);
+  must(brim_feed_open(data_runtime, &path, 1, tokenizer, o, &feed, &err), &err);
+  must(brim_feed_restore(feed, state.data, state.length, &err), &err);
+  while (brim_feed_next(feed, &batch, &err) == BRIM_OK)
+    continue;
+  brim_feed_tell(feed, &ledger);
+  brim_feed_close(feed);
+  brim_tokenizer_free(tokenizer);
+  brim_text_free(&state);
+  return ledger;
+}
+
+/* Each token of a text is lost, or is there once; those that are there again are counted, and special ones. */
+static void check_windows(void) {
+  char lines[4096], *to = lines;
+  for (int r = 0; r < 60; r++)
+    to += sprintf(to, "%.*s\n", 1 + r * 7 % 40, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
+  const char *path = scratch_write("long.txt", lines);
+  const brim_encode_options windows = {.max_length = 7, .window_overlap = 2, .max_windows = 6};
+  brim_dataset *whole = load(path, (brim_encode_options){0}), *cut = load(path, windows);
+  const uint64_t more = brim_dataset_texts(cut) - brim_dataset_rows(cut), repeated = brim_dataset_repeated(cut);
+  ok(brim_dataset_tokens(cut) - repeated - 2 * more + brim_dataset_lost(cut) == brim_dataset_tokens(whole) && repeated > 100 &&
+         brim_dataset_lost(cut) > 100 && brim_dataset_repeated(whole) == 0,
+     "of %llu tokens %llu are lost and %llu in two windows", (unsigned long long)brim_dataset_tokens(whole),
+     (unsigned long long)brim_dataset_lost(cut), (unsigned long long)repeated);
+  const brim_plan_options how = {.batching = BRIM_RANDOM, .batch_size = 8};
+  const brim_lengths lengths = brim_lengths_of(cut);
+  brim_plan *plan;
+  brim_ledger planned;
+  brim_error err;
+  must(brim_plan_new_of(data_runtime, &lengths, &how, 0, &plan, &err), &err);
+  brim_plan_ledger(plan, &planned);
+  ok(planned.tokens == brim_dataset_tokens(cut) && planned.tokens_repeated == repeated, "a plan counts them");
+  const brim_feed_options o = {.plan = how, .window = 20, .epochs = 1, .encode = windows};
+  for (int batches = 0; batches < 7; batches += 3) {
+    const brim_feed_ledger read = epoch_of(path, &o, batches);
+    ok(read.tokens == brim_dataset_tokens(cut) && read.tokens_repeated == repeated && read.tokens_lost == brim_dataset_lost(cut),
+       "a stream that continues after %d batches does", batches);
+  }
+  brim_plan_free(plan);
+  brim_dataset_free(whole), brim_dataset_free(cut);
+}
+
 int main(void) {
   static const struct {
     const char *name;
@@ -272,6 +341,7 @@ int main(void) {
   check_ranks("random", options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12}), true);
   const brim_feed_options o = options_of(ways[1].plan);
   check_refused(&o);
+  check_windows();
   brim_labels_free(&labels);
   brim_runtime_free(data_runtime);
   return tap_done();

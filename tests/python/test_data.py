@@ -21,6 +21,59 @@ def program(*arguments):
     return [json.loads(line) for line in case.program(*arguments).splitlines()]
 
 
+class Blocks(unittest.TestCase):
+    """Numbers that come with rows besides the label."""
+
+    ROWS = [{"text": "good film" if i % 3 else "bad", "label": i % 2, "teacher": [i + 0.5, -i, 0.25]} for i in range(20)]
+
+    def check(self, rows, batches):
+        for batch in batches:
+            teacher = batch.blocks["teacher"].tolist()
+            self.assertEqual(teacher, [rows[i & 0xFFFF]["teacher"] for i in batch.rows.tolist()])
+            again = pickle.loads(pickle.dumps(batch))
+            self.assertEqual(again.blocks["teacher"].tolist(), teacher)
+            self.assertEqual(batch.arrays()["teacher"].shape, (len(batch), 3))
+
+    def test_of_files_and_streams(self):
+        path = HERE / "blocks.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in self.ROWS))
+        data = brim.data.Dataset.from_files(path, TOKENIZER, blocks={"teacher": "row"})
+        self.assertEqual(data.blocks, {"teacher": brim.data.Block("row", 3)})
+        self.check(self.ROWS, data.batches(batch_size=8, batching="uniform", padding="longest"))
+        self.check(self.ROWS, brim.data.stream(path, TOKENIZER, batch_size=6, max_length=16, epochs=1, window=8, blocks={"teacher": ("row", 3)}))
+        again = pickle.loads(pickle.dumps(data))
+        self.assertEqual((again.blocks, again.fingerprint), (data.blocks, data.fingerprint))
+        self.assertEqual([row["teacher"] for row in data.select([4, 2])], [[4.5, -4.0, 0.25], [2.5, -2.0, 0.25]])
+        with self.assertRaisesRegex(brim.errors.UsageError, "beforehand"):
+            brim.data.stream(path, TOKENIZER, batch_size=6, blocks={"teacher": "row"})
+        with self.assertRaisesRegex(brim.errors.UsageError, 'no "other"|no column'):
+            brim.data.Dataset.from_files(path, TOKENIZER, blocks={"other": "row"})
+
+    def test_of_memory(self):
+        columns = {name: [row[name] for row in self.ROWS] for name in self.ROWS[0]}
+        for data in self.ROWS, columns:
+            self.check(self.ROWS, brim.data.Dataset.of(data, TOKENIZER, blocks={"teacher": "row"}).batches(batch_size=7))
+        texts = brim.data.Dataset.from_texts([["good", "bad"], ["film"]], TOKENIZER, blocks={"teacher": [[[1, 2], [3, 4]], [[5, 6]]]})
+        self.assertEqual(texts.blocks["teacher"], brim.data.Block("text", 2))
+        (batch,) = texts.batches(batch_size=2, batching="sequential")
+        self.assertEqual(batch.blocks["teacher"].tolist(), [[1, 2], [3, 4], [5, 6]])
+        for wrong, words in (([[1, 2], [1]], "row 1: 1 number of teacher"), ([[1, 2]], "1 items for 2 rows"), (["x", "y"], "a list of numbers")):
+            with self.assertRaisesRegex(brim.errors.Error, words):
+                brim.data.Dataset.from_texts(["a", "b"], TOKENIZER, blocks={"teacher": wrong})
+
+    def test_of_arrow_and_arrays(self):
+        try:
+            import numpy
+            import pyarrow
+        except ImportError:
+            self.skipTest("pyarrow is not installed")
+        table = pyarrow.table({name: [row[name] for row in self.ROWS] for name in self.ROWS[0]})
+        self.check(self.ROWS, brim.data.Dataset.of(table, TOKENIZER, blocks={"teacher": "row"}).batches(batch_size=7))
+        vectors = numpy.array([row["teacher"] for row in self.ROWS])
+        data = brim.data.Dataset.from_texts([row["text"] for row in self.ROWS], TOKENIZER, blocks={"teacher": vectors})
+        self.check(self.ROWS, data.batches(batch_size=7))
+
+
 class Tokens(unittest.TestCase):
     def test_as_the_program(self):
         want = program("tokenize", "-t", HERE / "model", "--max-length", 9, TRAIN)

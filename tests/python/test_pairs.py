@@ -49,7 +49,9 @@ class Pairs(unittest.TestCase):
                 ("st-cls-dense", pairs, {"scale": 10, "directions": ["query-to-doc", "doc-to-query"], "partition": "per-direction", "matryoshka": [8, 4], "matryoshka_weights": (1, .5)},
                  ["--scale", "10", "--directions", "query-to-doc,doc-to-query", "--partition", "per-direction", "--matryoshka", "8,4", "--matryoshka-weights", "1,0.5"]),
                 ("st-old-form", scored, {"loss": "cosine"}, ["--loss", "cosine"]),
-                ("st-prompts", pairs, {"loss": "triplet", "margin": 1, "distance": "cosine"}, ["--loss", "triplet", "--margin", "1", "--distance", "cosine"])]:
+                ("st-prompts", pairs, {"loss": "triplet", "margin": 1, "distance": "cosine"}, ["--loss", "triplet", "--margin", "1", "--distance", "cosine"]),
+                ("st-prompts", pairs, {"prompts": {"query": True, "document": "passage: "}, "pooling": "mean,last", "overwrite": True},
+                 ["--query-prompt", "query", "--document-prompt", "document=passage: ", "--pooling", "mean,last"])]:
             out = HERE / f"trained-{folder}"
             result = brim.train(FOLDERS / folder, rows, task="embedding", output=out, **how, **HOW)
             self.assertEqual(weights(out), weights(by_program(FOLDERS / folder, "embedding", rows, *options)), folder)
@@ -141,6 +143,69 @@ class Pairs(unittest.TestCase):
         with self.assertRaisesRegex(brim.Error, "several texts"):
             model.predict(rows)
 
+    def test_rank(self):
+        """The documents of a query from the best to the worst."""
+        model = brim.train(HERE / "model", ASKED, task="rerank", **HOW).model
+        documents = [" ".join(WORDS[i:i + 2]) for i in range(6)] + [" ".join(WORDS[:2])]
+        scores = model.predict([("red", one) for one in documents])
+        found = model.rank("red", documents)
+        self.assertEqual([(one.index, one.score, one.text) for one in found],
+                         sorted(((i, score, documents[i]) for i, score in enumerate(scores)), key=lambda one: (-one[1], one[0])))
+        self.assertLess([one.index for one in found].index(0), [one.index for one in found].index(6))  # equal texts, in their order
+        self.assertEqual(model.rank("red", iter(documents), top_k=2), found[:2])
+        self.assertEqual(model.rank("red", []), [])
+        for query, given, how in (("red", "one text", {}), (["red"], documents, {}), ("red", documents, {"top_k": 0})):
+            with self.assertRaises(brim.Error):
+                model.rank(query, given, **how)
+        with self.assertRaisesRegex(brim.Error, "a reranker ranks"):
+            brim.Model(FOLDERS / "st-mean-normalize").rank("a", ["b"])
+
+    def test_folds(self):
+        """Rows in folds: the metrics and the scores of the command."""
+        for rows, task, model, how in ((ASKED, "rerank", HERE / "model", {}), (SCORED, "embedding", FOLDERS / "st-mean-normalize", {"loss": "cosine"})):
+            found = brim.train(model, rows, task=task, folds=3, output=HERE / "folds", overwrite=True, **how, **HOW)
+            program = by_program(model, task, written("rows.jsonl", rows), "--folds", "3", *(["--loss", "cosine"] if how else []))
+            theirs = json.loads((program / "folds.json").read_text(encoding="utf-8"))
+            for name, value in found.metrics.items():
+                self.assertEqual(theirs["out_of_fold"]["metrics"].get(name, value), None if value != value else value, name)
+            kept = [(folder / "predictions.jsonl").exists() for folder in (program, HERE / "folds")]
+            self.assertEqual(kept, [task == "rerank"] * 2)
+
+    def test_stream(self):
+        """Rows of files that are read again in each epoch: the weights of the command."""
+        for rows, task, model, how in ((PAIRS, "embedding", FOLDERS / "st-mean-normalize", "in-batch"), (ASKED, "rerank", HERE / "model", "bce")):
+            path = written("streamed.jsonl", rows)
+            brim.train(model, path, task=task, loss=how, stream=True, output=HERE / "streamed", overwrite=True, **HOW)
+            self.assertEqual(weights(HERE / "streamed"), weights(by_program(model, task, path, "--stream", "--loss", how)))
+        with self.assertRaisesRegex(brim.Error, "max_steps"):
+            brim.train(model, path, task=task, loss=how, stream=True)
+
+    def test_what_runs_keep(self):
+        """The last evaluation: what lies apart, the worst rows and neighbours, with texts, from files and from rows in memory."""
+        folder = FOLDERS / "st-mean-normalize"
+        tuples = [(row["anchor"], row["positive"]) for row in PAIRS]
+        for rows, given in ((PAIRS, PAIRS), (PAIRS, str(written("kept.jsonl", PAIRS))), (SCORED, SCORED), (tuples, tuples)):
+            result = brim.train(folder, rows, task="embedding", eval=given, output=HERE / "kept", overwrite=True, **HOW)
+            lines = [json.loads(line) for line in (HERE / "kept" / "evaluation.jsonl").read_text(encoding="utf-8").splitlines()]
+            kinds = {kind: [line for line in lines if line["event"] == kind] for kind in ("set", "point", "wrong", "near")}
+            self.assertEqual(len(kinds["near"]), 18)
+            self.assertEqual(len(kinds["point"]), 48 if rows is SCORED else 96)
+            for line in kinds["wrong"]:
+                self.assertIn(rows[line["row"]]["anchor"] if rows is PAIRS else rows[line["row"]][0] if rows is tuples else rows[line["row"]]["sentence1"], line["text"])
+            vectors = {name: result.model.embed([row[at] if rows is tuples else list(row.values())[at] for row in rows], normalize=True) for at, name in enumerate(("a", "b"))}
+            for line in kinds["near"]:
+                self.assertAlmostEqual(line["similarity"], float(vectors["a"][line["row"]] @ vectors["b"][line["other"]]), places=5)
+            log = [json.loads(line) for line in (HERE / "kept" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+            apart = [line for line in log if line["event"] == "cosines"]
+            self.assertEqual(len(apart), 0 if rows is SCORED else sum(line["event"] == "eval" for line in log))
+            if apart:
+                own = np.sort((vectors["a"] * vectors["b"]).sum(1))
+                self.assertAlmostEqual(apart[-1]["positive"], float(own[24]), places=5)
+                self.assertLessEqual(apart[-1]["negative_low"], apart[-1]["negative_high"])
+            page = (HERE / "kept" / "report.html").read_text(encoding="utf-8")
+            for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Cosines of what belongs together"):
+                self.assertIn(title, page)
+
     def test_refuses(self):
         """A line for each thing that cannot be, before anything is trained."""
         model = FOLDERS / "st-mean-normalize"
@@ -159,8 +224,12 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"positive_weight": 2}, "in-batch has no positive_weight"),
                 (PAIRS, {"matryoshka": [4096]}, "vectors have"),
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
-                (PAIRS, {"folds": 3}, "has no folds"),
+                (PAIRS, {"stream": True}, "stream=True is for files"),
                 (PAIRS, {"columns": 7}, "columns=7: names"),
+                (PAIRS, {"prompts": {"poem": "a"}}, "prompts=.*is expected"),
+                (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
+                (PAIRS, {"pooling": "mean,mean"}, "pooling"),
+                (RANKED, {"task": "rerank", "prompts": "a: "}, "prompts are of embeddings"),
                 (PAIRS, {"keep_head": True}, "has no keep_head"),
                 ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
                 (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),

@@ -3,6 +3,9 @@ without sentence-transformers."""
 import csv
 import json
 import pathlib
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -11,13 +14,38 @@ import case
 
 try:
     import numpy as np
+    import safetensors.numpy
+    import tokenizers
+    import torch
     from sentence_transformers import CrossEncoder, SentenceTransformer
 except ImportError:
     print("1..0 # SKIP sentence-transformers is not installed")
     sys.exit(0)
 
 TEXTS = ["a film", "it was good, and then it was not", "", "the " * 90, "Ünïcode"]
-FOLDERS = pathlib.Path(__file__).parent.parent / "golden" / "tasks" / "folders"
+EXAMPLE = pathlib.Path(__file__).parent.parent.parent / "examples" / "python" / "train_sentences.py"
+GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
+FOLDERS = GOLDEN / "tasks" / "folders"
+FAMILIES = ["albert-regression", "bert-pair-3", "camembert-binary", "deberta-v3-cls", "distilbert-4", "electra-cls", "eurobert-cls", "gte-cls", "jina-linear",
+            "modernbert-cls", "mpnet-cls", "nomic-cls", "roberta-binary"]
+ALL = "cls,max,mean,mean-sqrt,weighted-mean,last"
+
+
+def letters(folder, golden):
+    """A folder with the model of a golden one, and a tokenizer of letters whose ids it has."""
+    shutil.copytree(golden, folder, ignore=lambda _, names: set(names) - {"config.json", "model.safetensors"})
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    words = ["[UNK]", "[CLS]", "[SEP]", "[MASK]", *(mark + chr(ord("a") + i) for mark in ("", "##") for i in range(26))]
+    words.insert(config.get("pad_token_id") or 0, "[PAD]")
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]", continuing_subword_prefix="##"))
+    made.normalizer, made.pre_tokenizer = tokenizers.normalizers.Lowercase(), tokenizers.pre_tokenizers.BertPreTokenizer()
+    made.post_processor = tokenizers.processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+                                                                   special_tokens=[(one, words.index(one)) for one in ("[CLS]", "[SEP]")])
+    made.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 32, "model_input_names": ["input_ids", "attention_mask"],
+        **{f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}}), encoding="utf-8")
+    return folder
 
 
 class Sentences(unittest.TestCase):
@@ -42,22 +70,73 @@ class Sentences(unittest.TestCase):
                      "--max-steps", 3, "--lr", 1e-3, "--quiet", *options)
         return self.folder / "run"
 
-    def vectors(self, run):
+    def vectors(self, run, *options):
         (self.folder / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
-        lines = case.program("embed", "--model", run, self.folder / "texts.jsonl", "--quiet").splitlines()
+        lines = case.program("embed", "--model", run, self.folder / "texts.jsonl", "--quiet", *options).splitlines()
         return np.array([json.loads(line)["embedding"] for line in lines])
 
     def test_vectors(self):
         """encode gives the vectors of brim embed: each pooling, a norm, a dense module"""
         for model, options in ((case.folder() / "model", ["--pooling", "cls"]), (case.folder() / "model", ["--pooling", "max"]),
                                (case.folder() / "model", ["--pooling", "mean", "--matryoshka", "32,8"]), (FOLDERS / "st-mean-normalize", []),
-                               (FOLDERS / "st-old-form", [])):
+                               (FOLDERS / "st-old-form", []), (case.folder() / "model", ["--pooling", "last"]), (case.folder() / "model", ["--pooling", "mean,cls"]),
+                               (FOLDERS / "st-mean-normalize", ["--pooling", "weighted_mean,mean_sqrt"])):
             run = self.train("embedding", "pairs.csv", model, *options)
             theirs = SentenceTransformer(str(run), device="cpu")
             np.testing.assert_allclose(theirs.encode(TEXTS), self.vectors(run), atol=1e-5, err_msg=f"{model} {options}")
             saved = self.folder / "saved"
             theirs.save(str(saved))
             np.testing.assert_allclose(self.vectors(saved), self.vectors(run), atol=1e-5)
+
+    def test_families(self):
+        """encode gives the vectors of brim embed for every family with all six poolings side by side, a text alone those that it has among others, and
+        brim reads what the library saves of it"""
+        for name in FAMILIES:
+            run = self.train("embedding", "pairs.csv", letters(self.folder / name, GOLDEN / "models" / name), "--pooling", ALL, "--max-steps", 1)
+            theirs, ours = SentenceTransformer(str(run), device="cpu"), self.vectors(run)
+            np.testing.assert_allclose(theirs.encode(TEXTS), ours, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose([theirs.encode(text) for text in TEXTS], ours, atol=1e-5, err_msg=name)
+            theirs.save(str(self.folder / f"{name}-saved"))
+            np.testing.assert_allclose(self.vectors(self.folder / f"{name}-saved"), ours, atol=1e-5, err_msg=name)
+
+    def test_gradients(self):
+        """the gradient of every weight is torch's, with all six poolings side by side, and with a list of them in another order than the older form has"""
+        rows = [[[5, 9, 20, 7], [30, 8]], [[6, 40, 41], [9, 9, 21, 22, 23, 24]], [[11], [12, 13, 14]]]
+        (self.folder / "batch.json").write_text(json.dumps([{"columns": row} for row in rows]), encoding="utf-8")
+        for order in (ALL.split(","), ["last", "cls", "mean-sqrt"]):
+            named = {"mean-sqrt": "mean_sqrt_len_tokens", "weighted-mean": "weightedmean", "last": "lasttoken"}
+            folder = letters(self.folder / "-".join(order), GOLDEN / "models" / "bert-pair-3")
+            (folder / "1_Pooling").mkdir()
+            (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": json.loads((folder / "config.json").read_text())["hidden_size"],
+                                                                          "pooling_mode": [named.get(one, one) for one in order]}), encoding="utf-8")
+            (folder / "modules.json").write_text(json.dumps([{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+                                                             for i, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling")])]), encoding="utf-8")
+            case.program("inspect", "gradients", "--model", folder, "--batch", self.folder / "batch.json", "--loss", "in-batch", "-o", self.folder / "gradients.safetensors")
+            model = SentenceTransformer(str(folder), device="cpu").double().eval()
+            vectors = [[model({"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids), dtype=torch.long)})["sentence_embedding"][0] for ids in column]
+                       for column in zip(*rows)]
+            a, p = (torch.nn.functional.normalize(torch.stack(column), dim=1) for column in vectors)
+            torch.nn.functional.cross_entropy(20 * a @ p.T, torch.arange(len(rows))).backward()
+            found = safetensors.numpy.load_file(str(self.folder / "gradients.safetensors"))
+            for name, weight in model[0].auto_model.named_parameters():
+                if weight.grad is not None and f"grad.{name}" in found:
+                    scale = max(1e-3, float(weight.grad.abs().max()))
+                    np.testing.assert_allclose(found[f"grad.{name}"] / scale, weight.grad.numpy() / scale, atol=2e-5, err_msg=f"{order} {name}")
+            self.assertGreater(len([name for name in found if name.startswith("grad.encoder")]), 20)
+
+    def test_prompts(self):
+        """vectors after training with prompts, in the pooling or not: encode_query and encode_document have those of brim embed --prompt"""
+        for include in (True, False):
+            folder = self.folder / f"prompts-{include}"
+            shutil.copytree(FOLDERS / "st-mean-normalize", folder)
+            if not include:
+                pooling = folder / "1_Pooling" / "config.json"
+                pooling.write_text(json.dumps({**json.loads(pooling.read_text(encoding="utf-8")), "include_prompt": False}), encoding="utf-8")
+            run = self.train("embedding", "pairs.csv", folder, "--query-prompt", "query=find: ", "--document-prompt", "document=passage: ")
+            theirs = SentenceTransformer(str(run), device="cpu")
+            self.assertEqual({name: text for name, text in theirs.prompts.items() if text}, {"query": "find: ", "document": "passage: "})
+            np.testing.assert_allclose(theirs.encode_query(TEXTS), self.vectors(run, "--prompt", "query"), atol=1e-5, err_msg=str(include))
+            np.testing.assert_allclose(theirs.encode_document(TEXTS), self.vectors(run, "--prompt", "document"), atol=1e-5, err_msg=str(include))
 
     def test_scores(self):
         """predict gives the scores of brim predict, and a squared error's are not made probabilities"""
@@ -67,6 +146,20 @@ class Sentences(unittest.TestCase):
             lines = case.program("predict", "--model", run, self.folder / "labels.csv", "--quiet").splitlines()
             np.testing.assert_allclose(theirs.predict(self.pairs), [json.loads(line)["scores"][0] for line in lines], atol=1e-5, err_msg=loss)
             self.assertEqual(type(theirs.activation_fn).__name__, {"bce": "Sigmoid", "mse": "Identity"}[loss])
+
+
+    def test_batches(self):
+        """examples/python/train_sentences.py: their model, modules and loss with brim's batches; ragged ones have no padding, and the same vectors"""
+        slots = {}
+        for padding in ("none", "longest"):
+            done = subprocess.run([sys.executable, EXAMPLE, FOLDERS / "st-mean-normalize", self.folder / "pairs.csv", "--padding", padding, "--epochs", "3",
+                                   "--lr", "1e-3", "--output", self.folder / padding], capture_output=True, text=True, check=True)
+            apart, losses = re.search(r"differ by (\S+)", done.stdout), [float(loss) for loss in re.search(r"loss (.*)", done.stdout)[1].split(", ")]
+            self.assertLess(float(apart[1]), 1e-5)
+            self.assertLess(losses[-1], losses[0])
+            slots[padding] = int(re.search(r"([\d,]+) slots", done.stdout)[1].replace(",", ""))
+            np.testing.assert_allclose(SentenceTransformer(str(self.folder / padding), device="cpu").encode(TEXTS), self.vectors(self.folder / padding), atol=1e-5)
+        self.assertLess(slots["none"], slots["longest"])
 
 
 if __name__ == "__main__":

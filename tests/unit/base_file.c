@@ -1,4 +1,5 @@
 /* Files and folders that are complete or absent, whatever goes wrong. */
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
@@ -300,6 +301,54 @@ static void paths(void) {
   ok(brim_list_folder(runtime, "/nowhere/at/all", &names, &count, &err) == BRIM_E_IO && !names && !count, "an absent folder");
 }
 
+/* Between open and lock the process that wrote the file may have committed it: then the name is free, and the file is not ours.
+ */
+static const char *committed; /* whose partial file is committed at the next lock; NULL: none is */
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation) {
+  char partial[528];
+  if (committed) {
+    snprintf(partial, sizeof partial, "%s.partial", committed);
+    ok(rename(partial, committed) == 0, "another process commits while this one waits for the lock");
+    committed = NULL;
+  }
+  return __real_flock(fd, operation);
+}
+
+static void committed_meanwhile(void) {
+  brim_file *file;
+  brim_error err = {0};
+  char path[512], partial[528];
+  snprintf(path, sizeof path, "%s/a", scratch_make_folder("meanwhile"));
+  snprintf(partial, sizeof partial, "%s.partial", path);
+  ok(brim_file_write_all(runtime, partial, "theirs", 6, &err) == BRIM_OK, "a partial file of another process");
+  committed = path;
+  ok(brim_file_continue(runtime, path, BRIM_FILE_ALL, &file, &err) == BRIM_OK && brim_file_cut(file, 0, &err) == BRIM_OK &&
+         brim_file_write(file, "ours", 4, &err) == BRIM_OK && holds(path, "theirs"),
+     "what it committed is left alone");
+  ok(brim_file_commit(file, &err) == BRIM_OK && holds(path, "ours"), "and replaced when this one commits");
+  brim_file_free(file);
+}
+
+/* What is there is looked at before anything is cut. */
+static void looked_at(void) {
+  brim_file *file;
+  brim_error err = {0};
+  char path[512], partial[528];
+  snprintf(path, sizeof path, "%s/a", scratch_make_folder("looked-at"));
+  snprintf(partial, sizeof partial, "%s.partial", path);
+  ok(brim_file_write_all(runtime, partial, "three", 5, &err) == BRIM_OK &&
+         brim_file_continue(runtime, path, BRIM_FILE_ALL, &file, &err) == BRIM_OK,
+     "a partial file is held");
+  brim_file_free(file);
+  ok(holds(partial, "three"), "and left as it was");
+  ok(brim_file_continue(runtime, path, BRIM_FILE_ALL, &file, &err) == BRIM_OK && brim_file_cut(file, 6, &err) == BRIM_E_MISMATCH,
+     "more than there is: %s", err.message);
+  brim_file_free(file);
+  ok(holds(partial, "three"), "is no reason to remove it");
+}
+
 /* Another process continues with what a killed one had synced. */
 static void continued(void) {
   brim_file *file, *other;
@@ -331,6 +380,8 @@ int main(void) {
     return 1;
   complete_or_absent();
   continued();
+  committed_meanwhile();
+  looked_at();
   large();
   failures();
   disk_fills_up();

@@ -186,7 +186,8 @@ static void empty_part(void) {
 static void reserved(void) {
   brim_batch batch = {0};
   brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3});
-  ok_int(brim_batch_reserve(&batch, runtime, 16, 3, false, 1, NULL), BRIM_OK, "reserve");
+  const brim_block_shape label = {.name = "label", .width = 1};
+  ok_int(brim_batch_reserve(&batch, runtime, 16, 3, false, &label, 1, NULL), BRIM_OK, "reserve");
   const void *ids = batch.ids, *types = batch.type_ids, *offsets = batch.offsets, *rows = batch.rows;
   fill(&batch, plan, 0, 0);
   ok(batch.ids == ids && batch.type_ids == types && batch.offsets == offsets && batch.rows == rows,

@@ -69,6 +69,20 @@ static void round_trips(void) {
   round_trip("words that are cut", words, 2,
              (brim_dataset_options){.source.need_label = true, .task = BRIM_TASK_TOKENS, .encode.max_length = 4});
   round_trip("words alone", words, 2, (brim_dataset_options){.source.words = true});
+  const brim_block_column further[] = {
+      {.column = "vectors", .shape = {.name = "teacher", .per = BRIM_PER_TEXT}},
+      {.column = "kinds", .shape = {.name = "kinds", .per = BRIM_PER_ROW, .integers = true, .width = 2}}};
+  const char *several[] = {
+      scratch_write("blocks.jsonl", "{\"a\":\"x\",\"b\":\"yz\",\"kinds\":[1,2],\"vectors\":[[0.5,1],[2,3]],\"label\":\"p\"}\n"
+                                    "{\"a\":\"x\",\"b\":\"\",\"kinds\":[3,-4],\"vectors\":[4,5.25],\"label\":\"q\"}\n"),
+      scratch_write("blocks.csv", "a,b,kinds,vectors,label\nx,y,\"[5, 6]\",\"[1,2,3,4]\",p\n")};
+  round_trip("blocks of numbers", several, 2,
+             (brim_dataset_options){.source = {.need_label = true,
+                                               .text_columns = (const char *[]){"a", "b"},
+                                               .text_column_count = 2,
+                                               .least_columns = 1,
+                                               .blocks = further,
+                                               .block_count = 2}});
   const char *broken[] = {scratch_write("broken.csv", "text,label\nab,1\nc\nde,0\n,1\nx,1,2\n")};
   round_trip("damaged rows", broken, 1,
              (brim_dataset_options){.source = {.need_label = true, .skip_damaged = true, .min_chars = 1}});
@@ -132,6 +146,35 @@ static void staleness(void) {
   brim_tokenizer_free(other);
 }
 
+static char *read_file(const char *path, size_t *size) {
+  char *bytes = NULL;
+  if (brim_file_read_all(data_runtime, path, 0, &bytes, size, NULL) != BRIM_OK)
+    exit(99);
+  return bytes;
+}
+
+/* What another version wrote is found under its name, told, and replaced. */
+static void old_version(void) {
+  const char *path = scratch_write("old.csv", "text,label\nab,1\ncd,0\n"), *folder = scratch_file("old");
+  const brim_dataset_options options = {.source.need_label = true};
+  char file[600] = "";
+  try_load(path, options, folder, 2);
+  DIR *open = opendir(folder);
+  for (struct dirent *entry; open && (entry = readdir(open));)
+    if (entry->d_name[0] != '.')
+      snprintf(file, sizeof file, "old/%s", entry->d_name);
+  closedir(open);
+  size_t size;
+  char *bytes = read_file(scratch_file(file), &size);
+  ((brim_cache_header *)(void *)bytes)->version = BRIM_CACHE_VERSION - 1;
+  scratch_write_bytes(file, bytes, size);
+  brim_runtime_release(data_runtime, bytes);
+  try_load(path, options, folder, 2);
+  ok(!used && strstr(said, "another version of brim") && count_files(folder) == 1, "an older version's: %s", said);
+  try_load(path, options, folder, 2);
+  ok(used, "and a new one is in its place");
+}
+
 static void not_kept(void) {
   const char *path = scratch_write("kept.txt", "a\nb\n");
   scratch_write("file", "in the way");
@@ -147,13 +190,6 @@ static void not_kept(void) {
   try_load(pipe_path, (brim_dataset_options){.source.format = BRIM_FORMAT_TXT}, scratch_file("cache"), 3);
   ok(!used && strstr(said, "only files"), "is read, not kept: %s", said);
   close(ends[0]);
-}
-
-static char *read_file(const char *path, size_t *size) {
-  char *bytes = NULL;
-  if (brim_file_read_all(data_runtime, path, 0, &bytes, size, NULL) != BRIM_OK)
-    exit(99);
-  return bytes;
 }
 
 /* Cut anywhere, and with any byte changed: never used, never in the way. */
@@ -201,6 +237,7 @@ int main(void) {
   tokenizer = data_tokenizer();
   round_trips();
   staleness();
+  old_version();
   not_kept();
   damage("small.csv", "text,text_pair,label\nab,c,pos\nd,,neg\n", BRIM_TASK_AUTO);
   damage("small.conll", "abc B-X\nb O\n\nd O\nef B-Y\n\n", BRIM_TASK_TOKENS);

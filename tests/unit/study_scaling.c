@@ -23,8 +23,7 @@ static brim_scaling ask(brim_model *model, int32_t ranks, double bandwidth, doub
   int32_t lengths[TEXTS];
   const brim_plan_options plan = {.batch_size = TEXTS};
   brim_scaling_question q = {.runtime = case_runtime,
-                             .lengths = lengths,
-                             .count = TEXTS,
+                             .lengths = {.rows = TEXTS, .lengths = lengths},
                              .plan = &plan,
                              .model = model,
                              .bandwidth = bandwidth,
@@ -58,10 +57,42 @@ static void sums(brim_model *model) {
   ok(two.exposed > ceil(messages / 4) && two.exposed < two.communication + 5, "what comes last is not hidden");
 }
 
+/* Two texts of a row are worth two rows of a text. */
+static void rows_of_texts(brim_model *model) {
+  int32_t lengths[TEXTS], whole[TEXTS / 2];
+  uint64_t firsts[TEXTS / 2 + 1] = {0};
+  for (int i = 0; i < TEXTS; i++)
+    lengths[i] = 2 + i % 5 / 2 * 3;
+  for (int r = 0; r < TEXTS / 2; r++)
+    whole[r] = lengths[2 * r] + lengths[2 * r + 1], firsts[r + 1] = 2 * (uint64_t)(r + 1);
+  const brim_plan_options of_texts = {.batch_size = TEXTS}, of_rows = {.batch_size = TEXTS / 2};
+  brim_scaling_question q = {.runtime = case_runtime,
+                             .lengths = {.rows = TEXTS, .lengths = lengths},
+                             .plan = &of_texts,
+                             .model = model,
+                             .bandwidth = 1e6,
+                             .latency = 1e-3,
+                             .speed = 1e9,
+                             .update = 1e-3};
+  brim_scaling apart, together;
+  brim_error err = {0};
+  if (brim_scaling_of(&q, 1, &apart, &err))
+    case_stop("scaling", &err);
+  q.lengths = (brim_lengths){.rows = TEXTS / 2, .lengths = whole, .firsts = firsts, .text_lengths = lengths};
+  q.plan = &of_rows;
+  if (brim_scaling_of(&q, 1, &together, &err))
+    case_stop("scaling", &err);
+  ok_near(together.compute, apart.compute, 1e-9, "rows of two texts take what their texts take");
+  ok(together.rows == TEXTS / 2 && together.tokens_a_row == 2 * apart.tokens_a_row, "in half as many rows, twice as long");
+  q.speed = q.update = 0;
+  ok(brim_scaling_measure(&q, &err) == BRIM_OK && q.speed > 0 && q.update > 0, "and are measured too %s", err.message);
+}
+
 int main(void) {
   case_start(1);
   brim_model *model = load(case_golden("bert-pair-3"));
   sums(model);
+  rows_of_texts(model);
   brim_model_free(model);
   brim_runtime_free(case_runtime);
   return tap_done();

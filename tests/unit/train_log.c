@@ -195,7 +195,7 @@ static void state_differences(const char *path) {
   identity.initial_weights--;
   differs(path, &identity, "other weights");
   identity = identity_of(&options);
-  identity.pooling = "mean";
+  memcpy(identity.pooling, "mean", sizeof "mean");
   differs(path, &identity, "another pooling or other token types than mean with type ids");
   identity = identity_of(&options);
   identity.type_ids = false;

@@ -37,7 +37,7 @@ int32_t brim_declare_named(const brim_writing *w, const char *module, const char
     snprintf(of_layer, sizeof of_layer, w->names->layer, is_shared ? w->shared : w->layer);
 #pragma GCC diagnostic pop
   }
-  const bool bare = w->outside || brim_task_has_vectors(w->config->labels.task); /* whose files are of a bare encoder */
+  const bool bare = w->outside || brim_task_shape(w->config->labels.task)->bare; /* whose files are of a bare encoder */
   snprintf(name, sizeof name, "%s%s%s%s", bare ? "" : w->config->family->prefix, of_layer, module, suffix);
   return brim_declare(w->p, name, rows, columns, flags | (is_shared ? BRIM_WEIGHT_SHARED : 0));
 }
@@ -150,6 +150,8 @@ int32_t brim_write_layer(const brim_writing *w, int32_t x) {
 
 static int32_t pool(const brim_writing *w, int32_t x) {
   const brim_pooling pooling = w->config->pooling;
+  if (w->config->skips_prompts || !brim_pooling_is_simple(pooling))
+    return brim_append_pool_joined(w->p, x, brim_pooling_modes(pooling));
   return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
 }
 
@@ -214,39 +216,45 @@ static void write_words_head(const brim_writing *w, int32_t x, const brim_head *
   write_decoder(&inside, &outside, token);
 }
 
-void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
+static void write_text_head(const brim_writing *w, int32_t x, const brim_head *head, bool tokens) {
   const brim_config *c = w->config;
-  if (brim_task_has_masks(c->labels.task)) {
-    write_words_head(w, x, &head);
-    return;
-  }
-  const bool tokens = brim_task_has_tokens(c->labels.task);
-  if (brim_task_has_vectors(c->labels.task)) {
-    write_vector_head(w, x);
-    return;
-  }
-  if (tokens && !head.norm) { /* a head with a norm is the same for tokens */
-    write_token_head(w, x, head.dropout);
-    return;
-  }
   brim_writing outside = *w, dense_at = *w;
   outside.layer = dense_at.layer = outside.shared = dense_at.shared = BRIM_NONE;
   outside.outside = true;
   dense_at.outside = !w->names->head_dense_in_encoder;
   brim_begin_section(w->p, "head", false, x);
   int32_t text = c->late || tokens ? x : pool(w, x);
-  if (head.drops_input)
-    text = brim_append_drop(w->p, text, (brim_drop_at){head.input_dropout, SITE_HEAD_INPUT});
+  if (head->drops_input)
+    text = brim_append_drop(w->p, text, (brim_drop_at){head->input_dropout, SITE_HEAD_INPUT});
   const int32_t dense = brim_declare_linear(&dense_at, w->names->head_dense, c->hidden, c->hidden,
-                                            head.bare ? BRIM_WEIGHT_BARE : 0);
-  text = brim_append_dense(w->p, text, dense, head.activation);
-  if (head.norm)
-    text = brim_append_norm(w->p, text, brim_declare_norm(&dense_at, head.norm, c->hidden));
+                                            head->bare ? BRIM_WEIGHT_BARE : 0);
+  text = brim_append_dense(w->p, text, dense, head->activation);
+  if (head->norm)
+    text = brim_append_norm(w->p, text, brim_declare_norm(&dense_at, head->norm, c->hidden));
   if (c->late) /* scores are linear: those of the mean are the mean of the tokens' */
     text = pool(w, text);
-  if (head.dropout >= 0)
-    text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
+  if (head->dropout >= 0)
+    text = brim_append_drop(w->p, text, (brim_drop_at){head->dropout, SITE_HEAD_HIDDEN});
   const int32_t output = brim_declare_linear(&outside, w->names->head_output, brim_config_outputs(c), c->hidden,
                                              BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, text, output), c->labels.task);
+}
+
+void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
+  switch (brim_task_rules_of(w->config->labels.task)->head) {
+  case BRIM_HEAD_OF_WORDS:
+    write_words_head(w, x, &head);
+    break;
+  case BRIM_HEAD_OF_VECTORS:
+    write_vector_head(w, x);
+    break;
+  case BRIM_HEAD_OF_TOKENS:
+    if (head.norm) /* a head with a norm is the same for tokens */
+      write_text_head(w, x, &head, true);
+    else
+      write_token_head(w, x, head.dropout);
+    break;
+  case BRIM_HEAD_OF_TEXTS:
+    write_text_head(w, x, &head, false);
+  }
 }

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static int read_own(const reading *r, brim_error *err) {
   BRIM_TRY(brim_json_read_string(r->document, r->root, "brim_pooling", &name, &length, err));
   if (length < sizeof text)
     memcpy(text, name, length);
-  if (!brim_pooling_parse(text, &r->config->pooling))
+  if (!brim_pooling_parse(text, &r->config->pooling) || !brim_pooling_is_simple(r->config->pooling))
     return brim_json_error(r->document, brim_json_get(r->root, "brim_pooling"), err, BRIM_E_FORMAT,
                            "brim_pooling is one of cls, mean, max");
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_type_ids", &types, err));
@@ -287,8 +288,22 @@ static int named_labels(const reading *r, brim_task task, const brim_json_value 
   return status;
 }
 
+/* brim_task, a member for tasks that no other member says. False: there is one, and no such task. */
+static bool own_task(const brim_json_value *root, brim_task *task) {
+  const brim_json_value *own = brim_json_get(root, "brim_task");
+  char name[32];
+  *task = BRIM_TASK_AUTO;
+  if (!own)
+    return true;
+  snprintf(name, sizeof name, "%.*s", own->kind == BRIM_JSON_STRING ? (int)own->length : 0, own->as.text);
+  return brim_task_parse(name, task) && *task != BRIM_TASK_AUTO;
+}
+
 brim_task brim_config_class_task(const brim_config *config) {
-  const brim_json_value *classes = brim_json_get(brim_json_root(config->document), "architectures");
+  const brim_json_value *root = brim_json_root(config->document), *classes = brim_json_get(root, "architectures");
+  brim_task own;
+  if (own_task(root, &own) && own != BRIM_TASK_AUTO)
+    return own;
   const brim_json_value *class = classes && classes->kind == BRIM_JSON_ARRAY ? brim_json_first(classes) : NULL;
   return class && class->kind == BRIM_JSON_STRING ? brim_task_of_class(class->as.text, class->length) : BRIM_TASK_AUTO;
 }
@@ -297,12 +312,15 @@ brim_task brim_config_class_task(const brim_config *config) {
 static int read_task(const reading *r, int32_t count, brim_task *task, brim_error *err) {
   char known[200];
   const brim_json_value *problem = brim_json_get(r->root, "problem_type");
+  if (!own_task(r->root, task))
+    return brim_json_error(r->document, brim_json_get(r->root, "brim_task"), err, BRIM_E_UNSUPPORTED,
+                           "this brim has no such task: give the labels, or train with the brim that wrote the folder");
   *task = brim_config_class_task(r->config);
   if (*task != BRIM_TASK_AUTO)
     return BRIM_OK;
   *task = brim_task_of_outputs(count);
   if (count == 1 && r->config->reranks)
-    return *task = brim_task_of_scores(), BRIM_OK;
+    return *task = brim_task_of_folder(BRIM_FOLDER_OF_CROSS_ENCODER), BRIM_OK;
   if (!problem || problem->kind == BRIM_JSON_NULL)
     return BRIM_OK;
   *task = problem->kind == BRIM_JSON_STRING ? brim_task_of_problem(problem->as.text, problem->length) : BRIM_TASK_AUTO;
@@ -316,8 +334,13 @@ static int read_task(const reading *r, int32_t count, brim_task *task, brim_erro
   return BRIM_OK;
 }
 
-/* Masked words: as many outputs as there are ids, without names. */
-static int vocabulary_labels(const reading *r, brim_error *err) {
+static bool has_vocabulary(brim_task task) {
+  const brim_task_rules *rules = brim_task_rules_of(task);
+  return rules && rules->head == BRIM_HEAD_OF_WORDS;
+}
+
+/* As many outputs as there are ids, without names. */
+static int vocabulary_labels(const reading *r, brim_task task, brim_error *err) {
   brim_config *c = r->config;
   c->tied = !c->family->unties_words;
   c->legacy_words = c->has_decoder_bias = true;
@@ -325,11 +348,11 @@ static int vocabulary_labels(const reading *r, brim_error *err) {
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "legacy", &c->legacy_words, err));
   c->tied = c->tied || !c->legacy_words; /* DeBERTa's other head has no own matrix */
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "decoder_bias", &c->has_decoder_bias, err));
-  return brim_labels_make(r->runtime, brim_task_of_masks(), NULL, c->vocab_size, &c->labels, err);
+  return brim_labels_make(r->runtime, task, NULL, c->vocab_size, &c->labels, err);
 }
 
 bool brim_config_ties(const brim_config *config) {
-  return brim_task_has_masks(config->labels.task) && config->tied;
+  return has_vocabulary(config->labels.task) && config->tied;
 }
 
 static int read_labels(const reading *r, brim_error *err) {
@@ -343,9 +366,9 @@ static int read_labels(const reading *r, brim_error *err) {
   if (!map)
     BRIM_TRY(read_size(r, "num_labels", 1 << 20, &count, err));
   BRIM_TRY(read_task(r, count, &task, err));
-  if (brim_task_has_masks(task))
-    return vocabulary_labels(r, err);
-  if (brim_task_has_values(task))
+  if (has_vocabulary(task))
+    return vocabulary_labels(r, task, err);
+  if (!brim_task_shape(task)->named)
     return brim_labels_make(r->runtime, task, NULL, count, &r->config->labels, err);
   BRIM_TRY(map ? named_labels(r, task, map, err) : numbered_labels(r, task, count, err));
   bool strings = false;
@@ -355,8 +378,8 @@ static int read_labels(const reading *r, brim_error *err) {
 }
 
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {
-  if (brim_task_has_masks(labels->task))
-    return vocabulary_labels(r, err);
+  if (has_vocabulary(labels->task))
+    return vocabulary_labels(r, labels->task, err);
   if (labels->count < brim_task_rules_of(labels->task)->least)
     return brim_error_set(err, BRIM_E_MISMATCH, "there is only one class of labels: a classifier needs at least two");
   return brim_labels_copy(r->runtime, labels, &r->config->labels, err);
@@ -464,7 +487,8 @@ void brim_config_free(brim_config *config) {
 }
 
 int32_t brim_config_outputs(const brim_config *config) {
-  return brim_task_has_scores(config->labels.task) ? 1 : config->labels.count;
+  const brim_task_rules *rules = brim_task_rules_of(config->labels.task);
+  return rules && rules->width > 0 ? rules->width : config->labels.count;
 }
 
 int32_t brim_config_max_length(const brim_config *config) {

@@ -20,6 +20,10 @@ static void new_line(brim_text *out, int depth) {
 
 static void write_value(brim_text *out, const brim_json_value *value, int depth);
 
+void brim_config_put_value(brim_text *out, const brim_json_value *value, int depth) {
+  write_value(out, value, depth);
+}
+
 /* A real number stays one: transformers refuses 2 where a member is to be 2.0. */
 static void write_real(brim_text *out, double value) {
   const size_t before = out->length;
@@ -129,7 +133,8 @@ static void write_dtype(brim_text *out, const brim_config *config) {
 }
 
 static void write_pooling(brim_text *out, const brim_config *config) {
-  brim_text_printf(out, "\"%s\"", brim_pooling_name(config->pooling));
+  char name[BRIM_POOLING_NAME];
+  brim_text_printf(out, "\"%s\"", brim_pooling_name(config->pooling, name));
 }
 
 /* Where the file format has a name for the pooling, other programs know it too. */
@@ -150,9 +155,10 @@ static bool always(const brim_config *config) {
   return true;
 }
 
-/* A vector has no names. */
+/* Neither vectors nor a vocabulary have names. */
 static bool has_labels(const brim_config *config) {
-  return !brim_task_has_vectors(config->labels.task) && !brim_task_has_masks(config->labels.task);
+  const brim_head_form head = brim_task_rules_of(config->labels.task)->head;
+  return head == BRIM_HEAD_OF_TEXTS || head == BRIM_HEAD_OF_TOKENS;
 }
 
 static bool has_own_pooling(const brim_config *config) {
@@ -163,6 +169,20 @@ static bool has_problem(const brim_config *config) {
   return brim_task_rules_of(config->labels.task)->problem != NULL;
 }
 
+/* Whether no other member says the task. */
+static bool has_own_task(const brim_config *config) {
+  const brim_task task = config->labels.task;
+  const brim_task_rules *rules = brim_task_rules_of(task);
+  const brim_task by_class = brim_task_of_class(rules->class, strlen(rules->class));
+  const brim_task by_problem = rules->problem ? brim_task_of_problem(rules->problem, strlen(rules->problem))
+                                              : brim_task_of_outputs(brim_config_outputs(config));
+  return rules->folder == BRIM_FOLDER_PLAIN && task != (by_class != BRIM_TASK_AUTO ? by_class : by_problem);
+}
+
+static void write_task(brim_text *out, const brim_config *config) {
+  brim_text_printf(out, "\"%s\"", brim_task_name(config->labels.task));
+}
+
 bool brim_config_pools(const brim_config *config) {
   if (!has_labels(config)) /* other files say how */
     return false;
@@ -170,7 +190,7 @@ bool brim_config_pools(const brim_config *config) {
 }
 
 static bool is_reranker(const brim_config *config) {
-  return brim_task_has_scores(config->labels.task);
+  return brim_task_rules_of(config->labels.task)->folder == BRIM_FOLDER_OF_CROSS_ENCODER;
 }
 
 /* By which sentence-transformers before 5.4 knows what a cross-encoder's scores are made of. */
@@ -222,6 +242,7 @@ static const struct decided {
     {"brim_type_ids", ignores_types, write_type_ids},
     {"brim_label_strings", names_look_typed, write_strings},
     {"sentence_transformers", is_reranker, write_reranker},
+    {"brim_task", has_own_task, write_task},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 

@@ -1,14 +1,38 @@
 /* load.c: a model from its folder, and what can be asked about it. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "model/files/sentence.h"
 #include "model/kind.h"
 #include "model/run/ask.h"
 #include "model/run/model.h"
 #include "task/task.h"
+
+/* Modules that cannot be used matter to nobody who uses the encoder alone: words say why. */
+static int describe_modules(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
+  brim_modules modules;
+  brim_text words;
+  brim_error why = {0};
+  brim_text_init(&words, runtime);
+  int status = brim_modules_find_encoder(runtime, folder, &modules, &why);
+  if (!status && modules.listed)
+    status = brim_modules_load(&modules, folder, out->hidden, &why);
+  if (!status && modules.listed)
+    brim_modules_words(&modules, &words);
+  else if (status && status != BRIM_E_MEMORY)
+    brim_text_string(&words, why.message);
+  brim_modules_free(&modules);
+  if (!status)
+    status = brim_text_status(&words, &why);
+  if (words.length > 0)
+    snprintf(out->modules, sizeof out->modules, "%.*s", (int)words.length, words.data);
+  brim_text_free(&words);
+  return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
+}
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
   brim_config config;
@@ -25,10 +49,11 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
     out->window_layers += brim_config_has_window(&config, i);
   out->window = out->window_layers > 0 ? config.window : 0;
   out->task = brim_config_class_task(&config);
-  if (brim_task_has_masks(out->task)) /* how pretrained encoders are published: a head for anything may follow */
+  if (brim_task_shape(out->task)->made) /* how pretrained encoders are published: a head for anything may follow */
     out->task = BRIM_TASK_AUTO;
   brim_config_free(&config);
   BRIM_TRY(brim_pooling_made_for(runtime, folder, &out->made_for, err));
+  BRIM_TRY(describe_modules(runtime, folder, out, err));
   return brim_length_made_for(runtime, folder, &out->made_length, err);
 }
 
@@ -88,6 +113,20 @@ static int take_values(brim_model *m, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Of tasks other than embeddings. */
+static int take_pooling(brim_pooling pooling, brim_config *config, brim_error *err) {
+  char name[BRIM_POOLING_NAME];
+  if (brim_task_shape(config->labels.task)->outputs != BRIM_OUTPUTS_OF_TEXTS)
+    return brim_error_set(err, BRIM_E_USAGE, "pooling has no effect on the task %s, whose head sees every token: leave it out",
+                          brim_task_name(config->labels.task));
+  if (!brim_pooling_is_simple(pooling))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "pooling %s is of embeddings: other tasks have cls, mean or max, one of them",
+                          brim_pooling_name(pooling, name));
+  config->pooling = pooling;
+  config->late = false;
+  return BRIM_OK;
+}
+
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   m->context.card = options->card;
@@ -98,16 +137,10 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return opened;
   }
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
-  if (brim_task_has_vectors(m->config.labels.task))
+  if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));
-  const brim_task task = m->config.labels.task;
-  if (options->pooling != BRIM_POOLING_CONFIG && (brim_task_has_tokens(task) || brim_task_has_masks(task)))
-    return brim_error_set(err, BRIM_E_USAGE, "pooling has no effect on the task %s, whose head sees every token: leave it out",
-                          brim_task_name(task));
-  if (options->pooling != BRIM_POOLING_CONFIG) {
-    m->config.pooling = options->pooling;
-    m->config.late = false;
-  }
+  else if (options->pooling != BRIM_POOLING_CONFIG)
+    BRIM_TRY(take_pooling(options->pooling, &m->config, err));
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))
@@ -182,17 +215,20 @@ int32_t brim_model_max_length(const brim_model *model) {
   return brim_config_max_length(&model->config);
 }
 int32_t brim_model_outputs(const brim_model *model) {
-  return brim_task_has_vectors(model->config.labels.task) ? model->program.values[model->program.logits].width
-                                                          : brim_config_outputs(&model->config);
+  return brim_model_shape(model)->bare ? model->program.values[model->program.logits].width : brim_config_outputs(&model->config);
 }
 int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch) {
   const int32_t tokens = batch->offsets[batch->count];
-  if (brim_task_has_masks(model->config.labels.task))
-    return batch->token_labels ? brim_token_labels_count(batch->token_labels, tokens, tokens) : tokens;
-  return brim_task_has_tokens(model->config.labels.task) ? tokens : batch->count;
+  const brim_outputs_of of = brim_model_shape(model)->outputs;
+  if (of == BRIM_OUTPUTS_OF_LABELLED && batch->token_labels)
+    return brim_token_labels_count(batch->token_labels, tokens, tokens);
+  return of == BRIM_OUTPUTS_OF_TEXTS ? batch->count : tokens;
 }
 brim_task brim_model_task(const brim_model *model) {
   return model->config.labels.task;
+}
+const brim_shape *brim_model_shape(const brim_model *model) {
+  return brim_task_shape(model->config.labels.task);
 }
 const brim_labels *brim_model_labels(const brim_model *model) {
   return &model->config.labels;

@@ -9,7 +9,10 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "model/config.h"
 #include "model/files/safetensors.h"
+#include "ops/pooling.h"
 #include "task/task.h"
 
 enum { LIMIT = 1 << 20 };
@@ -79,7 +82,7 @@ static bool is_class(const brim_json_value *type, const char *name) {
 /* As files call them, in the order in which the older form joins them. */
 static const struct {
   const char *flag, *name;
-} modes[BRIM_POOL_MODES] = {
+} mode_names[BRIM_POOL_MODES] = {
     [BRIM_POOL_CLS] = {"pooling_mode_cls_token", "cls"},
     [BRIM_POOL_MAX] = {"pooling_mode_max_tokens", "max"},
     [BRIM_POOL_MEAN] = {"pooling_mode_mean_tokens", "mean"},
@@ -88,10 +91,25 @@ static const struct {
     [BRIM_POOL_LAST] = {"pooling_mode_lasttoken", "lasttoken"},
 };
 
+const char *brim_module_mode(brim_pool_mode mode) {
+  return mode_names[mode].name;
+}
+
+const char *brim_module_flag(brim_pool_mode mode) {
+  return mode_names[mode].flag;
+}
+
+static bool has_mode(const brim_modules *m, brim_pool_mode mode) {
+  for (int32_t i = 0; i < m->modes.count; i++)
+    if (m->modes.of[i] == mode)
+      return true;
+  return false;
+}
+
 static int add_mode(brim_modules *m, const brim_json_document *d, const brim_json_value *name, brim_error *err) {
-  for (int i = 0; i < BRIM_POOL_MODES && m->mode_count < BRIM_POOL_MODES; i++)
-    if (brim_json_is_string(name, modes[i].name)) {
-      m->modes[m->mode_count++] = (brim_pool_mode)i;
+  for (int i = 0; i < BRIM_POOL_MODES && m->modes.count < BRIM_POOL_MODES; i++)
+    if (brim_json_is_string(name, mode_names[i].name) && !has_mode(m, (brim_pool_mode)i)) {
+      m->modes.of[m->modes.count++] = (brim_pool_mode)i;
       return BRIM_OK;
     }
   return brim_json_error(d, name, err, BRIM_E_UNSUPPORTED,
@@ -108,16 +126,16 @@ static int read_modes(brim_modules *m, const brim_json_document *d, brim_error *
     BRIM_TRY(add_mode(m, d, v, err));
   for (int i = 0; i < BRIM_POOL_MODES && !named; i++) {
     bool is_on = false;
-    BRIM_TRY(brim_json_read_bool(d, root, modes[i].flag, &is_on, err));
+    BRIM_TRY(brim_json_read_bool(d, root, mode_names[i].flag, &is_on, err));
     if (is_on)
-      m->modes[m->mode_count++] = (brim_pool_mode)i;
+      m->modes.of[m->modes.count++] = (brim_pool_mode)i;
   }
-  const brim_json_value *mean = brim_json_get(root, modes[BRIM_POOL_MEAN].flag);
-  if (m->mode_count == 0 && !mean && root->kind == BRIM_JSON_OBJECT)
-    m->modes[m->mode_count++] = BRIM_POOL_MEAN;
-  return m->mode_count > 0 ? BRIM_OK
-                           : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
-                                             "no pooling is chosen: a text's vector is some of cls, max, mean");
+  const brim_json_value *mean = brim_json_get(root, mode_names[BRIM_POOL_MEAN].flag);
+  if (m->modes.count == 0 && !mean && root->kind == BRIM_JSON_OBJECT)
+    m->modes.of[m->modes.count++] = BRIM_POOL_MEAN;
+  return m->modes.count > 0 ? BRIM_OK
+                            : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
+                                              "no pooling is chosen: a text's vector is some of cls, max, mean");
 }
 
 static int read_pooling(brim_modules *m, const char *folder, const char *path, brim_error *err) {
@@ -204,7 +222,7 @@ static int read_step(brim_modules *m, const char *folder, const brim_json_value 
   brim_module_step *step = &m->steps[m->step_count];
   if (m->step_count == BRIM_MOST_STEPS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1, "modules.json lists more than %d modules", BRIM_MOST_STEPS);
-  if (m->mode_count == 0)
+  if (m->modes.count == 0)
     return brim_error_at(err, BRIM_E_FORMAT, folder, 0, -1, "modules.json lists %s before a Pooling: it has no vectors to take",
                          *path ? path : "a module");
   *step = (brim_module_step){.in = width, .out = width};
@@ -218,7 +236,7 @@ static int read_step(brim_modules *m, const char *folder, const brim_json_value 
 }
 
 static int32_t width_of(const brim_modules *m) {
-  return m->step_count > 0 ? m->steps[m->step_count - 1].out : m->hidden * m->mode_count;
+  return m->step_count > 0 ? m->steps[m->step_count - 1].out : m->hidden * m->modes.count;
 }
 
 static int read_module(brim_modules *m, const char *folder, const brim_json_document *d, const brim_json_value *module,
@@ -245,14 +263,14 @@ static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
   int status = !d || is_class(first ? brim_json_get(first, "type") : NULL, "Transformer")
                    ? BRIM_OK
                    : brim_json_error(d, first ? first : root, err, BRIM_E_FORMAT, "the first module must be a Transformer");
-  m->mode_count = 0;
+  m->modes.count = 0;
   for (const brim_json_value *v = root ? brim_json_first(root) : NULL; v && !status; v = brim_json_after(root, v))
     status = read_module(m, folder, d, v, err);
-  if (!status && d && m->mode_count == 0)
+  if (!status && d && m->modes.count == 0)
     status = brim_json_error(d, root, err, BRIM_E_FORMAT, "no module is a Pooling, which makes a text's vector from its tokens");
   brim_json_free(d);
-  if (m->mode_count == 0)
-    m->modes[m->mode_count++] = BRIM_POOL_MEAN;
+  if (m->modes.count == 0)
+    m->modes.of[m->modes.count++] = BRIM_POOL_MEAN;
   return status;
 }
 
@@ -310,16 +328,41 @@ static int check_prompt(const brim_modules *m, brim_error *err) {
   return brim_json_error(m->settings, name, err, BRIM_E_FORMAT, "\"default_prompt_name\" is none of the names in \"prompts\"");
 }
 
+static void set_widths(brim_modules *m) {
+  m->width = width_of(m);
+  m->widest = m->hidden * m->modes.count;
+  for (int32_t i = 0; i < m->step_count; i++)
+    m->widest = m->steps[i].out > m->widest ? m->steps[i].out : m->widest;
+}
+
+int brim_modules_set_modes(brim_modules *m, const brim_pool_list *modes, const char *folder, brim_error *err) {
+  int32_t width = m->hidden * modes->count;
+  m->modes = *modes;
+  for (int32_t i = 0; i < m->step_count; i++) {
+    brim_module_step *step = &m->steps[i];
+    if (step->weight && step->in != width)
+      return brim_error_at(err, BRIM_E_MISMATCH, folder, 0, -1,
+                           "%s takes %d numbers, but this pooling of %d gives %d: leave the pooling as the folder has it",
+                           step->path, step->in, m->hidden, width);
+    if (!step->weight)
+      step->in = step->out = width;
+    width = step->out;
+  }
+  set_widths(m);
+  return BRIM_OK;
+}
+
+int brim_modules_load_settings(brim_modules *m, const char *folder, brim_error *err) {
+  BRIM_TRY(load_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
+  return check_prompt(m, err);
+}
+
 int brim_modules_load(brim_modules *m, const char *folder, int32_t hidden, brim_error *err) {
   m->hidden = hidden;
   BRIM_TRY(read_modules(m, folder, err));
   BRIM_TRY(read_length(m, folder, err));
-  m->width = width_of(m);
-  m->widest = m->hidden * m->mode_count;
-  for (int32_t i = 0; i < m->step_count; i++)
-    m->widest = m->steps[i].out > m->widest ? m->steps[i].out : m->widest;
-  BRIM_TRY(load_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
-  return check_prompt(m, err);
+  set_widths(m);
+  return brim_modules_load_settings(m, folder, err);
 }
 
 void brim_modules_free(brim_modules *m) {
@@ -328,9 +371,9 @@ void brim_modules_free(brim_modules *m) {
 }
 
 uint64_t brim_modules_hash(const brim_modules *m, uint64_t seed) {
-  seed = brim_hash_mix(brim_hash_mix(seed, (uint64_t)m->mode_count), (uint64_t)m->without_prompt);
-  for (int32_t i = 0; i < m->mode_count; i++)
-    seed = brim_hash_mix(seed, (uint64_t)m->modes[i]);
+  seed = brim_hash_mix(brim_hash_mix(seed, (uint64_t)m->modes.count), (uint64_t)m->without_prompt);
+  for (int32_t i = 0; i < m->modes.count; i++)
+    seed = brim_hash_mix(seed, (uint64_t)m->modes.of[i]);
   for (int32_t i = 0; i < m->step_count; i++) {
     const brim_module_step *s = &m->steps[i];
     seed = brim_hash_mix(brim_hash_mix(seed, (uint64_t)s->out), s->weight ? 1 + (uint64_t)s->activation : 0);
@@ -354,37 +397,54 @@ const char *brim_modules_prompt(brim_modules *m, const char *name) {
   return text && text->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, text->as.text, text->length) : NULL;
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------------------------- */
 
-/* The weight of the token at position p, of those from `first` to `count` - 1. */
-static double token_weight(brim_pool_mode mode, int32_t p, int32_t first, int32_t count) {
-  const double n = count - first, sum = ((double)count * (count + 1) - (double)first * (first + 1)) / 2;
-  switch (mode) {
-  case BRIM_POOL_CLS:
-    return p == first;
-  case BRIM_POOL_LAST:
-    return p == count - 1;
-  case BRIM_POOL_MEAN:
-    return 1 / n;
-  case BRIM_POOL_MEAN_SQRT:
-    return 1 / sqrt(n);
-  case BRIM_POOL_WEIGHTED_MEAN:
-    return (p + 1) / sum;
-  default:
-    return 0;
+void brim_modules_prompt_names(const brim_modules *m, brim_text *out) {
+  const brim_json_value *prompts = m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL;
+  const char *separator = "";
+  for (const brim_json_value *v = prompts ? brim_json_first(prompts) : NULL; v; v = brim_json_after(prompts, v)) {
+    if (v->kind != BRIM_JSON_KEY) /* a list */
+      return;
+    brim_text_printf(out, "%s%.*s", separator, (int)v->length, v->as.text);
+    separator = ", ";
   }
 }
 
+static void put_prompts(const brim_modules *m, brim_text *out) {
+  const size_t before = out->length;
+  brim_text_string(out, m->without_prompt ? "; not pooled: prompts " : "; prompts ");
+  const size_t names = out->length;
+  brim_modules_prompt_names(m, out);
+  if (out->length == names && !out->failed)
+    out->length = before;
+}
+
+void brim_modules_words(const brim_modules *m, brim_text *out) {
+  char name[BRIM_POOLING_NAME];
+  brim_text_string(out, brim_pooling_name(brim_pooling_of_modes(&m->modes), name));
+  for (int32_t i = 0; i < m->step_count; i++) {
+    const brim_module_step *s = &m->steps[i];
+    if (s->weight)
+      brim_text_printf(out, ", Dense %d to %d (%s)", s->in, s->out, brim_module_activation(s));
+    else
+      brim_text_string(out, ", Normalize");
+  }
+  if (m->max_length > 0)
+    brim_text_printf(out, "; texts are cut at %d tokens", m->max_length);
+  put_prompts(m, out);
+}
+
+/* ---- vectors ------------------------------------------------------------------------------------------------- */
+
 static void pool(brim_pool_mode mode, const float *tokens, int32_t hidden, int32_t first, int32_t count, double *out) {
+  const brim_pool_terms t = brim_pool_terms_of(mode, first, count);
   for (int32_t k = 0; k < hidden; k++)
     out[k] = mode == BRIM_POOL_MAX ? -INFINITY : 0;
-  for (int32_t p = first; p < count; p++) {
-    const double weight = token_weight(mode, p, first, count);
+  for (int32_t p = t.from; p < t.to; p++) {
+    const double weight = brim_pool_term(&t, p) / t.divisor;
     const float *x = tokens + (int64_t)p * hidden;
-    for (int32_t k = 0; k < hidden && mode == BRIM_POOL_MAX; k++)
-      out[k] = fmax(out[k], (double)x[k]);
-    for (int32_t k = 0; k < hidden && weight != 0; k++)
-      out[k] += weight * (double)x[k];
+    for (int32_t k = 0; k < hidden; k++)
+      out[k] = mode == BRIM_POOL_MAX ? fmax(out[k], (double)x[k]) : out[k] + weight * (double)x[k];
   }
 }
 
@@ -403,9 +463,9 @@ static void apply_step(const brim_module_step *s, const double *x, double *y) {
 
 void brim_modules_apply(const brim_modules *m, const float *tokens, int32_t count, int32_t skipped, double *work, float *vector) {
   double *x = work, *y = work + m->widest;
-  const int32_t first = m->without_prompt && skipped < count ? skipped : 0;
-  for (int32_t i = 0; i < m->mode_count; i++)
-    pool(m->modes[i], tokens, m->hidden, first, count, x + (int64_t)i * m->hidden);
+  const int32_t first = m->without_prompt ? brim_pool_first(skipped, count) : 0;
+  for (int32_t i = 0; i < m->modes.count; i++)
+    pool(m->modes.of[i], tokens, m->hidden, first, count, x + (int64_t)i * m->hidden);
   for (int32_t i = 0; i < m->step_count; i++) {
     double *swap = x;
     apply_step(&m->steps[i], x, y);

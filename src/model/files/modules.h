@@ -6,17 +6,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "brim/model.h"
-
-/* What is made of a text's vectors h_1 .. h_n; several are joined in the order that the file lists. */
-typedef enum brim_pool_mode {
-  BRIM_POOL_CLS = 0,       /* h_1 */
-  BRIM_POOL_MAX,           /* the largest of each column */
-  BRIM_POOL_MEAN,          /* sum h / n */
-  BRIM_POOL_MEAN_SQRT,     /* sum h / sqrt(n) */
-  BRIM_POOL_WEIGHTED_MEAN, /* sum p h_p / sum p, p from 1 */
-  BRIM_POOL_LAST,          /* h_n */
-  BRIM_POOL_MODES
-} brim_pool_mode;
+#include "ops/ops.h"
 
 enum { BRIM_MOST_STEPS = 8 };
 /* After pooling: a dense layer, or a norm that brings vectors to length 1. */
@@ -27,17 +17,19 @@ typedef struct brim_module_step {
   int32_t activation;  /* index in modules.c's table */
   const char *path;    /* its folder, such as "2_Dense" */
 } brim_module_step;
+/* As files call a mode: "mean_sqrt_len_tokens", and in the older form "pooling_mode_mean_sqrt_len_tokens". */
+const char *brim_module_mode(brim_pool_mode mode);
+const char *brim_module_flag(brim_pool_mode mode);
 /* The class of torch.nn: "Tanh". */
 const char *brim_module_activation(const brim_module_step *step);
 
 typedef struct brim_modules {
   brim_runtime *runtime;
   brim_arena arena;
-  const char *encoder; /* the folder of its config.json */
-  bool listed;         /* there is a modules.json */
-  brim_pool_mode modes[BRIM_POOL_MODES];
-  int32_t mode_count;
-  bool without_prompt; /* tokens of the prompt, and special ones before it, are not pooled */
+  const char *encoder;  /* the folder of its config.json */
+  bool listed;          /* there is a modules.json */
+  brim_pool_list modes; /* of pooling, in the order that the file lists */
+  bool without_prompt;  /* tokens of the prompt, and special ones before it, are not pooled */
   brim_module_step steps[BRIM_MOST_STEPS];
   int32_t step_count;
   int32_t hidden, width, widest; /* of tokens; of the vectors; of any step */
@@ -48,7 +40,13 @@ typedef struct brim_modules {
 /* `hidden`: of the encoder's tokens. BRIM_E_UNSUPPORTED names a module or an option that brim lacks. */
 int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *out, brim_error *err) BRIM_CHECK;
 int brim_modules_load(brim_modules *modules, const char *folder, int32_t hidden, brim_error *err) BRIM_CHECK;
+/* Prompts and what else config_sentence_transformers.json says, without the modules. */
+int brim_modules_load_settings(brim_modules *modules, const char *folder, brim_error *err) BRIM_CHECK;
 void brim_modules_free(brim_modules *modules);
+/* Other modes than the folder's; vectors that a dense layer does not take are BRIM_E_MISMATCH. `folder`: as errors name it. */
+int brim_modules_set_modes(brim_modules *modules, const brim_pool_list *modes, const char *folder, brim_error *err) BRIM_CHECK;
+/* All of it in words: brim_model_info.modules. */
+void brim_modules_words(const brim_modules *modules, brim_text *out);
 
 /* A string of config_sentence_transformers.json, or NULL. */
 const char *brim_modules_setting(brim_modules *modules, const char *name);
@@ -56,6 +54,8 @@ const char *brim_modules_setting(brim_modules *modules, const char *name);
 uint64_t brim_modules_hash(const brim_modules *modules, uint64_t seed);
 /* The text of a prompt; of NULL the folder's default. NULL: there is none of that name. */
 const char *brim_modules_prompt(brim_modules *modules, const char *name);
+/* "query, document" */
+void brim_modules_prompt_names(const brim_modules *modules, brim_text *out);
 /* A text's vector from those of its tokens [count, hidden], the first `skipped` of which are not pooled. work: [widest, 2]. */
 void brim_modules_apply(const brim_modules *modules, const float *tokens, int32_t count, int32_t skipped, double *work,
                         float *vector);

@@ -24,16 +24,17 @@ static bool is_ours(const char *path) {
 
 /* transformers' tokenizers give a second text its own type. */
 static bool hides_types(const brim_config *config) {
-  return config->ignores_types && config->types > 1 && !brim_task_has_tokens(config->labels.task);
+  return config->ignores_types && config->types > 1 && !brim_task_shape(config->labels.task)->words;
 }
 
 static void put_reasons(brim_text *out, const brim_config *config) {
   const bool mean = config->pooling == BRIM_POOLING_MEAN;
+  char name[BRIM_POOLING_NAME];
   if (brim_config_pools(config))
     brim_text_printf(out,
                      "Its head looks at %s of all tokens (`\"brim_pooling\": \"%s\"` in config.json). transformers opens it, but "
                      "gives the\nhead the first token, and so other numbers.",
-                     mean ? "the mean" : "the largest values", brim_pooling_name(config->pooling));
+                     mean ? "the mean" : "the largest values", brim_pooling_name(config->pooling, name));
   if (hides_types(config))
     brim_text_printf(
         out,

@@ -1,9 +1,12 @@
 /* save.c: what only the single-precision build has: the flat buffers as floats, and files of them. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
 #include "model/files/safetensors.h"
 #include "model/files/sentence.h"
+#include "model/run/ask.h"
 #include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model/run/model.h"
@@ -64,6 +67,15 @@ int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t
     brim_model_gradients_written(model);
   else
     brim_model_state_written(model);
+  return BRIM_OK;
+}
+
+int brim_model_set_prompts(brim_model *model, const char *const names[2], const char *const texts[2], const int32_t tokens[2],
+                           brim_error *err) {
+  if (!model->sentence)
+    return brim_error_set(err, BRIM_E_USAGE, "prompts are of models of embeddings");
+  BRIM_TRY(brim_sentence_set_prompts(model->sentence, names, texts, err));
+  memcpy(model->prompt_tokens, tokens, sizeof model->prompt_tokens);
   return BRIM_OK;
 }
 

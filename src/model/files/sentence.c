@@ -13,13 +13,6 @@ enum { LIMIT = 1 << 20 };
 
 /* ---- modules ------------------------------------------------------------------------------------------------- */
 
-/* The pooling that is computed on the device; CONFIG: none. */
-static brim_pooling pooling_of(const brim_modules *m) {
-  static const brim_pooling same[BRIM_POOL_MODES] = {
-      [BRIM_POOL_CLS] = BRIM_POOLING_CLS, [BRIM_POOL_MAX] = BRIM_POOLING_MAX, [BRIM_POOL_MEAN] = BRIM_POOLING_MEAN};
-  return m->mode_count == 1 ? same[m->modes[0]] : BRIM_POOLING_CONFIG;
-}
-
 static const struct {
   const char *class;
   brim_activation activation;
@@ -51,7 +44,10 @@ static int take_dense(const brim_module_step *step, const char *folder, brim_con
 
 /* Pooling, dense layers, and a norm at the end. */
 static int take_modules(brim_sentence *s, const char *folder, brim_pooling wanted, brim_config *config, brim_error *err) {
-  const brim_modules *m = &s->modules;
+  brim_modules *m = &s->modules;
+  const brim_pool_list modes = brim_pooling_modes(wanted);
+  if (wanted != BRIM_POOLING_CONFIG)
+    BRIM_TRY(brim_modules_set_modes(m, &modes, folder, err));
   for (int32_t i = 0; i < m->step_count; i++) {
     if (s->normalizes && m->steps[i].weight)
       return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
@@ -61,12 +57,8 @@ static int take_modules(brim_sentence *s, const char *folder, brim_pooling wante
     else
       s->normalizes = true;
   }
-  s->without_prompt = m->without_prompt;
-  config->pooling = wanted != BRIM_POOLING_CONFIG && m->mode_count == 1 ? wanted : pooling_of(m);
-  if (config->pooling == BRIM_POOLING_CONFIG)
-    return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
-                         "the folder pools by more than one way, or by one that brim uses (brim embed) but does not train: "
-                         "cls, mean and max are trained, one of them");
+  s->without_prompt = config->skips_prompts = m->without_prompt;
+  config->pooling = brim_pooling_of_modes(&m->modes);
   return BRIM_OK;
 }
 

@@ -51,22 +51,50 @@ static int write_modules(const brim_sentence *s, brim_runtime *runtime, const br
   return write_text(runtime, folder, "modules.json", &out, err);
 }
 
+/* Whether the older form joins them in this order. */
+static bool in_order(const brim_pool_list *modes) {
+  for (int32_t i = 1; i < modes->count; i++)
+    if (modes->of[i] < modes->of[i - 1])
+      return false;
+  return true;
+}
+
+static bool has(const brim_pool_list *modes, brim_pool_mode mode) {
+  for (int32_t i = 0; i < modes->count; i++)
+    if (modes->of[i] == mode)
+      return true;
+  return false;
+}
+
+/* A flag for each mode, of which the first versions know four. */
+static void put_flags(brim_text *out, const brim_pool_list *modes, int32_t hidden) {
+  static const brim_pool_mode order[BRIM_POOL_MODES] = {BRIM_POOL_CLS,       BRIM_POOL_MEAN,          BRIM_POOL_MAX,
+                                                        BRIM_POOL_MEAN_SQRT, BRIM_POOL_WEIGHTED_MEAN, BRIM_POOL_LAST};
+  enum { KNOWN = 4 };
+  brim_text_printf(out, "{\n  \"word_embedding_dimension\": %d", (int)hidden);
+  for (int i = 0; i < BRIM_POOL_MODES; i++)
+    if (i < KNOWN || has(modes, order[i]))
+      brim_text_printf(out, ",\n  \"%s\": %s", brim_module_flag(order[i]), has(modes, order[i]) ? "true" : "false");
+}
+
+/* Another order needs the form of version 5.4 and later. */
+static void put_list(brim_text *out, const brim_pool_list *modes, int32_t hidden) {
+  brim_text_printf(out, "{\n  \"embedding_dimension\": %d,\n  \"pooling_mode\": [", (int)hidden);
+  for (int32_t i = 0; i < modes->count; i++)
+    brim_text_printf(out, "%s\"%s\"", i ? ", " : "", brim_module_mode(modes->of[i]));
+  brim_text_string(out, "]");
+}
+
 /* Members that an old version does not know stop it: only those that say something are written. */
 static int write_pooling(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const char *folder,
                          brim_error *err) {
-  static const struct {
-    brim_pooling pooling;
-    const char *name;
-  } flags[] = {{BRIM_POOLING_CLS, "cls_token"}, {BRIM_POOLING_MEAN, "mean_tokens"}, {BRIM_POOLING_MAX, "max_tokens"}};
+  const brim_pool_list modes = brim_pooling_modes(config->pooling);
   brim_text out;
   char *inner = brim_path_join(runtime, folder, "1_Pooling");
   if (!inner)
     return BRIM_NOMEM(err);
   brim_text_init(&out, runtime);
-  brim_text_printf(&out, "{\n  \"word_embedding_dimension\": %d", (int)config->hidden);
-  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-    brim_text_printf(&out, ",\n  \"pooling_mode_%s\": %s", flags[i].name, flags[i].pooling == config->pooling ? "true" : "false");
-  brim_text_string(&out, ",\n  \"pooling_mode_mean_sqrt_len_tokens\": false");
+  (in_order(&modes) ? put_flags : put_list)(&out, &modes, config->hidden);
   brim_text_string(&out, s->without_prompt ? ",\n  \"include_prompt\": false\n}\n" : "\n}\n");
   int status = brim_make_folder(runtime, inner, err);
   if (!status)
@@ -131,11 +159,78 @@ static int write_dense(brim_runtime *runtime, const brim_dense_module *d, const 
   return status;
 }
 
+/* ---- settings ------------------------------------------------------------------------------------------------ */
+
+static const char plain[] =
+    "{\n  \"model_type\": \"SentenceTransformer\",\n  \"prompts\": {},\n  \"default_prompt_name\": null,\n"
+    "  \"similarity_fn_name\": \"cosine\"\n}\n";
+
+static void put_name(brim_text *out, bool first, int depth, const char *name, size_t length) {
+  brim_text_printf(out, "%s\n%*s", first ? "" : ",", 2 * depth, "");
+  brim_text_json_string(out, name, length);
+  brim_text_string(out, ": ");
+}
+
+static bool is_name(const brim_json_value *key, const char *name) {
+  return name && strlen(name) == key->length && memcmp(name, key->as.text, key->length) == 0;
+}
+
+/* Those of the file under other names, and these. */
+static void put_prompts(brim_text *out, const brim_json_value *prompts, const char *const names[2], const char *const texts[2]) {
+  bool first = true;
+  brim_text_string(out, "{");
+  for (const brim_json_value *v = prompts ? brim_json_first(prompts) : NULL; v && v->kind == BRIM_JSON_KEY;
+       v = brim_json_after(prompts, v))
+    if (!is_name(v, names[0]) && !is_name(v, names[1])) {
+      put_name(out, first, 2, v->as.text, v->length);
+      brim_config_put_value(out, brim_json_member(v), 2);
+      first = false;
+    }
+  for (int i = 0; i < 2; i++)
+    if (names[i] && (i == 0 || !names[0] || strcmp(names[0], names[1]) != 0)) {
+      put_name(out, first, 2, names[i], strlen(names[i]));
+      brim_text_json_string(out, texts[i], strlen(texts[i]));
+      first = false;
+    }
+  brim_text_string(out, "\n  }");
+}
+
+static void put_settings(brim_text *out, const brim_json_value *root, const char *const names[2], const char *const texts[2]) {
+  bool first = true;
+  brim_text_string(out, "{");
+  for (const brim_json_value *v = brim_json_first(root); v && v->kind == BRIM_JSON_KEY; v = brim_json_after(root, v))
+    if (!is_name(v, "prompts")) {
+      put_name(out, first, 1, v->as.text, v->length);
+      brim_config_put_value(out, brim_json_member(v), 1);
+      first = false;
+    }
+  put_name(out, first, 1, "prompts", strlen("prompts"));
+  put_prompts(out, brim_json_get(root, "prompts"), names, texts);
+  brim_text_string(out, "\n}\n");
+}
+
+int brim_sentence_set_prompts(brim_sentence *s, const char *const names[2], const char *const texts[2], brim_error *err) {
+  const char *from = s->settings ? s->settings : plain;
+  const size_t length = s->settings ? s->settings_length : strlen(plain);
+  brim_json_document *d;
+  brim_text out;
+  BRIM_TRY(brim_json_parse(s->runtime, from, length, "config_sentence_transformers.json", &d, err));
+  brim_text_init(&out, s->runtime);
+  put_settings(&out, brim_json_root(d), names, texts);
+  brim_json_free(d);
+  const int status = brim_text_status(&out, err);
+  if (status) {
+    brim_text_free(&out);
+    return status;
+  }
+  brim_release(s->runtime, s->settings);
+  s->settings = out.data;
+  s->settings_length = out.length;
+  return BRIM_OK;
+}
+
 /* How long texts may be is in tokenizer_config.json. */
 static int write_settings(const brim_sentence *s, brim_runtime *runtime, const char *folder, brim_error *err) {
-  static const char plain[] =
-      "{\n  \"model_type\": \"SentenceTransformer\",\n  \"prompts\": {},\n  \"default_prompt_name\": null,\n"
-      "  \"similarity_fn_name\": \"cosine\"\n}\n";
   static const char lengths[] = "{\n  \"do_lower_case\": false\n}\n";
   BRIM_TRY(write_file(runtime, folder, "sentence_bert_config.json", lengths, strlen(lengths), err));
   return write_file(runtime, folder, "config_sentence_transformers.json", s->settings ? s->settings : plain,
@@ -156,9 +251,10 @@ static int write_reranker(brim_runtime *runtime, const brim_config *config, cons
 
 int brim_sentence_save(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const brim_tensor *tensors,
                        int32_t tensor_count, const char *folder, brim_error *err) {
-  if (brim_task_has_scores(config->labels.task))
+  const brim_folder_form form = brim_task_rules_of(config->labels.task)->folder;
+  if (form == BRIM_FOLDER_OF_CROSS_ENCODER)
     return write_reranker(runtime, config, folder, err);
-  if (!brim_task_has_vectors(config->labels.task))
+  if (form != BRIM_FOLDER_OF_ENCODER)
     return BRIM_OK;
   BRIM_TRY(write_modules(s, runtime, config, folder, err));
   BRIM_TRY(write_pooling(s, runtime, config, folder, err));

@@ -63,8 +63,7 @@ static const brim_stored *find_tensor(const loading *l, const brim_parameter *p)
   const char *prefix = l->model->config.family->prefix, *older = l->model->config.family->older_prefix;
   const size_t length = strlen(prefix);
   const brim_stored *t = find_name(l->store, p->name);
-  if (!t && brim_task_has_vectors(
-                l->model->config.labels.task)) /* an encoder's own names lack the prefix, a classifier's file has it */
+  if (!t && brim_task_shape(l->model->config.labels.task)->bare) /* such names lack the prefix, a classifier's file has it */
     return find_prefixed(l, prefix, older, p->name);
   if (!t && strncmp(p->name, prefix, length) == 0)
     t = find_name(l->store, p->name + length);

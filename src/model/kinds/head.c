@@ -72,7 +72,7 @@ static const brim_kind loss_kind = {.name = "loss", .needs = {BRIM_NEED_ALL}, .f
 
 /* Labels of tokens are for scores of tokens. */
 void brim_append_loss(brim_program *p, int32_t x, brim_task task) {
-  if (!p->status && (p->values[x].rows == BRIM_ROW_TOKENS) != brim_task_has_tokens(task))
+  if (!p->status && (p->values[x].rows == BRIM_ROW_TOKENS) != (brim_task_shape(task)->outputs == BRIM_OUTPUTS_OF_TOKENS))
     p->status = BRIM_E_UNSUPPORTED;
   const brim_operation o = {.kind = &loss_kind, .in = BRIM_LIST(x), .terms = {.loss = brim_task_rules_of(task)->loss}};
   brim_add_operation(p, &o);

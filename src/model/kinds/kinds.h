@@ -88,6 +88,8 @@ int32_t brim_append_choose(brim_program *p, int32_t x);
 /* The masked tokens of all texts, which the pass lists. */
 int32_t brim_append_masked(brim_program *p, int32_t x);
 int32_t brim_append_pool(brim_program *p, int32_t x, bool largest);
+/* Several ways side by side, or one that brim_append_pool has not; tokens of prompts are left out where the pass says which. */
+int32_t brim_append_pool_joined(brim_program *p, int32_t x, brim_pool_list modes);
 
 int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop);
 /* activation(x W + b) */

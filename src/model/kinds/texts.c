@@ -1,4 +1,4 @@
-/* texts.c: choose and pool: from tokens to texts. */
+/* texts.c: choose, pool and pool_joined: from tokens to texts. */
 #include "model/calls.h"
 #include "model/kinds/kinds.h"
 
@@ -68,6 +68,47 @@ int32_t brim_append_pool(brim_program *p, int32_t x, bool largest) {
   brim_operation o = {.kind = &pool, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .terms = {.largest = largest}};
   if (largest)
     o.inner = (brim_list)BRIM_LIST(brim_add_index(p, "chosen", BRIM_ROW_TEXTS, width));
+  brim_add_operation(p, &o);
+  return out;
+}
+
+/* ---- pool_joined: any of the six ways, or several side by side; tokens of a prompt may be left out */
+
+static void joined_forward(brim_lowering *l, const brim_operation *o) {
+  const brim_at x = brim_read(l, o->in.of[0]);
+  brim_pool_joined op = {.width = brim_stride(l, x), .modes = o->terms.modes};
+  brim_fill_layout(l, &op.layout);
+  brim_fill_from_frame(l, &op.skipped, offsetof(brim_frame, skipped), sizeof op.skipped);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  if (o->inner.count > 0)
+    brim_fill(l, &op.chosen, brim_write(l, o->inner.of[0]), BRIM_WRITES);
+  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  BRIM_CALL(l, pool_joined_forward, op);
+}
+
+static void joined_backward(brim_lowering *l, const brim_operation *o) {
+  const brim_at dy = brim_gradient(l, o->out.of[0]);
+  brim_pool_joined op = {.width = brim_width_of(brim_program_of(l), o->in.of[0]), .modes = o->terms.modes};
+  if (!brim_wants_gradient(l, o->in.of[0]))
+    return;
+  brim_fill_layout(l, &op.layout);
+  brim_fill_from_frame(l, &op.skipped, offsetof(brim_frame, skipped), sizeof op.skipped);
+  brim_fill(l, &op.dy, dy, BRIM_READS);
+  if (o->inner.count > 0)
+    brim_fill(l, &op.chosen, brim_read(l, o->inner.of[0]), BRIM_READS);
+  brim_fill(l, &op.dx, brim_write_gradient(l, o->in.of[0], BRIM_ROW_TOKENS), BRIM_WRITES);
+  BRIM_CALL(l, pool_joined_backward, op);
+}
+
+static const brim_kind joined = {
+    .name = "pool", .needs = {BRIM_NEED_ALL}, .reads = {.inner = 1}, .forward = joined_forward, .backward = joined_backward};
+
+int32_t brim_append_pool_joined(brim_program *p, int32_t x, brim_pool_list modes) {
+  const int32_t width = brim_width_of(p, x), out = brim_add_value(p, "pooled", BRIM_ROW_TEXTS, modes.count * width);
+  brim_operation o = {.kind = &joined, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .terms = {.modes = modes}};
+  for (int32_t i = 0; i < modes.count; i++)
+    if (modes.of[i] == BRIM_POOL_MAX)
+      o.inner = (brim_list)BRIM_LIST(brim_add_index(p, "chosen", BRIM_ROW_TEXTS, width));
   brim_add_operation(p, &o);
   return out;
 }

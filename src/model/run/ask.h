@@ -5,10 +5,16 @@
 
 /* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
 bool brim_model_normalizes(const brim_model *model);
+/* Of embeddings: what [0] the first text of each row and [1] its others begin with, under these names (NULL: nothing), and with
+ * so many tokens: those are not pooled where the folder says so. What is saved has these prompts among its own. */
+int brim_model_set_prompts(brim_model *model, const char *const names[2], const char *const texts[2], const int32_t tokens[2],
+                           brim_error *err) BRIM_CHECK;
 /* Of a reranker: a score is its output, not the sigmoid of it. */
 void brim_model_set_scores_bare(brim_model *model, bool bare);
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);
+/* Whether predictions of batches within these limits need no further brim_model_prepare. */
+bool brim_model_predicts_within(const brim_model *model, const brim_model_limits *limits);
 /* What its config.json says, as named values: brim_config_fields. */
 enum { BRIM_MODEL_CONFIG_FIELDS = 39 };
 int brim_model_config_fields(const brim_model *model, brim_field fields[BRIM_MODEL_CONFIG_FIELDS]);

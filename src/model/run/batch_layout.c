@@ -159,6 +159,7 @@ static void send(brim_model *m, const brim_slots *from, const brim_slots *to, co
                 {to->offsets, from->offsets, (n + 1) * sizeof *to->offsets},
                 {to->lengths, from->lengths, n * sizeof *to->lengths},
                 {to->places, from->places, n * sizeof *to->places},
+                {to->skipped, from->skipped, to->skipped ? n * sizeof *to->skipped : 0},
                 {to->classes, from->classes,
                  (to->chosen    ? chosen
                   : to->classes ? r
@@ -179,6 +180,8 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
     BRIM_TRY(check_text(m, batch, i, row, labels, err));
     longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
     slot = lay_out_sequence(&m->config, batch, i, slot, s);
+    if (s->skipped)
+      s->skipped[i] = m->prompt_tokens[batch->firsts && i > batch->firsts[row]];
     if (labels && s->classes && !s->chosen)
       write_classes(batch, i, s);
   }
@@ -204,7 +207,7 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   const int64_t slots = batch->width ? (int64_t)batch->count * batch->width : batch->offsets[batch->count];
   model->tape = (brim_tape){0};
   BRIM_TRY(check_room(stage, batch, slots, err));
-  if (labels && brim_task_has_vectors(model->config.labels.task))
+  if (labels && brim_model_shape(model)->bare)
     return brim_error_set(err, BRIM_E_USAGE,
                           "the loss of embeddings is of all rows of a step: brim_train computes it, no pass does");
   BRIM_TRY(check_loss(batch, labels, err));

@@ -38,6 +38,7 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .ids = s->ids,
                   .positions = s->positions,
                   .types = s->types,
+                  .skipped = s->skipped,
                   .dropout = pass->dropout,
                   .values = m->values,
                   .half = m->half,

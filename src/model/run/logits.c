@@ -8,7 +8,7 @@
 #include "task/task.h"
 
 static bool has_tokens(const brim_model *m) {
-  return brim_task_has_tokens(m->config.labels.task);
+  return brim_model_shape(m)->outputs == BRIM_OUTPUTS_OF_TOKENS;
 }
 
 static real *version_of(const brim_model *m, int32_t version) {

@@ -14,6 +14,7 @@
 #include "base/poison.h"
 #include "base/status.h"
 #include "model/kind.h"
+#include "model/run/ask.h"
 #include "model/run/fits.h"
 #include "model/run/gradient.h"
 #include "model/run/host.h"
@@ -62,7 +63,7 @@ static carver carver_of(const brim_model *m, void *block) {
 }
 
 bool brim_model_masks(const brim_model *model) {
-  return brim_task_has_masks(model->config.labels.task);
+  return brim_model_shape(model)->outputs == BRIM_OUTPUTS_OF_LABELLED;
 }
 
 int64_t brim_model_most_chosen(const brim_model *model, const brim_model_limits *limits) {
@@ -86,7 +87,8 @@ static void carve_layout(carver *c, const brim_model *m, const brim_model_limits
   s->offsets = carve(c, n + 1, sizeof *s->offsets);
   s->lengths = carve(c, n, sizeof *s->lengths);
   s->places = carve(c, n, sizeof *s->places);
-  const bool tokens = brim_task_has_tokens(m->config.labels.task);
+  s->skipped = m->config.skips_prompts ? carve(c, n, sizeof *s->skipped) : NULL;
+  const bool tokens = brim_model_shape(m)->outputs == BRIM_OUTPUTS_OF_TOKENS;
   s->labels = NULL;
   s->class_weights = NULL;
   const size_t chosen = (size_t)brim_model_most_chosen(m, limits);
@@ -509,6 +511,13 @@ static int take_work(brim_model *m, size_t size, brim_error *err) {
 static uint32_t features_of_training(const brim_model *m, const brim_model_limits *limits) {
   const bool rules = m->optimizer->rule != BRIM_RULE_ADAMW || has_start(m);
   return (limits->slices > 0 ? BRIM_FEATURE_HOST_MEMORY : 0) | (rules ? BRIM_FEATURE_RULES : 0);
+}
+
+bool brim_model_predicts_within(const brim_model *model, const brim_model_limits *limits) {
+  const brim_model_limits *p = &model->predict.limits;
+  return !limits->training && p->max_slots >= limits->max_slots && p->max_sequences >= limits->max_sequences &&
+         p->max_length >= limits->max_length && p->precision == limits->precision && p->logits == limits->logits &&
+         p->chosen_share == limits->chosen_share;
 }
 
 int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {

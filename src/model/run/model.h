@@ -17,6 +17,7 @@ typedef struct brim_slots {
   uint8_t *types;                              /* [R] */
   int32_t *offsets, *lengths;                  /* [n+1], [n] */
   uint32_t *places;                            /* [n] */
+  int32_t *skipped;                            /* [n] tokens of prompts that are not pooled; NULL: all are */
   float *labels;                               /* [n, width of labels]; NULL: the memory is the host's, which has them */
   double *class_weights;                       /* [outputs]; likewise */
   int32_t *classes; /* [R] of labels of tokens, on the host too; of masked tokens [chosen]; else NULL */
@@ -65,6 +66,7 @@ struct brim_model {
   const char **unused, **initialized;
   int32_t unused_count, initialized_count;
   uint64_t tokenizer;          /* brim_model_set_tokenizer */
+  int32_t prompt_tokens[2];    /* that the first text of a row, and its others, begin with and are not pooled */
   const char **former_classes; /* [labels]; NULL: the classifier's names are the file's, or the file has none */
 
   const brim_ops *ops;

@@ -51,6 +51,8 @@
 #define brim_amx_pack_rows                      brim_avx512_pack_rows
 #define brim_amx_pool_backward                  brim_avx512_pool_backward
 #define brim_amx_pool_forward                   brim_avx512_pool_forward
+#define brim_amx_pool_joined_backward           brim_avx512_pool_joined_backward
+#define brim_amx_pool_joined_forward            brim_avx512_pool_joined_forward
 #define brim_amx_prenorm_backward               brim_avx512_prenorm_backward
 #define brim_amx_prenorm_forward                brim_avx512_prenorm_forward
 #define brim_amx_relative_add                   brim_avx512_relative_add

@@ -18,7 +18,7 @@ print(data[10:128].decode().split(", }")[0], len(data))'
   embed all.jsonl -o part.$form --resume --normalize
   embed other.jsonl -o part.$form --resume
   embed short.jsonl -o part.$form --resume
-  cp part.$form.partial kept
+  cp part.$form.partial kept && cp part.$form.partial.json noted
   printf wrong | dd of=part.$form.partial bs=1 seek=4000 conv=notrunc status=none
   embed all.jsonl -o part.$form --resume
   cp kept part.$form.partial
@@ -33,6 +33,11 @@ embed short.jsonl -o new.npy
 echo '{"mine": true}' > new.npy.partial.json
 embed short.jsonl -o new.npy
 cat new.npy.partial* && rm new.npy.*
+# What is noted of vectors that are not there goes with a call that fails.
+cp noted left.npy.partial.json
+tail -210 broken.jsonl > bad.jsonl
+embed bad.jsonl -o left.npy
+ls left.* 2>&1 | sed 's/.*: //'
 embed all.jsonl --resume -o /dev/null
 embed all.jsonl --resume > out
 embed short.jsonl --resume -o new.npy && ls new.*

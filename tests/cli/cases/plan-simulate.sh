@@ -6,4 +6,5 @@ $BRIM plan --lengths $DATA/lengths.txt --max-length 32 -b 8 --simulate ranks=2,b
 for wrong in ranks=2 ranks=2,speed ranks=x,bandwidth=1 ranks=1e9,bandwidth=1,latency=1,model=m; do
   $BRIM plan --lengths $DATA/lengths.txt --simulate $wrong && echo "it was taken"
 done
+$BRIM plan $DATA/train.csv -t $MODEL --quiet --max-length 5 --windows 1 -b 64 --jsonl --simulate $GIVEN | cut -d, -f1-4
 $BRIM plan $DATA/train.csv -t $MODEL --stream --simulate $GIVEN

@@ -13,6 +13,8 @@ table("same.csv", ["anchor", "positive"], [(a, a) for a, _ in pairs])
 table("scores.csv", ["id", "sentence1", "sentence2", "score"], [(i, a, b, i / 12) for i, (a, b) in enumerate(pairs)])
 table("words.csv", ["sentence1", "sentence2", "score"], [(a, b, "alike") for a, b in pairs])
 table("named.csv", ["left", "right", "worse"], [(a, b, texts[0]) for a, b in pairs])
+table("far.csv", ["sentence1", "sentence2", "score"], [(a, b, i) for i, (a, b) in enumerate(pairs)])
+table("margins.csv", ["query", "positive", "negative", "score"], [(a, b, texts[0], i / 12) for i, (a, b) in enumerate(pairs)])
 table("one.csv", ["sentence"], [[a] for a, _ in pairs])
 table("alone.csv", ["anchor", "positive"], pairs[:1])
 with open("lists.jsonl", "w") as file:
@@ -34,13 +36,18 @@ train --train scores.csv --eval scores.csv --pooling cls
 train --train named.csv --eval named.csv --loss triplet --distance cosine --margin 0.2
 train --train named.csv --columns left,worse --matryoshka 8,4 --directions query-to-doc,doc-to-query
 train --train lists.jsonl
+train --train margins.csv --eval margins.csv
 train --train same.csv --max-steps 1
 train --train alone.csv --max-steps 1
+echo "--- folds"
+train --train scores.csv --folds 2 | tail -1 && ls run | grep -c predictions
 echo "--- a stream"
 train --train pairs.csv --stream --loss in-batch
 train --train scores.csv --stream --loss cosent
 train --train pairs.csv --stream
 echo "--- refused"
+train --train far.csv --loss cosine --stream
+train --train pairs.csv --eval lists.jsonl
 $BRIM predict --model run pairs.csv 2>&1
 train --train one.csv
 train --train named.csv --columns left,right,wrose
@@ -56,3 +63,14 @@ train --train pairs.csv --columns anchor,nothing
 train --train pairs.csv --matryoshka 64
 $BRIM train --model $MODEL --train pairs.csv --output no --loss in-batch
 $BRIM train --model $MODEL --train pairs.csv --output no --columns anchor,positive
+echo "--- poolings and prompts"
+train --train pairs.csv --pooling last,mean,weighted-mean --query-prompt "query=find: " --document-prompt "passage=it says: "
+cat run/1_Pooling/config.json run/config_sentence_transformers.json
+$BRIM inspect model --model run | grep "^pooling\|^modules"
+echo a text > text.txt && echo "find: a text" > prompted.txt
+$BRIM embed --model run --prompt query text.txt > one.jsonl && $BRIM embed --model run prompted.txt > other.jsonl && cmp one.jsonl other.jsonl && echo the prompt is the text before it
+train --train pairs.csv --query-prompt poem
+train --train pairs.csv --query-prompt "=find: "
+train --train pairs.csv --pooling mean,mean
+$BRIM train --model $MODEL --train pairs.csv --output no --query-prompt "query=find: " 2>&1
+$BRIM train --model $MODEL --train $DATA/train.csv --output no --pooling mean,last 2>&1 | tail -1

@@ -31,10 +31,58 @@ train --train grades.csv
 train --train pairs.csv --positive-weight 3 --loss bce
 train --train groups.jsonl --eval groups.jsonl
 train --train groups.jsonl --loss bce
+echo "--- orders"
+train --train grades.csv > /dev/null
+python3 - <<'END'
+import csv, json
+rows = list(csv.DictReader(open("grades.csv")))
+with open("halves.csv", "w", newline="") as file:
+    csv.writer(file).writerows([["query", "passage", "score"], *([r["query"], r["passage"], float(r["score"]) / 6] for r in rows)])
+with open("lone.csv", "w", newline="") as file:
+    csv.writer(file).writerows([["query", "document", "label"], *([f"{r['query']} {i}", r["passage"], int(i % 4 == 0)] for i, r in enumerate(rows))])
+END
+$BRIM predict --model run grades.csv --quiet > plain.jsonl
+$BRIM predict --model run grades.csv --quiet --sort > sorted.jsonl
+$BRIM predict --model run groups.jsonl --quiet > groups.out
+python3 - <<'END'
+import json
+plain, by_query, groups = ([json.loads(line) for line in open(name)] for name in ("plain.jsonl", "sorted.jsonl", "groups.out"))
+scores = [row["label"] for row in plain]
+order = sorted(range(24), key=lambda i: (i // 4, -scores[i], i))
+assert [row["index"] for row in by_query] == order and [row["rank"] for row in by_query] == [1, 2, 3, 4] * 6
+assert all({**row, "rank": 0} == {**plain[row["index"]], "rank": 0} for row in by_query)
+for row in groups:
+    best = sorted(range(len(row["scores"])), key=lambda i: (-row["scores"][i], i))
+    assert [row["ranks"][i] for i in best] == list(range(1, len(best) + 1)), row
+print("sorted", *groups[0], *by_query[0])
+END
+echo "--- the loss of an evaluation"
+metric() { $BRIM evaluate --model run $1 --quiet --json | python3 -c 'import json, sys; print(repr(json.load(sys.stdin)["loss"]))'; }
+python3 - "$(metric halves.csv)" <<'END'
+import csv, json, subprocess, sys
+scores = [json.loads(line)["label"] for line in open("plain.jsonl")]
+labels = [float(row["score"]) for row in csv.DictReader(open("halves.csv"))]
+mean = sum((s - y) ** 2 for s, y in zip(scores, labels)) / len(labels)
+print("squared error, though the labels are probabilities too:", abs(float(sys.argv[1]) - mean) < 1e-6 * mean)
+END
+echo "--- queries with one document"
+train --train pairs.csv --eval lone.csv
+train --train pairs.csv --eval lone.csv --best-metric ndcg
+echo "--- folds of values"
+train --train grades.csv --folds 2 --test grades=grades.csv --max-steps 6 --lr 1e-2 | tail -1
+for fold in 0 1; do $BRIM predict --model run/fold-$fold grades.csv --quiet > fold-$fold.jsonl; done
+python3 - <<'END'
+import json
+one, other, mean = ([json.loads(line)["label"] for line in open(name)] for name in ("fold-0.jsonl", "fold-1.jsonl", "run/predictions-grades.jsonl"))
+print("the mean of scores is their mean:", max(abs((a + b) / 2 - m) / (1 + abs(m)) for a, b, m in zip(one, other, mean)) < 1e-6)
+END
 echo "--- refused"
+$BRIM predict --model run/fold-0 groups.jsonl --quiet --sort
+$BRIM train --model $MODEL --task rerank --train pairs.csv --eval unlabelled.csv --output no
 train --train unlabelled.csv
 train --train words.csv
 train --train grades.csv --loss bce
+train --train grades.csv --loss bce --stream
 train --train pairs.csv --loss in-group
 train --train pairs.csv --loss triplet
 train --train groups.jsonl --loss in-group --positive-weight 2

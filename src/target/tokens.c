@@ -1,14 +1,10 @@
 /* tokens.c: one class a token, such as a name's kind, or none; cross entropy over the tokens that have one. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "task/task.h"
-#include "task/tasks.h"
-
-static bool fits(int32_t outputs, float number) {
-  return number >= 0.0f && number < (float)outputs && number == floorf(number);
-}
 
 /* ---- entities ------------------------------------------------------------------------------------------------ */
 
@@ -160,22 +156,30 @@ static double balance(double own, double labels, int32_t outputs) {
   return labels / (outputs * own);
 }
 
-static float logit(float mean) {
-  return logf(fmaxf(mean, 1e-37f));
+static const char *describe(int32_t outputs, const char *names, char *text, size_t size) {
+  snprintf(text, size, "tokens, %d labels (%s)", (int)outputs, names);
+  return "because the model labels tokens";
 }
 
 const brim_task_rules brim_tokens = {
-    .name = "tokens",
+    .shape = {.words = true,
+              .named = true,
+              .one_class = true,
+              .judged = true,
+              .outputs = BRIM_OUTPUTS_OF_TOKENS,
+              .counted = "labelled"},
     .class = "ForTokenClassification",
-    .named = true,
-    .one_class = true,
-    .tokens = true,
+    .head = BRIM_HEAD_OF_TOKENS,
     .least = 2,
-    .fits = fits,
+    .fits = brim_fits_class,
     .loss = BRIM_LOSS_CROSS_ENTROPY,
     .balance = balance,
     .metrics = {"loss", "accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"},
     .best = "f1_micro",
     .judge = judge,
     .opinion = brim_softmax,
-    .logit = logit};
+    .logit = brim_logit_of_class,
+    .describe = describe,
+    .cost = brim_answer_cost_of_class,
+    .say = brim_answer_say_class,
+    .put = brim_answer_put_class};

@@ -1,11 +1,11 @@
 /* multi_label.c: any number of labels a row, none too; binary cross entropy of each. A label is given where its logit is above 0.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "task/task.h"
-#include "task/tasks.h"
 
 static bool fits(int32_t outputs, float number) {
   (void)outputs;
@@ -32,7 +32,7 @@ static void add_row(sums *s, const float *logits, const float *labels, int32_t o
 static int add_rows(sums *all, const brim_scored *s, brim_error *err) {
   for (uint64_t r = 0; r < s->rows; r++) {
     const float *logits = s->logits + (size_t)r * (size_t)s->outputs, *labels;
-    BRIM_TRY(brim_scored_label(s, BRIM_TASK_MULTI_LABEL, r, &labels, err));
+    BRIM_TRY(brim_scored_label(s, r, &labels, err));
     BRIM_TRY(brim_outputs_finite(logits, s->outputs, r, err));
     add_row(all, logits, labels, s->outputs);
   }
@@ -60,7 +60,7 @@ static int confuse(const brim_scored *s, uint64_t *counts, brim_error *err) {
   memset(counts, 0, 4 * classes * sizeof *counts);
   for (uint64_t r = 0; r < s->rows; r++) {
     const float *logits = s->logits + (size_t)r * classes, *labels;
-    BRIM_TRY(brim_scored_label(s, BRIM_TASK_MULTI_LABEL, r, &labels, err));
+    BRIM_TRY(brim_scored_label(s, r, &labels, err));
     for (size_t c = 0; c < classes; c++)
       counts[4 * c + 2 * (labels[c] > 0.5f) + (logits[c] > 0.0f)]++;
   }
@@ -87,10 +87,51 @@ static float logit(float mean) {
   return logf(fmaxf(mean, least)) - logf(fmaxf(1.0f - mean, least));
 }
 
-const brim_task_rules brim_multi_label = {.name = "multi-label",
+/* ---- what people read ------------------------------------------------------------------------------------- */
+
+static const char *describe(int32_t outputs, const char *names, char *text, size_t size) {
+  snprintf(text, size, "multi-label, %d labels (%s)", (int)outputs, names);
+  return "because the labels are lists";
+}
+
+static double cost(const brim_answer *a, brim_class_count *classes) {
+  double loss = 0;
+  bool wrong = false;
+  for (int32_t k = 0; k < a->outputs; k++) {
+    const bool label = a->label[k] > 0.5f, predicted = a->logits[k] > 0;
+    loss += brim_binary_loss((double)a->logits[k], label, 1);
+    wrong = wrong || label != predicted;
+    classes[k].rows += label;
+    classes[k].predicted += predicted;
+    classes[k].both += label && predicted;
+  }
+  return wrong ? loss / a->outputs : 0;
+}
+
+/* "good, warm", or "none". */
+static void say(const brim_answer *a, bool predicted, char *text, size_t size) {
+  size_t used = 0;
+  for (int32_t k = 0; k < a->outputs && used < size; k++)
+    if (predicted ? a->logits[k] > 0 : a->label[k] > 0.5f)
+      used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", a->names[k]);
+  if (used == 0)
+    snprintf(text, size, "none");
+}
+
+/* The labels that are more likely than not. */
+static void put(brim_json_writer *json, const brim_answer *a) {
+  brim_json_open_array(json, "label");
+  for (int32_t i = 0; i < a->outputs; i++) {
+    a->scores[i] = brim_sigmoid(a->logits[i]);
+    if (a->logits[i] > 0)
+      brim_answer_put_name(json, NULL, a, i);
+  }
+  brim_json_close_array(json);
+}
+
+const brim_task_rules brim_multi_label = {.shape = {.named = true, .judged = true},
                                           .problem = "multi_label_classification",
                                           .class = "ForSequenceClassification",
-                                          .named = true,
                                           .least = 1,
                                           .valid = "of many labels each is 0 or 1",
                                           .fits = fits,
@@ -102,4 +143,8 @@ const brim_task_rules brim_multi_label = {.name = "multi-label",
                                           .measure = measure,
                                           .confuse = confuse,
                                           .opinion = opinion,
-                                          .logit = logit};
+                                          .logit = logit,
+                                          .describe = describe,
+                                          .cost = cost,
+                                          .say = say,
+                                          .put = put};

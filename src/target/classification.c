@@ -1,14 +1,10 @@
 /* classification.c: one class a row; cross entropy. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "task/task.h"
-#include "task/tasks.h"
-
-static bool fits(int32_t outputs, float number) {
-  return number >= 0.0f && number < (float)outputs && number == floorf(number);
-}
 
 /* ---- outcomes ------------------------------------------------------------------------------------------------ */
 
@@ -105,7 +101,7 @@ static int measure(const brim_scored *s, brim_metrics *out, brim_error *err) {
   int status = brim_class_counts_make(s->runtime, s->outputs, &all.counts, err);
   for (uint64_t r = 0; r < s->rows && !status; r++) {
     const float *label;
-    status = brim_scored_label(s, BRIM_TASK_CLASSIFICATION, r, &label, err);
+    status = brim_scored_label(s, r, &label, err);
     if (status)
       break;
     const brim_outcome one = brim_outcome_of(s->logits + (size_t)r * (size_t)s->outputs, s->outputs, (int32_t)*label);
@@ -122,7 +118,7 @@ static int confuse(const brim_scored *s, uint64_t *counts, brim_error *err) {
   memset(counts, 0, classes * classes * sizeof *counts);
   for (uint64_t r = 0; r < s->rows; r++) {
     const float *label;
-    BRIM_TRY(brim_scored_label(s, BRIM_TASK_CLASSIFICATION, r, &label, err));
+    BRIM_TRY(brim_scored_label(s, r, &label, err));
     counts[(size_t)*label * classes + (size_t)best_of(s->logits + (size_t)r * classes, s->outputs)]++;
   }
   return BRIM_OK;
@@ -139,17 +135,16 @@ static double balance(double own, double rows, int32_t outputs) {
   return rows / (outputs * own);
 }
 
-static float logit(float mean) {
-  return logf(fmaxf(mean, 1e-37f));
+static const char *describe(int32_t outputs, const char *names, char *text, size_t size) {
+  snprintf(text, size, "classification of %d class%s (%s)", (int)outputs, outputs == 1 ? "" : "es", names);
+  return "by the labels";
 }
 
-const brim_task_rules brim_classification = {.name = "classification",
+const brim_task_rules brim_classification = {.shape = {.named = true, .one_class = true, .judged = true},
                                              .problem = "single_label_classification",
                                              .class = "ForSequenceClassification",
-                                             .named = true,
-                                             .one_class = true,
                                              .least = 2,
-                                             .fits = fits,
+                                             .fits = brim_fits_class,
                                              .loss = BRIM_LOSS_CROSS_ENTROPY,
                                              .count = count,
                                              .balance = balance,
@@ -159,4 +154,8 @@ const brim_task_rules brim_classification = {.name = "classification",
                                              .judge = judge,
                                              .confuse = confuse,
                                              .opinion = brim_softmax,
-                                             .logit = logit};
+                                             .logit = brim_logit_of_class,
+                                             .describe = describe,
+                                             .cost = brim_answer_cost_of_class,
+                                             .say = brim_answer_say_class,
+                                             .put = brim_answer_put_class};

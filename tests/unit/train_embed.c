@@ -1,0 +1,105 @@
+/* Vectors of texts that come one by one: the model is ready, and what a call takes does not grow with the calls. Counts, not
+ * seconds. */
+#include "brim/embed.h"
+
+#include "scratch.h"
+#include "tap.h"
+
+enum { MOST_WORDS = 40, WIDTH = 64 };
+
+static brim_runtime *runtime;
+static int prepared, allocated;
+
+int __real_brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err);
+int __wrap_brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err);
+int __wrap_brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {
+  prepared++;
+  return __real_brim_model_prepare(model, limits, err);
+}
+
+static void *take(void *context, size_t size) {
+  (void)context;
+  allocated++;
+  return malloc(size);
+}
+static void *resize(void *context, void *block, size_t size) {
+  (void)context;
+  allocated++;
+  return realloc(block, size);
+}
+static void give_back(void *context, void *block) {
+  (void)context;
+  free(block);
+}
+
+/* "red green red .." */
+static brim_string text_of(int words, char *room) {
+  static const char *const colours[] = {"red ", "green ", "blue "};
+  *room = 0;
+  for (int i = 0; i < words; i++)
+    strcat(room, colours[i % 3]);
+  return (brim_string){room, strlen(room)};
+}
+
+static bool embed(brim_embedder *embedder, const brim_string *texts, uint64_t count_of, brim_precision precision, float *out) {
+  brim_error err = {0};
+  const brim_embed_options how = {.precision = precision};
+  return ok(brim_embedder_run(embedder, texts, count_of, &how, out, NULL, &err) == BRIM_OK, "%d texts %s", (int)count_of,
+            err.message);
+}
+
+static void one_by_one(brim_embedder *embedder, brim_precision precision) {
+  static char rooms[MOST_WORDS][MOST_WORDS * 8];
+  static float alone[MOST_WORDS][WIDTH], together[MOST_WORDS * WIDTH];
+  const size_t width = (size_t)brim_embedder_width(embedder);
+  brim_string texts[MOST_WORDS];
+  for (int i = 0; i < MOST_WORDS; i++)
+    texts[i] = text_of(1 + i, rooms[i]);
+  embed(embedder, texts, MOST_WORDS, precision, together);
+  prepared = 0;
+  bool same = true;
+  for (int i = 0; i < MOST_WORDS; i++) {
+    same = embed(embedder, &texts[i], 1, precision, alone[i]) && same;
+    same = same && memcmp(alone[i], together + (size_t)i * width, width * sizeof(float)) == 0;
+  }
+  ok(same, "alone and together a text has the same bits");
+  ok_int(prepared, 0, "after many texts the model is ready for each of them");
+  allocated = 0;
+  embed(embedder, &texts[3], 1, precision, alone[0]);
+  const int first = allocated;
+  for (int i = 0; i < 5; i++)
+    embed(embedder, &texts[3], 1, precision, alone[0]);
+  ok_int(allocated, 6 * first, "each call takes what the first took");
+}
+
+/* From the shortest to the longest: as often as lengths double. */
+static void growing(brim_embedder *embedder) {
+  static char room[MOST_WORDS * 8];
+  float vector[WIDTH];
+  prepared = 0;
+  for (int words = 1; words <= MOST_WORDS; words++) {
+    const brim_string text = text_of(words, room);
+    embed(embedder, &text, 1, BRIM_PRECISION_FP32, vector);
+  }
+  ok(prepared >= 1 && prepared <= 7, "texts that grow from 1 word to %d prepare the model %d times", MOST_WORDS, prepared);
+}
+
+int main(void) {
+  char folder[600];
+  brim_error err = {0};
+  brim_embedder *embedder;
+  if (!getenv("BRIM_SOURCE"))
+    return 99;
+  snprintf(folder, sizeof folder, "%s/tests/golden/tasks/folders/st-mean-normalize", getenv("BRIM_SOURCE"));
+  const brim_allocator allocator = {take, resize, give_back, NULL};
+  if (brim_runtime_new(&(brim_runtime_options){.threads = 1, .allocator = &allocator}, &runtime, NULL) != BRIM_OK)
+    return 1;
+  if (!ok(brim_embedder_load(runtime, folder, NULL, &embedder, &err) == BRIM_OK, "a model %s", err.message))
+    return tap_done();
+  growing(embedder);
+  one_by_one(embedder, BRIM_PRECISION_FP32);
+  one_by_one(embedder, BRIM_PRECISION_INT8);
+  brim_embedder_free(embedder);
+  brim_runtime_free(runtime);
+  return tap_done();
+}
