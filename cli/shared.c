@@ -130,15 +130,15 @@ const cli_option cli_selection_options[] = {
     {0},
 };
 
-const cli_option cli_column_options[] = {
-    HEADING("Data files"),
+static const cli_option name_options[] = {
     TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header; of words tokens", .to = {SOURCE(text_column)},
          .help = "column of the text"),
     TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .to = {SOURCE(pair_column)},
          .help = "column of the second text"),
-    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
-         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
-         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
+    {0},
+};
+
+static const cli_option file_options[] = {
     FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: columns have numbers, from 0"),
     CHOICE("format", format, "csv|tsv|jsonl|txt|conll", .shown = "by the file's name; standard input is txt",
            .to = {SOURCE(format)}, .parse = cli_parse_format, .help = "format of the data"),
@@ -149,6 +149,23 @@ const cli_option cli_column_options[] = {
     CHOICE("quote", quote, "csv|none|backslash", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
            .help = "whether \"...\" encloses fields; backslash: a quote inside them may be \\\""),
     ROWS(cli_selection_options),
+    {0},
+};
+
+const cli_option cli_column_options[] = {
+    HEADING("Data files"),
+    ROWS(name_options),
+    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
+         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
+         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
+    ROWS(file_options),
+    {0},
+};
+
+const cli_option cli_single_column_options[] = {
+    HEADING("Data files"),
+    ROWS(name_options),
+    ROWS(file_options),
     {0},
 };
 

@@ -13,6 +13,7 @@ import re
 import tempfile
 import threading
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
@@ -220,6 +221,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     more = {name: options.pop(name, None) for name in _options.HERE}
+    _refuse_said_wrongly(options, output)
     share = _share(eval, more["validation_split"])
     _refuse_idle({_options.brims(name): name for name in asked_for}, options, more,
                  bool(share or _named(eval, train)), folds is not None or more["fold_column"] is not None)
@@ -241,7 +243,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, model)
-    _outputs.check(output, told.trace, model.path if isinstance(model, Model) else model, bool(options.get("resume")),
+    reads = [("model", "model", model.path if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
+    _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or min(fits, tokenizer.max_length or fits)
@@ -384,6 +387,19 @@ def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str,
     idle = next((asked[name] for name in _OF_EVALUATIONS if name in asked and name in given), None)
     if idle and not (evaluated or folded):
         raise UsageError(f"{idle} has no effect without an evaluation set: give eval, or leave it out")
+
+
+def _refuse_said_wrongly(options: dict[str, Any], output) -> None:
+    """Words where a truth value is meant, nothing where something is, and what has no effect without a folder."""
+    for name in ("stream", "resume", "overwrite"):
+        if options.get(name) is not None and _options.flag(name, options[name]) and name != "stream" and output is None:
+            raise UsageError(f"{name} has no effect without output: add it or leave out {name}")
+    empty = next((name for name in ("cache", "freeze", "train_only") if isinstance(options.get(name), str) and not options[name]), None)
+    if empty:
+        raise UsageError(f"{empty} is empty: give a value, or leave it out")
+    where = options.get("where")
+    if where is not None and not isinstance(where, Mapping):
+        raise TypeError(f"where: {{column: value}} is needed, not {where!r:.60}")
 
 
 _OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
@@ -586,6 +602,11 @@ class Listeners:
         if callable(progress):
             self.functions.append(progress)
         self._ask = _callbacks.several(self.functions)
+
+    def files(self, output) -> list[tuple[str, str]]:
+        """What is written that is not of every run, by what asked for it."""
+        table = [("report_to", os.path.join(os.fspath(output), "log.csv"))] if "csv" in self.reports else []
+        return table + ([("profile", self.trace)] if self.trace is not None else [])
 
     def listen(self, kind: str, fields: dict[str, Any]):
         if self.bar:
