@@ -97,7 +97,7 @@ class Dataset:
                    cache: str | os.PathLike[str] | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
                    least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
-                   blocks: Mapping[str, str | Block | tuple] | None = None, prompts: Sequence[str | None] | None = None,
+                   blocks: Mapping[str, str | Block | tuple[Any, ...]] | None = None, prompts: Sequence[str | None] | None = None,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
         """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
@@ -193,17 +193,18 @@ class Dataset:
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
                    special_tokens: bool = True, truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None,
                    missing_label: str = "error", numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
-                   runtime: Any = None) -> "Dataset":
+                   prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
-        labels: None reads them if there is a label column. blocks: as in ``from_files``, columns of lists of numbers.
+        labels: None reads them if there is a label column. blocks, prompts: as in ``from_files``.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
-                "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering}
+                "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering,
+                "prompts": prompts}
         numbers = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(table, name))
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, blocks=numbers, **rest)
@@ -211,7 +212,7 @@ class Dataset:
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering,
-                   "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0)}
+                   "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0), **_prompts(prompts)}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
@@ -221,7 +222,7 @@ class Dataset:
     def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
            text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None,
            text_columns: Sequence[str] | None = None, least_columns: int | None = None, paired: bool = False,
-           blocks: Mapping[str, str | Block | tuple] | None = None, **options: Any) -> "Dataset":
+           blocks: Mapping[str, str | Block | tuple[Any, ...]] | None = None, **options: Any) -> "Dataset":
         """Whatever holds rows: a Dataset, files, a table (datasets, pandas, polars, pyarrow), a dict of columns, a list of dicts, of
         (text, label) or (text, pair, label), of texts.
 

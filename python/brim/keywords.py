@@ -140,7 +140,7 @@ class FileOptions(TypedDict, total=False):
     most_texts: int | None
     paired: bool
     numbering: str | None
-    blocks: Mapping[str, str | Block | tuple] | None
+    blocks: Mapping[str, str | Block | tuple[Any, ...]] | None
     prompts: Sequence[str | None] | None
     progress: Callable[[str, dict[str, Any]], Any] | None
 
