@@ -61,8 +61,8 @@ bool cli_parse_quote(const char *text, void *field);
 /* Every command */
 extern const cli_option cli_general_options[];
 /* Data files: their columns, which rows are read, labels, the cache of encoded rows */
-extern const cli_option cli_selection_options[], cli_column_options[], cli_label_option[], cli_missing_label_option[],
-    cli_cache_option[];
+extern const cli_option cli_selection_options[], cli_column_options[], cli_single_column_options[], cli_label_option[],
+    cli_missing_label_option[], cli_cache_option[];
 /* Text */
 extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_windows_options[], cli_truncation_options[];
 /* Batches */

@@ -8,7 +8,7 @@ from typing import Any, Iterator, Mapping, Sequence, Unpack
 
 from . import _core, blocks as _blocks, options as _options, pairs as _pairs, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
-from .dataset import Files
+from .dataset import Files, _windows
 from .errors import UsageError
 from .keywords import PlanOptions
 from .labels import Labels, _labels, natural
@@ -23,7 +23,7 @@ class Stream:
     epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
     shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
+    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. windows, max_windows: as ``Dataset.of`` has them. The other options are those of ``Batches``.
     """
 
     tokenizer: Tokenizer
@@ -34,7 +34,7 @@ class Stream:
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, text_columns: Sequence[str] | None = None,
+                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, text_columns: Sequence[str] | None = None,
                  least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
@@ -49,7 +49,7 @@ class Stream:
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired,
+                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows),
                          "seed": 42, **plan}
         self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
@@ -161,8 +161,9 @@ class Streamed:
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
         files, window = _rows.paths_of(train), how.pop("shuffle_window", 100_000)
-        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right" or how.pop("windows", None) is not None:
-            raise UsageError("cache, truncation_side and windows are for rows in memory: leave them out with stream=True")
+        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right":
+            raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
+        windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
         truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where = how.pop("where", None)
         source = _options.for_files(how)
@@ -182,7 +183,7 @@ class Streamed:
         self._stream = Stream(files, tokenizer, labels=self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
                               **(of_texts or {"need_label": True}), window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
-                              **mix, **batches, **source)
+                              **mix, **windows, **batches, **source)
 
     def _take(self, stream: Stream, how: dict[str, Any], options: dict[str, Any]) -> None:
         given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]

@@ -234,7 +234,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"prompts": {"poem": "a"}}, "prompts=.*is expected"),
                 (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
                 (PAIRS, {"pooling": "mean,mean"}, "pooling"),
-                (RANKED, {"task": "rerank", "prompts": "a: "}, "prompts are of embeddings"),
+                (RANKED, {"task": "rerank", "prompts": "a: "}, "prompts is of embeddings"),
                 (PAIRS, {"keep_head": True}, "has no keep_head"),
                 ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
                 (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),

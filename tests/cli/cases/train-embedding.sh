@@ -59,6 +59,9 @@ train --train far.csv --loss cosine --stream
 train --train pairs.csv --eval lists.jsonl
 $BRIM predict --model run pairs.csv 2>&1
 train --train one.csv
+train --train named.csv --columns left,right,wrose
+train --train named.csv --columns left,left
+train --train pairs.csv --freeze encoder
 train --train words.csv
 train --train pairs.csv --loss cosent
 train --train pairs.csv --loss bce
