@@ -8,6 +8,7 @@ program checks. The folder that it writes is sentence-transformers'.
 """
 import argparse
 import pathlib
+from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -17,10 +18,16 @@ import brim
 import brim.torch
 
 
+def encoder_of(model: SentenceTransformer) -> Any:
+    """transformers' model in it."""
+    first: Any = model[0]
+    return first.auto_model
+
+
 def vectors(model: SentenceTransformer, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """[texts, numbers], as the model's modules make them of the encoder's last layer."""
     inputs = {name: values for name, values in batch.items() if name in ("input_ids", "attention_mask", "position_ids", "token_type_ids")}
-    hidden = model[0].auto_model(**inputs).last_hidden_state
+    hidden = encoder_of(model)(**inputs).last_hidden_state
     if "position_ids" in batch:  # one row: each text's tokens for itself
         texts = brim.torch.split_rows(hidden, batch)
         hidden = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)
@@ -46,7 +53,7 @@ def largest_difference(model: SentenceTransformer, rows: brim.Dataset) -> float:
     ragged, padded = (rows.batches(batch_size=8, batching="sequential", padding=padding) for padding in ("none", "longest"))
     with torch.no_grad():
         for one, other in zip(ragged, padded):
-            apart = vectors(model, one.torch(model=model[0].auto_model)) - vectors(model, other.torch())
+            apart = vectors(model, one.torch(model=encoder_of(model))) - vectors(model, other.torch())
             most = max(most, apart.abs().max().item())
     return most
 
@@ -61,7 +68,7 @@ def train(model: SentenceTransformer, rows: brim.Dataset, padding: str, batch_si
     for _ in range(epochs):
         total, count = 0.0, 0
         for batch in batches:
-            inputs = batch.torch(model=model[0].auto_model)
+            inputs = batch.torch(model=encoder_of(model))
             value = loss.compute_loss_from_embeddings(columns(vectors(model, inputs), inputs), None)
             value.backward()
             optimizer.step()

@@ -24,6 +24,13 @@ static double label_of(const brim_scored *s, uint64_t row) {
   return s->labels ? (double)s->labels[row * (uint64_t)s->width] : (double)NAN;
 }
 
+double brim_relevance(const brim_scored *s, uint64_t row, uint64_t text) {
+  const uint64_t count = text_count(s, row);
+  if (isnan(label_of(s, row)) || (count > 1 && count == (uint64_t)s->width + 1))
+    return text == 0;
+  return text < (uint64_t)s->width ? (double)s->labels[row * (uint64_t)s->width + text] : 0;
+}
+
 /* Better than what was there: the first one is, or a larger one. */
 static void take_rival(brim_row_found *found, double value, uint64_t other) {
   if (isnan(found->rival) || value > found->rival)
@@ -179,9 +186,7 @@ static void find_group(const brim_scored *s, uint64_t row, brim_row_found *found
   found->label = found->predicted = (double)NAN;
   for (uint64_t k = 0; k < text_count(s, row); k++) {
     const double logit = (double)s->logits[first + k], score = s->values ? logit : brim_sigmoid(logit);
-    const double label = isnan(label_of(s, row)) || k >= (uint64_t)s->width ? k == 0 && isnan(label_of(s, row))
-                                                                            : (double)s->labels[row * (uint64_t)s->width + k];
-    if (label > 0)
+    if (brim_relevance(s, row, k) > 0)
       found->predicted = isnan(found->predicted) || score > found->predicted ? score : found->predicted;
     else
       take_rival(found, score, k);

@@ -11,6 +11,9 @@ typedef struct brim_row_found {
   uint64_t other;   /* that one: a row, or where a row has further texts, which of them */
 } brim_row_found;
 
+/* How relevant the documents of a row are: its labels, or of a row without a label the first is (1) and others are not. Labels of
+ * all documents but the first are margins, and say no more than that. `text`: which of the row's. */
+double brim_relevance(const brim_scored *s, uint64_t row, uint64_t text);
 /* A row whose second text is like another row's first. */
 typedef struct brim_near {
   uint64_t row;

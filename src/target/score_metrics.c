@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "target/found.h"
 #include "target/metrics.h"
 #include "target/ranking.h"
 #include "task/loss.h"
@@ -128,11 +129,10 @@ int brim_check_scores(const brim_scored *s, brim_error *err) {
 static int read_row(judged *j, uint64_t row, brim_error *err) {
   const brim_scored *s = j->s;
   const int32_t texts = text_count(s, row);
-  const float *label = label_of(s, row);
   for (int32_t t = 0; t < texts; t++, j->count++) {
     BRIM_TRY(brim_outputs_finite(s->logits + j->count, 1, row, err));
     j->scores[j->count] = (double)s->logits[j->count];
-    j->labels[j->count] = !label ? t == 0 : t < s->width ? (double)label[t] : 0;
+    j->labels[j->count] = brim_relevance(s, row, (uint64_t)t);
     j->groups[j->count] = texts == 1 && s->groups ? s->groups[row] : row;
     j->order[j->count] = j->count;
   }

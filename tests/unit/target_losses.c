@@ -136,6 +136,30 @@ static void the_loss_is_that_of_training(void) {
      m.loss, err.message);
 }
 
+/* A margin says how far a negative is below, not that it is relevant. */
+static void margins_are_no_relevances(void) {
+  static const uint64_t firsts[] = {0, 3};
+  static const float scores[] = {1, 3, 2}, margins[] = {3.5F, 0.5F}, labels[] = {0, 1, 0};
+  brim_scored s = {.runtime = runtime,
+                   .rows = 1,
+                   .outputs = 1,
+                   .logits = scores,
+                   .labels = margins,
+                   .width = 2,
+                   .firsts = firsts,
+                   .values = true};
+  brim_metrics m = {0};
+  brim_row_found found;
+  brim_error err = {0};
+  ok(brim_measure_scores(&s, &m, &err) == BRIM_OK && fabs(m.mrr - 1 / 3.0) < 1e-12 && fabs(m.ndcg - 0.5) < 1e-12,
+     "the positive comes third: MRR %g, nDCG %g %s", m.mrr, m.ndcg, err.message);
+  ok(brim_find_scores(&s, 1, &found, &err) == BRIM_OK && found.predicted == 1 && found.rival == 3 && found.other == 1,
+     "and the first negative went before it");
+  s.labels = labels, s.width = 3;
+  ok(brim_find_scores(&s, 1, &found, &err) == BRIM_OK && found.predicted == 3 && found.rival == 2 && found.loss == 0,
+     "labels of all documents say which is right");
+}
+
 static void rows_that_cannot_be_measured_are_named(void) {
   static const uint64_t firsts[] = {0, 2, 5};
   static const float labels[] = {NAN, 1}, none[] = {NAN};
@@ -179,6 +203,7 @@ int main(void) {
   ties_win_nothing();
   queries_with_one_document_have_no_order();
   the_loss_is_that_of_training();
+  margins_are_no_relevances();
   rows_that_cannot_be_measured_are_named();
   rivals_are_other_texts();
   brim_runtime_free(runtime);
