@@ -167,7 +167,7 @@ class Streamed:
         truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where = how.pop("where", None)
         source = _options.for_files(how)
-        of_texts = self._of_texts(files, source, task, columns, options, runtime) if task in _pairs.TASKS else None
+        of_texts = self._of_texts(files, source, task, columns, options, runtime) if _shapes.of(task).several_texts else None
         if of_texts:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
@@ -189,7 +189,7 @@ class Streamed:
         given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]
         if given:
             raise UsageError(f"{given[0]}: the stream has its own: give it to brim.data.stream")
-        if stream.labels is None or not (stream._options["need_label"] or stream.labels.task in _pairs.TASKS):
+        if stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
             raise UsageError("training needs labels: brim.data.stream(.., labels=[..])")
         if stream.epochs is not None or not options.get("max_steps"):
             raise UsageError("a stream has no end: give max_steps, and make it without epochs")
