@@ -40,9 +40,18 @@ static bool same_blocks(const brim_dataset *a, const brim_sample *x, const brim_
   return same;
 }
 
+static bool same_windows(const brim_dataset *a, const brim_dataset *b) {
+  const brim_windowing x = brim_dataset_windows(a), y = brim_dataset_windows(b);
+  const size_t size = (size_t)brim_dataset_rows(a) * sizeof(uint32_t);
+  return x.most == y.most && x.overlap == y.overlap && same_bytes(brim_dataset_losses(a), brim_dataset_losses(b), size) &&
+         brim_dataset_is_numbered(a) == brim_dataset_is_numbered(b);
+}
+
 static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
   const uint64_t *firsts = brim_dataset_token_labels(a), rows = brim_dataset_rows(a);
   if (!same_bytes(firsts, brim_dataset_token_labels(b), ((size_t)rows + 1) * sizeof *firsts))
+    return false;
+  if (!same_windows(a, b))
     return false;
   for (uint64_t i = 0; i < brim_dataset_rows(a); i++) {
     brim_sample x, y;

@@ -88,12 +88,40 @@ static void edges(const brim_tokenizer *tokenizer) {
   brim_dataset_free(d), brim_dataset_free(pairs);
 }
 
+/* A share of the texts is held out, each with all of its windows; of one text a share of its windows. */
+static void held_out(const brim_tokenizer *tokenizer) {
+  brim_dataset *d = encode(tokenizer, (brim_encode_options){.max_length = 9, .max_windows = 9, .numbering = BRIM_NUMBER_TOKENS},
+                           false),
+               *kept = NULL, *held = NULL, *one = NULL;
+  const uint64_t first[] = {12, 13, 14};
+  bool is_held[ROWS] = {false};
+  brim_error err = {0};
+  int status = brim_hold_out(data_runtime, d, 0.25, 7, &kept, &held, &err), records = 0, shared = 0;
+  for (uint64_t r = 0; !status && r < brim_dataset_rows(held); r++) {
+    records += !is_held[brim_dataset_origin(held, r)];
+    is_held[brim_dataset_origin(held, r)] = true;
+  }
+  for (uint64_t r = 0; !status && r < brim_dataset_rows(kept); r++)
+    shared += is_held[brim_dataset_origin(kept, r)];
+  ok(status == BRIM_OK && records == ROWS / 4 && shared == 0 &&
+         brim_dataset_rows(kept) + brim_dataset_rows(held) == brim_dataset_rows(d) && brim_dataset_rows(d) > ROWS,
+     "%d texts are held out, with all of their windows %s", records, err.message);
+  brim_dataset_free(kept), brim_dataset_free(held);
+  kept = held = NULL;
+  status = brim_dataset_subset(data_runtime, d, first, 3, &one, &err);
+  const bool alone = !status && brim_dataset_origin(one, 0) == brim_dataset_origin(one, 2);
+  ok(alone && brim_hold_out(data_runtime, one, 0.25, 7, &kept, &held, &err) == BRIM_OK && brim_dataset_rows(held) == 1,
+     "of one text a window is held out %s", err.message);
+  brim_dataset_free(kept), brim_dataset_free(held), brim_dataset_free(one), brim_dataset_free(d);
+}
+
 int main(void) {
   data_start(1);
   make_texts();
   brim_tokenizer *tokenizer = data_tokenizer();
   lengths(tokenizer);
   edges(tokenizer);
+  held_out(tokenizer);
   brim_tokenizer_free(tokenizer);
   brim_runtime_free(data_runtime);
   return tap_done();

@@ -165,6 +165,14 @@ static void shared(void) {
   same_for_all("4 ranks", 4, plain, 1, none, NULL, 1, 4);
   same_for_all("pairs and classes", 3, pairs, 2, labelled, NULL, 1, 3);
   same_for_all("words with labels", 2, words, 1, tagged, NULL, 1, 2);
+  const brim_dataset_options wide = {.encode = {.max_length = 4, .max_windows = 2, .window_overlap = 1}};
+  const brim_dataset_options apart = {.encode = {.max_length = 4, .max_windows = 2, .numbering = BRIM_NUMBER_TOKENS}};
+  const char *long_texts[] = {scratch_write("long.txt", "abcdefgh\na\nbcd efg\n")};
+  brim_dataset_options cut = tagged;
+  cut.encode = wide.encode;
+  same_for_all("windows", 2, long_texts, 1, wide, NULL, 1, 2);
+  same_for_all("windows of words", 2, words, 1, cut, NULL, 1, 2);
+  same_for_all("windows of masked words", 2, long_texts, 1, apart, NULL, 1, 2);
   same_for_all("excluded rows", 2, chosen, 1, some, NULL, 1, 2);
   same_for_all("another file on a rank", 3, plain, 1, none, copy, 2, 2);
   same_for_all("two ranks of two files", 2, plain, 1, none, copy, 2, 0);
