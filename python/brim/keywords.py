@@ -238,10 +238,10 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
-    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl",
-        "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives),
-        cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse,
-        in-group, list-net, margin-mse. Default: by the rows.
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-
+        vectors", "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are
+        negatives), cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl, mse-vectors.
+        Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows.
     scale: float. Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10.
     distance: Literal["cosine", "euclidean", "manhattan"]. Of triplet and contrastive. Default: euclidean; contrastive cosine.
     margin: float. Of triplet and contrastive. Default: 5; contrastive 0.5.
@@ -392,10 +392,10 @@ class TrainOptions(TypedDict, total=False):
     1 each."""
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
-    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-vectors", "bce", "mse", "in-group", "list-net"] | None
     """Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, angle, cosine, contrastive or online-
-    contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the
-    rows."""
+    contrastive (pairs with a score), triplet, margin-mse, distill-kl, mse-vectors. Of rerankers: bce, mse, in-group, list-net, margin-mse.
+    Default: by the rows."""
     scale: float | None
     """Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10."""
     distance: Literal["cosine", "euclidean", "manhattan"] | None
