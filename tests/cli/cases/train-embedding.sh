@@ -44,6 +44,7 @@ train --train scores.csv --folds 2 | tail -1 && ls run | grep -c predictions
 echo "--- a stream"
 train --train pairs.csv --stream --loss in-batch
 train --train scores.csv --stream --loss cosent
+train --train scores.csv --stream --loss online-contrastive
 train --train pairs.csv --stream
 echo "--- refused"
 train --train far.csv --loss cosine --stream
