@@ -114,6 +114,8 @@ class Dataset:
         blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
         """
+        if prompts is not None and text_columns is None:
+            raise UsageError("prompts are of rows of several texts: give text_columns too")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         labels = _labels(labels, runtime)
@@ -123,8 +125,8 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks, prompts=prompts,
-                          **({} if most_texts is None else {"most_texts": most_texts}))
+                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
+                          **({} if most_texts is None else {"most_texts": most_texts}), **({} if prompts is None else {"prompts": prompts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,

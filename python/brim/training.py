@@ -264,6 +264,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     for name, value in {"prompts": prompts, "teacher_column": teacher_column}.items():
         if value is not None and not shape.bare:
             raise UsageError(f'{name} is of embeddings: task="embedding"')
+        if value is not None and (options.get("stream") or isinstance(train, Stream)):
+            raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model
     begin = _core.prompts(runtime, folder, *wanted) if any(wanted) else None

@@ -256,6 +256,9 @@ static int take_member(brim_reader *reader, const brim_json_token *key, brim_err
     if (twice)
       return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
                                     "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));
+    if (value.kind == BRIM_JSON_ARRAY) /* the slot before has read it to its end */
+      return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
+                                    "the list \"%s\" is named as two columns: name it once", slot_name(slot));
     if (value.kind == BRIM_JSON_END)
       BRIM_TRY(brim_json_next(&reader->json, &value, err));
     BRIM_TRY(take_value(reader, slot, &value, err));

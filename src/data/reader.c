@@ -132,6 +132,10 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
     BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
     if (others && !options->label_column)
       reader->slots[BRIM_SLOT_LABEL].others = plural;
+    for (int b = 0; b < options->block_count && !options->label_column;
+         b++) /* a column of numbers is no label by its name alone */
+      if (strcmp(options->blocks[b].column, "label") == 0)
+        reader->slots[BRIM_SLOT_LABEL].name = NULL;
   }
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));

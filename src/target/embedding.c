@@ -170,6 +170,9 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   if (loss->kind == BRIM_LOSS_CONTRASTIVE && facts->labels > BRIM_RANGE_UNIT)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the loss contrastive needs labels from 0 (unlike) to 1 (alike): use cosent for others");
+  if (loss->kind == BRIM_LOSS_ANGLE && facts->most_texts == 2 && facts->labels == BRIM_RANGE_NONE)
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the loss angle needs a label of each pair: a column score or label; or rows of three texts");
   if (loss->kind == BRIM_LOSS_ONLINE_CONTRASTIVE && facts->labels > BRIM_RANGE_BINARY)
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss online-contrastive needs labels 0 (unlike) and 1 (alike)");
   if (loss->kind == BRIM_LOSS_COSINE && facts->labels == BRIM_RANGE_ANY)

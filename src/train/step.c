@@ -129,10 +129,12 @@ static int check_labels(const brim_trainer *t, const brim_batch *batch, brim_err
     return BRIM_OK;
   brim_supply_row_text(&t->supply, batch->rows[row], name, sizeof name);
   return brim_error_set(err, BRIM_E_MISMATCH,
-                        "%s: the label is %g, and the loss %s takes labels from %d to 1: divide them, or name "
+                        "%s: the label is %g, and the loss %s takes labels %s: divide them, or name "
                         "another loss",
                         name, (double)batch->labels[row * t->host_loss.label_width], t->options.loss.name,
-                        t->host_loss.how.labels == BRIM_RANGE_SIGNED ? -1 : 0);
+                        t->host_loss.how.labels == BRIM_RANGE_SIGNED   ? "from -1 to 1"
+                        : t->host_loss.how.labels == BRIM_RANGE_BINARY ? "0 and 1 alone"
+                                                                       : "from 0 to 1");
 }
 
 /* Outputs of a batch, for the host. */

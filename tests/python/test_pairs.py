@@ -77,6 +77,21 @@ class Pairs(unittest.TestCase):
         self.assertIs(further.model, first.model)
         self.assertNotEqual(further.model.embed(WORDS).tobytes(), expected)
 
+    def test_teacher(self):
+        """A teacher's vectors from a column of files and of rows in memory are the same; a table file of one text column takes no prompts."""
+        rows = [{"english": row["anchor"], "other": row["positive"], "vectors": [i / 48, -1, i % 3]} for i, row in enumerate(PAIRS)]
+        model = FOLDERS / "st-mean-normalize"
+        first = brim.train(model, rows, task="embedding", teacher_column="vectors", **HOW)
+        again = brim.train(model, written("taught.jsonl", rows), task="embedding", teacher_column="vectors", **HOW)
+        self.assertNotEqual(first.model.embed(WORDS).tobytes(), brim.Model(model).embed(WORDS).tobytes())
+        self.assertEqual(first.model.embed(WORDS).tobytes(), again.model.embed(WORDS).tobytes())
+        import pyarrow.parquet
+        pyarrow.parquet.write_table(pyarrow.table({"text": WORDS}), HERE / "words.parquet")
+        tokenizer = first.model.tokenizer
+        self.assertEqual(len(brim.Dataset.from_files(HERE / "words.parquet", tokenizer)), len(WORDS))
+        with self.assertRaisesRegex(brim.Error, "text_columns"):
+            brim.Dataset.from_files(HERE / "words.parquet", tokenizer, prompts=("a: ", None))
+
     def test_evaluations(self):
         """What an evaluation measures depends on the rows; Model.evaluate measures the same."""
         for rows, metric, names in [(SCORED, "spearman", ("pearson", "spearman_manhattan")), (PAIRS, "accuracy", ()), ([(row["anchor"], row["positive"]) for row in PAIRS], "mrr", ("accuracy",))]:
@@ -233,6 +248,8 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"columns": 7}, "columns=7: names"),
                 (PAIRS, {"prompts": {"poem": "a"}}, "prompts=.*is expected"),
                 (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
+                (PAIRS, {"prompts": "a: ", "stream": True}, "prompts is of rows in memory"),
+                ([row[:2] for row in texts], {"loss": "angle"}, "angle needs a label"),
                 (PAIRS, {"pooling": "mean,mean"}, "pooling"),
                 (RANKED, {"task": "rerank", "prompts": "a: "}, "prompts is of embeddings"),
                 (PAIRS, {"keep_head": True}, "has no keep_head"),

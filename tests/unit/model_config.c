@@ -447,6 +447,30 @@ static void check_saved(void) {
 }
 
 /* Families with a member for the first token and the mean keep these there, where other programs find them; reals stay reals. */
+static void check_pooling_names(void) {
+  static const struct {
+    const char *given, *name; /* NULL: refused */
+  } cases[] = {{"cls", "cls"},
+               {"mean,cls", "cls,mean"},
+               {"last,weighted_mean", "weighted-mean,last"},
+               {"mean-sqrt,max", "max,mean-sqrt"},
+               {"mean,mean", NULL},
+               {"", NULL},
+               {"mean,", NULL},
+               {"sum", NULL},
+               {"mea", NULL}};
+  char name[BRIM_POOLING_NAME];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    brim_pooling pooling = BRIM_POOLING_CONFIG;
+    const bool known = brim_pooling_parse(cases[i].given, &pooling);
+    ok(known == (cases[i].name != NULL) && (!known || strcmp(brim_pooling_name(pooling, name), cases[i].name) == 0),
+       "the pooling \"%s\" is %s", cases[i].given, known ? name : "none");
+  }
+  ok(strcmp(brim_pooling_name((brim_pooling)0555555, name), "weighted-mean") == 0 &&
+         strcmp(brim_pooling_name((brim_pooling)7, name), "unknown") == 0,
+     "a number that says a way twice, or none, has a name all the same");
+}
+
 static void check_own_pooling(void) {
   static const struct {
     brim_pooling pooling;
@@ -611,6 +635,7 @@ int main(void) {
   check_all_refused();
   check_saved();
   check_own();
+  check_pooling_names();
   check_own_pooling();
   check_made_for();
   check_readme();

@@ -153,11 +153,10 @@ static void largest_pool(const brim_ops *ops, brim_ops_context *c, const void *p
   smooth_pool(ops, c, parameters, out, true);
 }
 
-/* All ways side by side, without the first token of every second sequence. */
+/* All ways but the largest, which has corners, side by side, without the first token of every second sequence. */
 static void joined_pool(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   static const brim_pool_list all = {
-      BRIM_POOL_MODES,
-      {BRIM_POOL_CLS, BRIM_POOL_MAX, BRIM_POOL_MEAN, BRIM_POOL_MEAN_SQRT, BRIM_POOL_WEIGHTED_MEAN, BRIM_POOL_LAST}};
+      5, {BRIM_POOL_CLS, BRIM_POOL_MEAN, BRIM_POOL_MEAN_SQRT, BRIM_POOL_WEIGHTED_MEAN, BRIM_POOL_LAST}};
   const setting *s = parameters;
   case_memory m = {0};
   inputs in = {37};
@@ -172,7 +171,6 @@ static void joined_pool(const brim_ops *ops, brim_ops_context *c, const void *pa
                                .modes = all,
                                .skipped = skipped,
                                .x = x,
-                               .chosen = case_alloc(&m, (size_t)s->n * (size_t)s->hidden * sizeof(int32_t)),
                                .y = case_fill(&m, few, 7),
                                .dy = dy,
                                .dx = case_fill(&m, count, 7)};

@@ -136,6 +136,9 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     m->ops = NULL;
     return opened;
   }
+  const brim_pool_list modes = brim_pooling_modes(options->pooling);
+  if (brim_pooling_of_modes(&modes) != options->pooling)
+    return brim_error_set(err, BRIM_E_USAGE, "the number %d is no pooling: brim_pooling_parse makes them", (int)options->pooling);
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
   if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));

@@ -53,6 +53,7 @@ train --train scores.csv --folds 2 | tail -1 && ls run | grep -c predictions
 echo "--- a stream"
 train --train pairs.csv --stream --loss in-batch
 train --train scores.csv --stream --loss cosent
+train --train scores.csv --stream --loss online-contrastive
 train --train pairs.csv --stream
 echo "--- refused"
 train --train far.csv --loss cosine --stream
@@ -83,3 +84,20 @@ train --train pairs.csv --query-prompt "=find: "
 train --train pairs.csv --pooling mean,mean
 $BRIM train --model $MODEL --train pairs.csv --output no --query-prompt "query=find: " 2>&1
 $BRIM train --model $MODEL --train $DATA/train.csv --output no --pooling mean,last 2>&1 | tail -1
+echo "--- a teacher's numbers"
+python3 - <<'END'
+import json
+def write(name, row):
+    with open(name, "w") as file:
+        for i in range(12):
+            file.write(json.dumps(row(i)) + "\n")
+write("vectors.jsonl", lambda i: {"english": f"film {i}", "label": [i / 12, -1, 0.5]})
+write("margins.jsonl", lambda i: {"query": f"film {i}", "positive": "good", "negative_1": "bad", "negative_2": f"{i}", "scores": [i, 0, -i]})
+END
+train --train vectors.jsonl --teacher-column label --max-tokens 30
+train --train margins.jsonl --teacher-column scores
+train --train margins.jsonl --teacher-column scores --loss distill-kl
+train --train margins.jsonl --teacher-column scores --loss in-batch
+train --train margins.jsonl --loss mse-vectors
+train --train vectors.jsonl --teacher-column english
+train --train pairs.csv --teacher-column nothing
