@@ -6,6 +6,7 @@ from typing import Any, Iterable
 
 from . import _core
 from . import rows as _rows
+from .errors import UsageError
 
 
 def check(runtime, output: str | None, files: Iterable[str], inputs: Iterable[tuple[str, str, Any]], resume: bool, sets: Iterable[tuple[str, Any]]) -> None:
@@ -15,4 +16,7 @@ def check(runtime, output: str | None, files: Iterable[str], inputs: Iterable[tu
     paths += [("data", name, path) for name, data in sets if _rows.is_files(data) for path in _rows.paths_of(data) if path != "-"]
     paths += [("run", "output", output)] if output is not None else []
     paths += [("writes", name, path) for name, path in files]
+    for _, name, path in paths:
+        if "\0" in os.fsdecode(path):
+            raise UsageError(f"{name}: the path {path!r:.80} holds a NUL")
     _core.check_outputs(runtime, paths, resume)
