@@ -111,9 +111,12 @@ static double cost(const brim_answer *a, brim_class_count *classes) {
 /* "good, warm", or "none". */
 static void say(const brim_answer *a, bool predicted, char *text, size_t size) {
   size_t used = 0;
-  for (int32_t k = 0; k < a->outputs && used < size; k++)
+  for (int32_t k = 0; k < a->outputs && used < size; k++) {
+    const size_t room = size - used > 3 ? size - used - 3 : 0;
     if (predicted ? a->logits[k] > 0 : a->label[k] > 0.5f)
-      used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", a->names[k]);
+      used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
+                               brim_answer_shown(a->names[k], room < 100 ? room : 100), a->names[k]);
+  }
   if (used == 0)
     snprintf(text, size, "none");
 }

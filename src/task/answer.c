@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
+int brim_answer_shown(const char *name, size_t most) {
+  return (int)brim_utf8_valid(name, strnlen(name, most));
+}
+
 /* ---- values -------------------------------------------------------------------------------------------------- */
 
 double brim_answer_cost_of_values(const brim_answer *a, brim_class_count *classes) {
@@ -54,7 +60,8 @@ double brim_answer_cost_of_class(const brim_answer *a, brim_class_count *classes
 }
 
 void brim_answer_say_class(const brim_answer *a, bool predicted, char *text, size_t size) {
-  snprintf(text, size, "%s", a->names[predicted ? a->outcome->predicted : a->outcome->label]);
+  const char *name = a->names[predicted ? a->outcome->predicted : a->outcome->label];
+  snprintf(text, size, "%.*s", brim_answer_shown(name, size - 1), name);
 }
 
 void brim_answer_put_name(brim_json_writer *json, const char *name, const brim_answer *a, int32_t class) {

@@ -80,7 +80,8 @@ const char *brim_task_describe(brim_task task, int32_t outputs, const char *cons
   const brim_task_rules *r = brim_task_rules_of(task);
   *text = 0;
   for (int32_t i = 0; names_of && i < outputs && i < MOST; i++)
-    used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s", i ? ", " : "", names_of[i]);
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "", brim_answer_shown(names_of[i], 40),
+                             names_of[i]);
   if (outputs > MOST)
     snprintf(list + used, sizeof list - used, ", ...");
   return r && r->describe ? r->describe(outputs, list, text, size) : NULL;

@@ -102,6 +102,8 @@ void brim_softmax(const float *logits, int32_t count, double *probabilities);
 double brim_sigmoid(double logit);
 
 /* ---- answer.c: answers of values, and of one class, for rules */
+/* Bytes of a name that are shown, of `most`: whole characters. */
+int brim_answer_shown(const char *name, size_t most);
 /* Of values: their mean squared error, "0.25 1.5", and a decimal or a list of them. */
 double brim_answer_cost_of_values(const brim_answer *a, brim_class_count *classes);
 void brim_answer_say_values(const brim_answer *a, bool predicted, char *text, size_t size);

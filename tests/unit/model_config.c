@@ -305,6 +305,8 @@ static void check_labels(void) {
       {"{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\",\"num_labels\":1}", BRIM_TASK_MULTI_LABEL, 1},
       {"{\"model_type\":\"bert\",\"problem_type\":\"regression\",\"num_labels\":3}", BRIM_TASK_REGRESSION, 3},
       {"{\"model_type\":\"bert\",\"problem_type\":\"regression\"}", BRIM_TASK_REGRESSION, 2},
+      {"{\"model_type\":\"bert\",\"problem_type\":\"regression\",\"brim_task\":\"multi-label\",\"num_labels\":3}",
+       BRIM_TASK_MULTI_LABEL, 3},
       {"{\"model_type\":\"bert\",\"num_labels\":1}", BRIM_TASK_REGRESSION, 1}};
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
     if (load(tasks[i].json, NULL, &c, &err))
@@ -381,6 +383,7 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}", BRIM_E_UNSUPPORTED, "absolute");
   check_refused("{\"model_type\":\"new\",\"position_embedding_type\":\"absolute\"}", BRIM_E_UNSUPPORTED, "rope");
   check_refused("{\"model_type\":\"bert\",\"problem_type\":\"token_classification\"}", BRIM_E_UNSUPPORTED, "problem_type");
+  check_refused("{\"model_type\":\"bert\",\"brim_task\":\"tomorrow's\"}", BRIM_E_UNSUPPORTED, "no such task");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"2\":\"b\"}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"00\":\"b\"}}", BRIM_E_FORMAT, "id2label");

@@ -1,4 +1,5 @@
 /* Metrics against values by hand, and against slow versions that follow the definitions literally. */
+#include "base/utf8.h"
 #include "brim/train.h"
 #include "tap.h"
 #include "task/task.h"
@@ -249,7 +250,22 @@ static void refused(brim_task task, int32_t outputs, float logit, float label, i
   brim_dataset_free(dataset);
 }
 
+/* Names are cut between characters. */
+static void names(void) {
+  char name[121] = "", text[400], small[50];
+  const char *const all[] = {name, name, name};
+  const float on[] = {1, 1, 1};
+  const brim_answer answer = {.outputs = 3, .names = all, .label = on, .logits = on};
+  for (int i = 0; i < 40; i++)
+    strcat(name, "\xe2\x82\xac");
+  brim_task_describe(BRIM_TASK_CLASSIFICATION, 3, all, text, sizeof text);
+  ok(brim_utf8_valid(text, strlen(text)) == strlen(text), "a task in words: %s", text);
+  brim_task_rules_of(BRIM_TASK_MULTI_LABEL)->say(&answer, true, small, sizeof small);
+  ok(brim_utf8_valid(small, strlen(small)) == strlen(small), "labels in words: %s", small);
+}
+
 int main(void) {
+  names();
   brim_error err;
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
     return 99;
