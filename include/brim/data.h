@@ -329,6 +329,8 @@ BRIM_API uint64_t brim_dataset_rows(const brim_dataset *dataset);
 BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);    /* after truncation */
 BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset); /* rows that were cut */
 BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);      /* tokens that were cut */
+/* [rows] tokens that were cut off each; NULL: nothing was, or it is not known. */
+BRIM_API const uint32_t *brim_dataset_losses(const brim_dataset *dataset);
 /* Of the tokens, those that a window has from the one before: they are in two. */
 BRIM_API uint64_t brim_dataset_repeated(const brim_dataset *dataset);
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
@@ -342,6 +344,8 @@ BRIM_API const int32_t *brim_dataset_text_lengths(const brim_dataset *dataset);
 /* K: the most texts that a row may have. Text t of the row at place p of its step has the place p * K + t, so that dropout is
  * another with another K. It is the number of columns that the rows came from, or the texts of a row, whichever is more. */
 BRIM_API int32_t brim_dataset_most_texts(const brim_dataset *dataset);
+/* How the texts of a row were made of a long one (brim_encode_options.max_windows); most 0 or 1: they were not. */
+BRIM_API brim_windowing brim_dataset_windows(const brim_dataset *dataset);
 BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /* from_samples: some type_id is not 0 */
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
@@ -352,7 +356,8 @@ BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
 BRIM_API void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content);
 /* Words whose label is null. */
 BRIM_API uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset);
-/* The row's number in its source (brim_record.row): differs from `row` only after an excluded one. */
+/* The row's number in its source (brim_record.row): differs from `row` only after an excluded one, and where each
+ * window of a text whose words are masked is a row: they follow each other, and have one number. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
 BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);

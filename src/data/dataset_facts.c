@@ -66,6 +66,10 @@ int brim_dataset_pairs_known(const brim_dataset *dataset) {
   return dataset->pairs ? 1 : dataset->from_texts ? 0 : -1;
 }
 
+const uint32_t *brim_dataset_losses(const brim_dataset *dataset) {
+  return dataset->losses;
+}
+
 bool brim_dataset_has_windows(const brim_dataset *dataset) {
   return dataset->windows.most > 1;
 }
