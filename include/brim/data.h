@@ -88,7 +88,8 @@ typedef struct brim_source_options {
  * left out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed,
  * a record longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole
  * records before the damage are kept, the one that it cuts is not. gzip reports a wrong checksum only at the end of a member: the
- * rows of that member are kept then, and the damage counts after them. A missing file or value is an error still. */
+ * rows of that member are kept then, and the damage counts after them. A missing file or value is an error still, and a
+ * list of numbers that is none. */
 
 /* What a label was where it was read: whether its text may be a number. */
 typedef enum brim_label_form {

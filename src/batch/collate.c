@@ -255,7 +255,9 @@ static int copy_blocks(brim_batch *to, const brim_batch *from, brim_error *err) 
   for (int b = 0; b < to->block_count; b++) {
     const void *numbers = from->block_count ? from->blocks[b] : only[b];
     const size_t units = brim_block_units(&to->shapes[b], rows, texts, tokens);
-    if (numbers && units)
+    if (!numbers)
+      brim_block_fill_none(&to->shapes[b], to->blocks[b], units);
+    else if (units)
       memcpy(to->blocks[b], numbers, units * brim_block_bytes(&to->shapes[b]));
   }
   return BRIM_OK;

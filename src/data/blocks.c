@@ -62,6 +62,15 @@ int brim_block_columns_check(const brim_source_options *o, bool files, brim_erro
   return brim_blocks_check(shapes, o->block_count, err);
 }
 
+int brim_blocks_allow_windows(const brim_block_shape *shapes, int count, brim_error *err) {
+  for (int b = 0; b < count; b++)
+    if (shapes[b].per == BRIM_PER_TEXT)
+      return brim_error_set(err, BRIM_E_USAGE,
+                            "block %s is of texts, and windows make a row's texts: give it of rows, or no windows",
+                            shapes[b].name);
+  return BRIM_OK;
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------------ */
 
 void brim_block_fill_none(const brim_block_shape *shape, void *to, size_t units) {

@@ -32,6 +32,8 @@ void brim_block_copy(const brim_block_shape *shape, void *to, const void *from, 
 /* Checks blocks besides the label: of a caller's rows, and of a source, whose files have columns of them. */
 int brim_blocks_check(const brim_block_shape *further, int count, brim_error *err) BRIM_CHECK;
 int brim_block_columns_check(const brim_source_options *options, bool files, brim_error *err) BRIM_CHECK;
+/* Nobody knows before how many windows a text makes: then no block is of texts. */
+int brim_blocks_allow_windows(const brim_block_shape *shapes, int count, brim_error *err) BRIM_CHECK;
 /* The further blocks of a row, of which so many numbers were read, go into the sample, which has its texts. A width that is not
  * known becomes known. */
 int brim_blocks_take(brim_block_shape *shapes, int count, const void *const *from, const size_t *numbers, brim_sample *sample,

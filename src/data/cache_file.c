@@ -33,26 +33,14 @@ brim_cache_sections brim_cache_lay_out(const brim_cache_header *h) {
 }
 
 bool brim_cache_counts_fit(const brim_cache_header *h, uint64_t size) {
-  const uint64_t counts[] = {h->sources,
-                             h->rows,
-                             h->tokens,
-                             h->typed_tokens,
-                             h->origins,
-                             h->exclusions,
-                             h->classes,
-                             h->files,
-                             h->reasons,
-                             h->words,
-                             h->string_bytes,
-                             h->numbered,
-                             h->word_bytes,
-                             h->texts,
-                             h->losses,
-                             h->blocks[0].numbers,
-                             h->blocks[1].numbers,
-                             h->blocks[2].numbers};
+  const uint64_t counts[] = {h->sources,      h->rows,     h->tokens,     h->typed_tokens, h->origins,
+                             h->exclusions,   h->classes,  h->files,      h->reasons,      h->words,
+                             h->string_bytes, h->numbered, h->word_bytes, h->texts,        h->losses};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     if (counts[i] > size)
+      return false;
+  for (int b = 0; b < BRIM_MOST_BLOCKS; b++)
+    if (h->blocks[b].numbers > size)
       return false;
   return size < (uint64_t)1 << 56 && brim_cache_lay_out(h).at[SECTIONS] == size;
 }

@@ -348,6 +348,8 @@ static int encode_block(void *context, void *data, int number, brim_error *err) 
 static int make_scratches(brim_encoder *encoder, brim_error *err) {
   int threads = brim_runtime_threads(encoder->runtime);
   BRIM_TRY(brim_encode_options_check(encoder->tokenizer, &encoder->options, false, err));
+  if (brim_makes_windows(&encoder->options))
+    BRIM_TRY(brim_blocks_allow_windows(encoder->reader->shapes + 1, encoder->reader->block_count, err));
   encoder->scratches = brim_alloc_array_zero(encoder->runtime, (size_t)threads, sizeof *encoder->scratches);
   if (!encoder->scratches)
     return BRIM_NOMEM(err);

@@ -245,9 +245,15 @@ static bool wants(brim_slot *slot, const brim_json_token *key, bool *twice) {
   return true;
 }
 
+/* A list that several slots want is read again for each; what was decoded since `begin` is kept elsewhere by then. */
+static void return_to(brim_json_reader *json, const brim_json_reader *begin) {
+  json->at = begin->at, json->depth = begin->depth, json->expect = begin->expect, json->scratch_used = begin->scratch_used;
+}
+
 /* After a key: takes its value into the slots that want it. */
 static int take_member(brim_reader *reader, const brim_json_token *key, brim_error *err) {
   brim_json_token value = {.kind = BRIM_JSON_END};
+  brim_json_reader begin = reader->json;
   for (int i = 0; i < reader->slot_count; i++) {
     brim_slot *slot = &reader->slots[i];
     bool twice = false;
@@ -256,11 +262,12 @@ static int take_member(brim_reader *reader, const brim_json_token *key, brim_err
     if (twice)
       return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
                                     "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));
-    if (value.kind == BRIM_JSON_ARRAY) /* the slot before has read it to its end */
-      return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
-                                    "the list \"%s\" is named as two columns: name it once", slot_name(slot));
-    if (value.kind == BRIM_JSON_END)
+    if (value.kind == BRIM_JSON_END) {
       BRIM_TRY(brim_json_next(&reader->json, &value, err));
+      begin = reader->json;
+    } else {
+      return_to(&reader->json, &begin);
+    }
     BRIM_TRY(take_value(reader, slot, &value, err));
   }
   return value.kind == BRIM_JSON_END ? brim_json_skip(&reader->json, err) : BRIM_OK;
@@ -274,7 +281,7 @@ static int read_object(brim_reader *reader, brim_error *err) {
                                   "%s where an object is expected: each line is {\"text\": ..}", brim_json_kind_name(token.kind));
   for (;;) {
     BRIM_TRY(brim_json_next(&reader->json, &token, err));
-    if (token.kind == BRIM_JSON_OBJECT_END)
+    if (token.kind == BRIM_JSON_OBJECT_END || token.kind == BRIM_JSON_END)
       break;
     BRIM_TRY(take_member(reader, &token, err));
   }

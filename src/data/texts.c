@@ -347,6 +347,8 @@ static int make(texts *t, brim_error *err) {
     return BRIM_E_MEMORY;
   t->dataset->from_texts = true;
   brim_dataset_expect(t->dataset, &t->options->source, &t->options->encode);
+  if (brim_makes_windows(&t->options->encode))
+    BRIM_TRY(brim_blocks_allow_windows(t->dataset->shapes + 1, t->dataset->block_count - 1, err));
   BRIM_TRY(brim_tokenizer_content(t->tokenizer, t->words, &t->dataset->tokenizer, err));
   t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
   if (!t->workers)

@@ -198,6 +198,38 @@ static void check_refused(void) {
   ok(open_fails(&o, paths[0], &err) == BRIM_E_USAGE && strstr(err.message, "beforehand"), "%s", err.message);
 }
 
+/* A column may be two things at once: two blocks here, and the label. */
+static void check_shared(void) {
+  const brim_block_column twice[] = {{.column = "v", .shape = {.name = "one", .width = WIDTH}},
+                                     {.column = "v", .shape = {.name = "other", .width = WIDTH}}};
+  const char *path = scratch_write("shared.jsonl", "{\"v\": [1, 2, 3.5], \"z\": [[]], \"text\": \"a\"}\n"
+                                                   "{\"text\": \"b\", \"v\": [4,5,6]}\n");
+  brim_labels values;
+  brim_dataset *dataset = NULL;
+  brim_tokenizer *tokenizer;
+  brim_sample s = {0};
+  brim_error err = {0};
+  must(brim_labels_make(data_runtime, BRIM_TASK_REGRESSION, NULL, WIDTH, &values, &err), &err);
+  must(brim_tokenizer_load(data_runtime, scratch_file("vocab.txt"), &tokenizer, &err), &err);
+  const brim_dataset_options how = {.source = {.need_label = true, .label_column = "v", .blocks = twice, .block_count = 2},
+                                    .labels = &values};
+  must(brim_dataset_load(data_runtime, &path, 1, tokenizer, &how, &dataset, &err), &err);
+  brim_dataset_sample(dataset, 0, &s);
+  const float *one = s.blocks[1], *other = s.blocks[2];
+  ok(brim_dataset_rows(dataset) == 2 && one[2] == 3.5F && memcmp(one, other, WIDTH * sizeof *one) == 0 &&
+         memcmp(one, s.labels, WIDTH * sizeof *one) == 0,
+     "a column is the label and two blocks");
+  brim_dataset_free(dataset);
+  brim_labels_free(&values);
+  brim_block_column of_texts = {.column = "v", .shape = {.name = "teacher", .per = BRIM_PER_TEXT, .width = WIDTH}};
+  const brim_dataset_options windows = {.source = {.blocks = &of_texts, .block_count = 1},
+                                        .encode = {.max_length = 4, .max_windows = 3}};
+  ok(brim_dataset_load(data_runtime, &path, 1, tokenizer, &windows, &dataset, &err) == BRIM_E_USAGE &&
+         strstr(err.message, "windows make a row's texts"),
+     "%s", err.message);
+  brim_tokenizer_free(tokenizer);
+}
+
 /* A state is of one set of columns. */
 static void check_state(void) {
   const brim_feed_options o = options_of((brim_plan_options){.batch_size = 8});
@@ -234,6 +266,7 @@ int main(void) {
   check_ranks(options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12}), false);
   check_ranks(options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12}), true);
   check_refused();
+  check_shared();
   check_state();
   brim_runtime_free(data_runtime);
   return tap_done();
