@@ -2,7 +2,8 @@
 """Masked words: tokens a second and the peak of memory of brim, and of PyTorch with transformers in two ways: padded batches with every
 position in the decoder, as the Trainer does it, and the same with the masked rows gathered before the head, which is ten lines. Random
 weights of a BERT of the chosen size, the texts of the quick start, the same number of steps and of threads. Contenders take turns, each
-round in its own processes. Needs: bench/requirements-train.txt.
+round in its own processes. Then what share of brim's step the loss over the vocabulary takes, forward and backward, from a profile
+of as many steps. Needs: bench/requirements-mlm.txt.
 
     bench/bench_mlm.py --rounds 3 --steps 20 --hidden 384 --layers 6"""
 
@@ -47,19 +48,35 @@ def write_model(folder, tokenizer, options):
     (folder / "tokenizer.json").write_bytes((tokenizer / "tokenizer.json").read_bytes())
 
 
+COMPUTING = {"products", "loss", "attention", "optimizer", "norm", "embedding", "elementwise"}  # the rest of a trace is files
+
+
+def brim_train(folder, options, out, *more):
+    command = [BRIM, "train", "--quiet", "--json", "--model", folder, "--train", DATA / "train.csv", "--task", "mlm", "--max-length",
+               options.max_length, "--output", out + "/run", "--batch-size", options.batch_size, "--max-steps", options.steps,
+               "--threads", options.threads, *more]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
 def brim_run(folder, options):
     """Tokens a second, and bytes."""
     with tempfile.TemporaryDirectory() as out:
-        command = [BRIM, "train", "--quiet", "--json", "--model", folder, "--train", DATA / "train.csv", "--task", "mlm", "--max-length",
-                   options.max_length, "--output", out + "/run", "--batch-size", options.batch_size, "--max-steps", options.steps,
-                   "--threads", options.threads]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(done.stderr)
-        result = json.loads(done.stdout)
+        result = json.loads(brim_train(folder, options, out))
         events = [json.loads(line) for line in open(out + "/run/log.jsonl", encoding="utf-8")]
     peak = max(event.get("memory_peak", 0) for event in events)
     return result["tokens"] / result["seconds"], peak
+
+
+def head_share(folder, options):
+    """Of the time that a step computes: the loss over the vocabulary and its gradient."""
+    with tempfile.TemporaryDirectory() as out:
+        brim_train(folder, options, out, "--profile")
+        with open(out + "/run/trace.json", encoding="utf-8") as file:
+            work = [event for event in json.load(file)["traceEvents"] if event.get("cat") in COMPUTING]
+    return sum(event["dur"] for event in work if "vocabulary" in event["name"]) / sum(event["dur"] for event in work)
 
 
 def gathered_loss(model, inputs, labels):
@@ -122,10 +139,12 @@ def main():
             found["brim"].append(brim_run(folder, options))
             for name, way in PEERS.items():
                 found[name].append(peer_run(folder, options, way))
+        share = head_share(folder, options)
     print(machine(), "\n")
     rows = [(name, f"{median([one[0] for one in runs]):,.0f}", f"{max(one[1] for one in runs) / 1e6:,.0f}") for name, runs in found.items()]
     print_table(("", "tokens/s", "peak MB"), rows)
-    write_json("bench-mlm.json", {"machine": machine(), "options": vars(options), "runs": found})
+    print(f"\n{100 * share:.0f} % of a step of brim is the loss over the vocabulary of {options.vocabulary:,}, forward and backward")
+    write_json("bench-mlm.json", {"machine": machine(), "options": vars(options), "runs": found, "head_share": share})
 
 
 if __name__ == "__main__":

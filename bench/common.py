@@ -30,6 +30,12 @@ def brim_json(*words, **options):
     return json.loads(done.stdout)
 
 
+def brim_train(model, train, output, *words, **options):
+    """What one training gives: the figures of its last evaluation, and the tokens and seconds that it took."""
+    result = brim_json("train", *words, model=model, train=train, output=output, **options)
+    return next(iter(result["eval"].values())) | {name: result[name] for name in ("tokens", "seconds")}
+
+
 def machine():
     """Processor, cores and system, as one line."""
     name = platform.processor() or platform.machine()
@@ -53,6 +59,19 @@ def print_table(titles, rows):
         print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))))
         if number == 0:
             print("  ".join("-" * width for width in widths))
+
+
+def print_seeds(metric, values, first, seconds=None):
+    """A line a way: `values` by way and seed; the change to the way `first` is seed by seed; `seconds` of each way, if they matter."""
+    rows = []
+    for name, of in values.items():
+        changes = [a - b for a, b in zip(of, values[first], strict=True)]
+        error = statistics.stdev(changes) / len(changes) ** 0.5 if len(changes) > 1 else 0.0
+        change = "" if name == first else f"{statistics.mean(changes):+.4f} ± {error:.4f}"
+        deviation = statistics.stdev(of) if len(of) > 1 else 0.0
+        time = [f"{seconds[name] / seconds[first]:.2f}"] if seconds else []
+        rows.append([name, f"{statistics.mean(of):.4f}", f"{deviation:.4f}", f"{min(of):.4f}", change, *time])
+    print_table([metric, "mean", "deviation", "worst", "change", *(["time"] if seconds else [])], rows)
 
 
 def write_json(name, value):

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "columns.h"
 #include "commands.h"
 #include "folds.h"
 #include "shared.h"
@@ -11,7 +12,7 @@ static const cli_option options[] = {
     ROWS(cli_needed_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .fallback = "512", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
-    ROWS(cli_words_option),
+    ROWS(cli_rows_option),
     HEADING("Batches"),
     ROWS(cli_batch_size_option),
     ROWS(cli_seed_option),
@@ -94,6 +95,61 @@ static void put_strategies(brim_text *out, const brim_study *study) {
   brim_table_text(out, columns, STRATEGY_COLUMNS, cells, count);
 }
 
+/* What is lost at some lengths, and what is computed. */
+typedef struct length_table {
+  brim_length_study at[BRIM_MOST_LENGTHS];
+  int count; /* 0: rows have several texts */
+  brim_windowing windows;
+  uint64_t rows;
+} length_table;
+
+static int study_lengths(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer, length_table *out) {
+  int32_t lengths[BRIM_MOST_LENGTHS];
+  const cli_values *v = cli->values;
+  int count, status = BRIM_OK;
+  *out = (length_table){.windows = cli_windows(cli), .rows = brim_dataset_rows(dataset)};
+  if (brim_dataset_firsts(dataset) && brim_dataset_windows(dataset).most < 2)
+    return BRIM_OK;
+  status = brim_study_usual_lengths(dataset, tokenizer, (int32_t)v->max_length, lengths, &count, &cli->error);
+  for (int i = 0; i < count && !status; i++)
+    status = brim_study_length(dataset, tokenizer, &out->windows, lengths[i], &out->at[out->count++], &cli->error);
+  return status;
+}
+
+static double share_of(uint64_t part, uint64_t all) {
+  return all ? 100.0 * (double)part / (double)all : 0.0;
+}
+
+static void put_length_table(brim_text *out, const length_table *t) {
+  enum { COLUMNS = 7 };
+  static const brim_column columns[COLUMNS] = {{"length", true},   {"rows cut", true},     {"tokens lost", true},
+                                               {"computed", true}, {"windows: cut", true}, {"lost", true},
+                                               {"computed", true}};
+  char text[BRIM_MOST_LENGTHS][COLUMNS][32];
+  const char *cells[BRIM_MOST_LENGTHS * COLUMNS];
+  if (t->count == 0)
+    return;
+  for (int i = 0; i < t->count; i++) {
+    const brim_length_study *s = &t->at[i];
+    const double shares[] = {share_of(s->cut_rows, t->rows), share_of(s->lost, s->tokens), share_of(s->window_cut_rows, t->rows),
+                             share_of(s->window_lost, s->tokens)};
+    const uint64_t counts[] = {(uint64_t)s->length, s->computed, s->window_computed};
+    static const int of_share[] = {1, 2, 4, 5}, of_count[] = {0, 3, 6};
+    for (int k = 0; k < 4; k++)
+      snprintf(text[i][of_share[k]], sizeof text[i][0], k < 2 || s->has_windows ? "%.1f %%" : "-", shares[k]);
+    for (int k = 0; k < 3; k++)
+      brim_count_text((int64_t)counts[k], text[i][of_count[k]], sizeof text[i][0]);
+    if (!s->has_windows)
+      snprintf(text[i][6], sizeof text[i][6], "-");
+    for (int k = 0; k < COLUMNS; k++)
+      cells[i * COLUMNS + k] = text[i][k];
+  }
+  brim_text_printf(out,
+                   "\nrows cut at a length, or in windows that overlap by %d tokens, %d at most; computed: tokens of an epoch\n",
+                   (int)t->windows.overlap, (int)t->windows.most);
+  brim_table_text(out, columns, COLUMNS, cells, t->count);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
 static void put_strategy_json(brim_json_writer *json, const brim_strategy_study *s) {
@@ -128,8 +184,29 @@ static void put_lengths_json(brim_json_writer *json, const brim_study *study) {
   brim_json_close_array(json);
 }
 
+static void put_length_table_json(brim_json_writer *json, const length_table *t) {
+  brim_json_open_array(json, "at_length");
+  for (int i = 0; i < t->count; i++) {
+    const brim_length_study *s = &t->at[i];
+    brim_json_open_object(json, NULL);
+    brim_json_put_integer(json, "length", s->length);
+    brim_json_put_count(json, "tokens", s->tokens);
+    brim_json_put_count(json, "cut_rows", s->cut_rows);
+    brim_json_put_count(json, "lost", s->lost);
+    brim_json_put_count(json, "computed", s->computed);
+    if (s->has_windows) {
+      brim_json_put_count(json, "windows", s->windows);
+      brim_json_put_count(json, "window_cut_rows", s->window_cut_rows);
+      brim_json_put_count(json, "window_lost", s->window_lost);
+      brim_json_put_count(json, "window_computed", s->window_computed);
+    }
+    brim_json_close_object(json);
+  }
+  brim_json_close_array(json);
+}
+
 static void put_json(brim_text *out, const brim_study *study, uint64_t excluded, const cli_values *v, const brim_overlap *overlap,
-                     const brim_tokenizer *tokenizer) {
+                     const brim_tokenizer *tokenizer, const length_table *lengths) {
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_count(&json, "rows", study->rows);
@@ -143,6 +220,7 @@ static void put_json(brim_text *out, const brim_study *study, uint64_t excluded,
   brim_json_put_count(&json, "repeated", study->repeated);
   brim_json_put_count(&json, "excluded", excluded);
   put_lengths_json(&json, study);
+  put_length_table_json(&json, lengths);
   brim_json_open_array(&json, "strategies");
   for (int i = 0; i < study->strategy_count; i++)
     put_strategy_json(&json, &study->strategies[i]);
@@ -174,6 +252,7 @@ typedef struct analysis {
   const brim_study *study;
   const brim_plan_options *how;
   const brim_overlap *overlap; /* count 0: no folds */
+  const length_table *lengths;
 } analysis;
 
 static int print(cli_call *cli, const analysis *a) {
@@ -182,9 +261,10 @@ static int print(cli_call *cli, const analysis *a) {
   if (cli->values->json) {
     uint64_t excluded;
     brim_dataset_excluded(a->dataset, &excluded);
-    put_json(&out, a->study, excluded, cli->values, a->overlap, a->tokenizer);
+    put_json(&out, a->study, excluded, cli->values, a->overlap, a->tokenizer, a->lengths);
   } else {
     put_lengths(&out, a->study, (int32_t)cli->values->max_length);
+    put_length_table(&out, a->lengths);
     put_strategies(&out, a->study);
     brim_text_string(&out, "\n");
     brim_study_advice(&out, a->study, a->how->max_length, "\n");
@@ -203,12 +283,18 @@ static int read_again(cli_call *cli, const analysis *a, brim_survey *survey, bri
   const int count = cli->arguments.operand_count;
   brim_source_options source;
   brim_encode_options encode;
+  cli_columns columns = {0};
   int status = cli_encode_options(cli, &encode);
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
+    status = cli_columns_find(cli, paths, count, cli_task(cli), &columns, &source);
+  if (!status)
     status = brim_survey_read(survey, paths, count, &source, a->tokenizer, &encode, &cli->error);
-  return status ? status : brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+  if (!status)
+    status = brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+  cli_columns_free(&columns);
+  return status;
 }
 
 static int write_page(cli_call *cli, const analysis *a) {
@@ -239,8 +325,11 @@ static int show(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer
   brim_plan_options how;
   brim_study study = {0};
   brim_overlap overlap = {0};
-  const analysis found = {dataset, tokenizer, &study, &how, &overlap};
+  length_table lengths;
+  const analysis found = {dataset, tokenizer, &study, &how, &overlap, &lengths};
   int status = cli_plan_options(cli, &how);
+  if (!status)
+    status = study_lengths(cli, dataset, tokenizer, &lengths);
   if (!status)
     status = study_folds(cli, dataset, &overlap);
   if (!status)
@@ -297,6 +386,8 @@ const cli_command cli_analyze = {
     .description = "Tokenizes the data once and plans an epoch with every strategy. `slots` is what is computed, `tokens` "
                    "is what carries text, `padded` is the share of slots without text, `of fixed` compares with padding "
                    "every row to --max-length.\n"
+                   "A table says what rows lose that are cut at 128, 256, 512, .. tokens, or that become windows of so many "
+                   "(--windows, or without overlap), and how many tokens an epoch computes then.\n"
                    "With --folds it also counts the tokens that a fold's held-out rows have and its training rows do not. "
                    "Look at them before you freeze embeddings.",
     .options = options,

@@ -25,6 +25,7 @@ typedef struct cli_call {
   bool words;                /* rows are words with a label each */
   brim_windowing windows;    /* of the run that predicts, unless --windows says otherwise */
   bool masks;                /* rows are texts some of whose tokens will be masked */
+  bool whole_texts;          /* and texts are rows, not their windows */
   bool share_rows;           /* of several ranks: cli_ranks_share */
   brim_block_column teacher; /* --teacher-column */
   const char *prompts[2];    /* what the first text of a row, and its others begin with; NULL: nothing */
@@ -43,6 +44,8 @@ int cli_write(cli_call *cli, const char *path, const brim_text *text);
 brim_task cli_task(const cli_call *cli);
 /* The library's options, filled by the command's option list. */
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
+/* Of --windows and --max-windows, whether they are given or not. */
+brim_windowing cli_windows(const cli_call *cli);
 int cli_encode_options(cli_call *cli, brim_encode_options *out);
 int cli_plan_options(cli_call *cli, brim_plan_options *out);
 

@@ -111,18 +111,37 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
   return status;
 }
 
+static bool of_masks(const cli_call *cli) {
+  return cli->masks || brim_task_shape(cli_task(cli))->made;
+}
+
+enum { WINDOWS = 16 };
+
+brim_windowing cli_windows(const cli_call *cli) {
+  const cli_values *v = cli->values;
+  return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : WINDOWS, (int32_t)v->windows};
+}
+
+/* Each of masked words is a row, and no text is too long for them. */
+static brim_windowing windows_of(const cli_call *cli) {
+  enum { MASKED_WINDOWS = 1024 };
+  const bool masks = of_masks(cli), given = cli_given(&cli->arguments, "windows");
+  brim_windowing own = given ? cli_windows(cli) : masks ? (brim_windowing){0} : cli->windows;
+  if (masks && !cli->whole_texts && !cli->values->max_windows)
+    own.most = MASKED_WINDOWS;
+  return own;
+}
+
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
-  enum { WINDOWS = 16 };
-  const bool masks = cli->masks || brim_task_shape(cli_task(cli))->made;
+  const bool masks = of_masks(cli);
+  const brim_windowing windows = windows_of(cli);
   *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
                                             : cli->values->whole_words ? BRIM_NUMBER_WORDS
                                                                        : BRIM_NUMBER_TOKENS};
   memcpy(out->prompts, cli->prompts, sizeof out->prompts);
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
-  if (cli_given(&cli->arguments, "windows") && out->max_windows == 0)
-    out->max_windows = WINDOWS;
-  if (!cli_given(&cli->arguments, "windows") && cli->windows.most > 1)
-    out->max_windows = cli->windows.most, out->window_overlap = cli->windows.overlap;
+  if (windows.most > 1)
+    out->max_windows = windows.most, out->window_overlap = windows.overlap;
   return status;
 }
 
@@ -246,7 +265,11 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)cut, cut_text, sizeof cut_text);
   brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
-  if (cli_given(&cli->arguments, "windows") || cli->windows.most > 1)
+  const int32_t windows = windows_of(cli).most;
+  if (windows > 1 && of_masks(cli))
+    cli_note(cli, "%s: %s text%s longer than %d windows, %s tokens lost; --windows 0 --max-windows N changes it", path, cut_text,
+             cut == 1 ? " was" : "s were", (int)windows, lost_text);
+  else if (windows > 1)
     cli_note(cli, "%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; --max-windows changes it", path,
              cut_text, rows_text, 100.0 * (double)cut / (double)rows, lost_text);
   else

@@ -127,6 +127,9 @@ int cli_fill_masks(cli_call *cli, const cli_inference *in) {
   if (brim_tokenizer_mask_id(in->tokenizer) < 0)
     return brim_error_set(&cli->error, BRIM_E_USAGE,
                           "the tokenizer has no mask token, in whose place the model could put a word");
+  if (cli_given(&cli->arguments, "windows"))
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "--windows: a mask token is filled by the text around it; leave it out, or raise --max-length");
   if (cli->group.world_size > 1)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "masked words are filled by one process: start one");
   brim_text_init(&f.text, cli->runtime);

@@ -18,7 +18,7 @@ static const cli_option options[] = {
     FLAG("whole-words", whole_words, .help = "choose all tokens of a word or none"),
     SEED("seed", seed, .fallback = "42", .help = "decides which tokens are chosen"),
     INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "another epoch chooses others"),
-    ROWS(cli_column_options),
+    ROWS(cli_single_column_options),
     ROWS(cli_general_options),
     {0},
 };
@@ -68,7 +68,7 @@ static int run(cli_call *cli) {
   cli_dataset_request request = {.paths = cli->arguments.operands,
                                  .path_count = cli->arguments.operand_count,
                                  .max_length = (int32_t)cli->values->max_length};
-  cli->masks = true;
+  cli->masks = cli->whole_texts = true;
   int status = cli_load_tokenizer(cli, &tokenizer);
   request.tokenizer = tokenizer;
   if (!status)

@@ -130,15 +130,15 @@ const cli_option cli_selection_options[] = {
     {0},
 };
 
-const cli_option cli_column_options[] = {
-    HEADING("Data files"),
+static const cli_option name_options[] = {
     TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header; of words tokens", .to = {SOURCE(text_column)},
          .help = "column of the text"),
     TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .to = {SOURCE(pair_column)},
          .help = "column of the second text"),
-    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
-         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
-         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
+    {0},
+};
+
+static const cli_option file_options[] = {
     FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: columns have numbers, from 0"),
     CHOICE("format", format, "csv|tsv|jsonl|txt|conll", .shown = "by the file's name; standard input is txt",
            .to = {SOURCE(format)}, .parse = cli_parse_format, .help = "format of the data"),
@@ -149,6 +149,23 @@ const cli_option cli_column_options[] = {
     CHOICE("quote", quote, "csv|none|backslash", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
            .help = "whether \"...\" encloses fields; backslash: a quote inside them may be \\\""),
     ROWS(cli_selection_options),
+    {0},
+};
+
+const cli_option cli_column_options[] = {
+    HEADING("Data files"),
+    ROWS(name_options),
+    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
+         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
+         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
+    ROWS(file_options),
+    {0},
+};
+
+const cli_option cli_single_column_options[] = {
+    HEADING("Data files"),
+    ROWS(name_options),
+    ROWS(file_options),
     {0},
 };
 
@@ -199,9 +216,10 @@ const cli_option cli_windows_options[] = {
     INTEGER(
         "windows", windows, "STRIDE", 0, 1 << 30, .shown = "none", .to = {ENCODE(window_overlap)},
         .help = "a text of more than --max-length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the "
-                "mean of their logits"),
-    INTEGER("max-windows", max_windows, "N", 2, 1024, .needs = "windows", .shown = "16", .to = {ENCODE(max_windows)},
-            .help = "windows of a row at most; what is beyond them is cut, and counted"),
+                "mean of their logits, a word's is that of the window where it has most context; of masked words each is a row, "
+                "and overlaps by 0 where nothing is said"),
+    INTEGER("max-windows", max_windows, "N", 2, 1024, .needs = "windows", .shown = "16; of masked words 1024",
+            .to = {ENCODE(max_windows)}, .help = "windows of a text at most; what is beyond them is cut, and counted"),
     {0},
 };
 
@@ -315,6 +333,14 @@ const cli_option cli_words_option[] = {
     CHOICE("task", task, "tokens", .shown = "rows are texts",
            .help = "each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded "
                    "by itself"),
+    {0},
+};
+
+const cli_option cli_rows_option[] = {
+    CHOICE(
+        "task", task, "tokens|embedding|rerank", .shown = "rows are texts",
+        .help = "tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded "
+                "by itself. embedding, rerank: rows of several texts, in columns as `brim train` finds them"),
     {0},
 };
 

@@ -111,9 +111,8 @@ typedef struct brim_record {
   size_t label_length;     /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   const char *label_forms; /* JSON: a brim_label_form for the label, or for each item of the list; NULL: BRIM_FORM_TEXT */
   bool label_is_list;      /* JSON: it was an array; the text of each item is followed by a NUL */
-  brim_string
-      blocks[BRIM_MOST_BLOCKS]; /* the values of brim_source_options.blocks, from 1 on; bytes NULL: there is no such block */
-  uint64_t row;                 /* 0-based over all files of the source, excluded rows counted too */
+  brim_string blocks[BRIM_MOST_BLOCKS]; /* values of brim_source_options.blocks, from 1 on; bytes NULL: there is none */
+  uint64_t row;                         /* 0-based over all files of the source, excluded rows counted too */
   int64_t file_number;
   uint64_t file_row; /* the file's index and the row's number in it, likewise */
   int64_t line;      /* 1-based line where the record begins in its file */
@@ -329,8 +328,10 @@ BRIM_API uint64_t brim_dataset_rows(const brim_dataset *dataset);
 BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);    /* after truncation */
 BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset); /* rows that were cut */
 BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);      /* tokens that were cut */
-BRIM_API uint64_t
-brim_dataset_repeated(const brim_dataset *dataset); /* of the tokens, those that a window has from the one before */
+/* [rows] tokens that were cut off each; NULL: nothing was, or it is not known. */
+BRIM_API const uint32_t *brim_dataset_losses(const brim_dataset *dataset);
+/* Of the tokens, those that a window has from the one before: they are in two. */
+BRIM_API uint64_t brim_dataset_repeated(const brim_dataset *dataset);
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
 BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);        /* tokens of the longest text */
 /* Texts of all rows: as many as rows, unless rows have several. */
@@ -342,6 +343,8 @@ BRIM_API const int32_t *brim_dataset_text_lengths(const brim_dataset *dataset);
 /* K: the most texts that a row may have. Text t of the row at place p of its step has the place p * K + t, so that dropout is
  * another with another K. It is the number of columns that the rows came from, or the texts of a row, whichever is more. */
 BRIM_API int32_t brim_dataset_most_texts(const brim_dataset *dataset);
+/* How the texts of a row were made of a long one (brim_encode_options.max_windows); most 0 or 1: they were not. */
+BRIM_API brim_windowing brim_dataset_windows(const brim_dataset *dataset);
 BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /* from_samples: some type_id is not 0 */
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
@@ -352,7 +355,8 @@ BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);
 BRIM_API void brim_dataset_set_tokenizer(brim_dataset *dataset, uint64_t content);
 /* Words whose label is null. */
 BRIM_API uint64_t brim_dataset_unlabelled_words(const brim_dataset *dataset);
-/* The row's number in its source (brim_record.row): differs from `row` only after an excluded one. */
+/* The row's number in its source (brim_record.row): differs from `row` only after an excluded one, and where each
+ * window of a text whose words are masked is a row: they follow each other, and have one number. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
 BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);

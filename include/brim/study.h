@@ -41,6 +41,29 @@ BRIM_API int brim_study_dataset(brim_runtime *runtime, const brim_dataset *datas
                                 brim_study *out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_study_free(brim_study *study);
 
+/* The rows of a data set as they were before anything was cut, at another length. */
+typedef struct brim_length_study {
+  int32_t length;  /* special tokens included */
+  uint64_t tokens; /* of all texts, without special tokens: what is lost is a share of them */
+  /* Rows that are cut there. */
+  uint64_t cut_rows, lost; /* rows that lose tokens, and how many */
+  uint64_t computed;       /* tokens, special ones included, of an epoch without padding */
+  /* Rows that become windows of that length. */
+  bool has_windows; /* false: pairs have none, or the overlap leaves a window nothing new */
+  uint64_t windows; /* of all rows */
+  uint64_t window_cut_rows, window_lost, window_computed;
+} brim_length_study;
+enum { BRIM_MOST_LENGTHS = 24 };
+
+/* What the rows, encoded by this tokenizer, lose at `length` and what they cost, cut there or in windows. Of rows of which it is
+ * not known what was cut off (brim_dataset_losses) it is taken that nothing was. BRIM_E_USAGE: rows have several texts that are
+ * no windows, or `length` has no room for a token. */
+BRIM_API int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows,
+                               int32_t length, brim_length_study *out, brim_error *err) BRIM_CHECK;
+/* 128, 256, 512, .. up to the first that cuts no row, and `own` among them (0: none): at most BRIM_MOST_LENGTHS, rising. */
+BRIM_API int brim_study_usual_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t own, int32_t *lengths,
+                                      int *count, brim_error *err) BRIM_CHECK;
+
 /* One mode of a comparison. */
 typedef struct brim_mode {
   const char *name;

@@ -293,8 +293,9 @@ def train(
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
 
     windows: int. A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their
-        logits. Default: none.
-    max_windows: int. Windows of a row at most; what is beyond them is cut, and counted. Default: 16.
+        logits, a word's is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is
+        said. Default: none.
+    max_windows: int. Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024.
     epochs: float. Passes over the data; may be a fraction. Default: 1.
     max_steps: int. Optimizer steps, instead of epochs. Default: by epochs.
     resume: bool. Continue from the newest checkpoint in output, if there is one; a larger epochs or max_steps extends the run, even a

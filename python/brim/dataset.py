@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import array
 import operator
+import numbers
 import os
 import warnings
 from collections.abc import Mapping
@@ -48,6 +49,11 @@ def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
     """Windows of long texts, as the library takes them."""
     if overlap is None and most is not None:
         raise UsageError("max_windows has no effect without windows: add it or leave out max_windows")
+    for name, value, least in (("windows", overlap, 0), ("max_windows", most, 2)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
+            raise TypeError(f"{name}: a whole number is needed, not {value!r}")
+        if value is not None and value < least:
+            raise UsageError(f"{name} is {value}: a number from {least} on is needed")
     return {} if overlap is None else {"window_overlap": overlap, "max_windows": 16 if most is None else most}
 
 
@@ -98,7 +104,7 @@ class Dataset:
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
         without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
         lists). quote: "csv", "none" or "backslash" (a quote inside quotes may be \\"); max_record: bytes. cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
-        names it) instead of failing; windows: a text longer than max_length becomes windows that overlap by so many tokens, at most max_windows (16), and the row's answer is the mean of theirs; numbering: "tokens" or "words", of texts that brim.train masks (task="mlm"); missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
+        names it) instead of failing; windows: a text longer than max_length becomes windows that overlap by so many tokens, at most max_windows (16), and the row's answer is the mean of theirs, a word's that of the window where it has most context; numbering: "tokens" or "words", of texts that brim.train masks (task="mlm"): each window is a row then; missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
 
         text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
@@ -272,11 +278,11 @@ class Dataset:
 
     @classmethod
     def _of_words(cls, data, tokenizer, labelled, labels, columns, *, runtime, max_length=None, truncation="longest_first", special_tokens=True,
-                  truncation_side=None, missing_label="error", min_chars=0, **rest) -> "Dataset":
+                  truncation_side=None, windows=None, max_windows=None, missing_label="error", min_chars=0, **rest) -> "Dataset":
         """Rows of words with a label each."""
         known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)
         encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "truncation_side": truncation_side,
-                  "missing_label": missing_label, "min_chars": min_chars}
+                  "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "min_chars": min_chars}
         if _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data)):
             return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, **columns, **encode, **rest)
         if columns["pair_column"]:
@@ -290,7 +296,7 @@ class Dataset:
             known = Labels(found.names, task="tokens", runtime=runtime)
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side}
+                   "truncation_side": truncation_side, **_windows(windows, max_windows)}
         core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, options)
         return cls(core, tokenizer, runtime)._with_values_of(known)
 

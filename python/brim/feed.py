@@ -8,7 +8,7 @@ from typing import Any, Iterator, Mapping, Sequence, Unpack
 
 from . import _core, blocks as _blocks, options as _options, pairs as _pairs, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
-from .dataset import Files
+from .dataset import Files, _windows
 from .errors import UsageError
 from .keywords import PlanOptions
 from .labels import Labels, _labels, natural
@@ -23,7 +23,7 @@ class Stream:
     epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
     shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
+    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. windows, max_windows: as ``Dataset.of`` has them. The other options are those of ``Batches``.
     """
 
     tokenizer: Tokenizer
@@ -34,7 +34,7 @@ class Stream:
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, text_columns: Sequence[str] | None = None,
+                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, text_columns: Sequence[str] | None = None,
                  least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
@@ -49,7 +49,7 @@ class Stream:
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired,
+                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows),
                          "seed": 42, **plan}
         self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
@@ -161,12 +161,13 @@ class Streamed:
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
         files, window = _rows.paths_of(train), how.pop("shuffle_window", 100_000)
-        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right" or how.pop("windows", None) is not None:
-            raise UsageError("cache, truncation_side and windows are for rows in memory: leave them out with stream=True")
+        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right":
+            raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
+        windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
         truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where = how.pop("where", None)
         source = _options.for_files(how)
-        of_texts = self._of_texts(files, source, task, columns, options, runtime) if task in _pairs.TASKS else None
+        of_texts = self._of_texts(files, source, task, columns, options, runtime) if _shapes.of(task).several_texts else None
         if of_texts:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
@@ -182,13 +183,13 @@ class Streamed:
         self._stream = Stream(files, tokenizer, labels=self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
                               **(of_texts or {"need_label": True}), window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
-                              **mix, **batches, **source)
+                              **mix, **windows, **batches, **source)
 
     def _take(self, stream: Stream, how: dict[str, Any], options: dict[str, Any]) -> None:
         given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]
         if given:
             raise UsageError(f"{given[0]}: the stream has its own: give it to brim.data.stream")
-        if stream.labels is None or not (stream._options["need_label"] or stream.labels.task in _pairs.TASKS):
+        if stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
             raise UsageError("training needs labels: brim.data.stream(.., labels=[..])")
         if stream.epochs is not None or not options.get("max_steps"):
             raise UsageError("a stream has no end: give max_steps, and make it without epochs")
@@ -200,9 +201,9 @@ class Streamed:
         if not options.get("max_steps"):
             raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
         found = _pairs.columns_of(runtime, task, files, columns, source)
-        if task == "rerank" and len(found.texts) == 2:
+        if _shapes.of(task).joins_pairs and len(found.texts) == 2:
             return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
-        return {"text_columns": found.texts, "least_columns": found.least, "paired": task == "rerank", "label_column": found.label,
+        return {"text_columns": found.texts, "least_columns": found.least, "paired": _shapes.of(task).joins_pairs, "label_column": found.label,
                 "need_label": found.label is not None}
 
     @staticmethod

@@ -99,7 +99,8 @@ class FileOptions(TypedDict, total=False):
     labels: Labels | Sequence[str] | None
     """With stream: the classes in the order of their ids; give it once for each. Default: found by a pass over train."""
     task: str
-    """Each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. Default: rows are texts."""
+    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. embedding,
+    rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
     need_label: bool | None
     text_column: str | None
     """Column of the text. Default: text; 0 without a header; of words tokens."""
@@ -121,10 +122,10 @@ class FileOptions(TypedDict, total=False):
     truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
     windows: int | None
-    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
-    none."""
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits, a word's
+    is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is said. Default: none."""
     max_windows: int | None
-    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
+    """Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     delimiter: str | None
@@ -149,7 +150,8 @@ class TextOptions(TypedDict, total=False):
 
     mapping: Labels | Sequence[str] | None
     task: str
-    """Each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. Default: rows are texts."""
+    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. embedding,
+    rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
     max_length: int | None
     """Rows have so many tokens at most, special tokens included."""
     min_chars: int
@@ -160,10 +162,10 @@ class TextOptions(TypedDict, total=False):
     truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""
     windows: int | None
-    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
-    none."""
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits, a word's
+    is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is said. Default: none."""
     max_windows: int | None
-    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
+    """Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024."""
     missing_label: str
     """What to do with a row without a label: stop, or skip it and report how many there were. Default: error."""
     most_texts: int | None
@@ -193,8 +195,9 @@ class TrainOptions(TypedDict, total=False):
     """Options of training.
 
     windows: int. A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their
-        logits. Default: none.
-    max_windows: int. Windows of a row at most; what is beyond them is cut, and counted. Default: 16.
+        logits, a word's is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is
+        said. Default: none.
+    max_windows: int. Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024.
     epochs: float. Passes over the data; may be a fraction. Default: 1.
     max_steps: int. Optimizer steps, instead of epochs. Default: by epochs.
     resume: bool. Continue from the newest checkpoint in output, if there is one; a larger epochs or max_steps extends the run, even a
@@ -322,10 +325,10 @@ class TrainOptions(TypedDict, total=False):
     """
 
     windows: int | None
-    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits. Default:
-    none."""
+    """A text of more than max_length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the mean of their logits, a word's
+    is that of the window where it has most context; of masked words each is a row, and overlaps by 0 where nothing is said. Default: none."""
     max_windows: int | None
-    """Windows of a row at most; what is beyond them is cut, and counted. Default: 16."""
+    """Windows of a text at most; what is beyond them is cut, and counted. Default: 16; of masked words 1024."""
     epochs: float | None
     """Passes over the data; may be a fraction. Default: 1."""
     max_steps: int | None

@@ -185,6 +185,8 @@ class Model:
         return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task)
 
     def _check_trained(self) -> None:
+        if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):
+            raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
         if self._untrained:
             raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
                                 "Model(..., untrained=True) for the answers of random weights", self.path)
@@ -207,7 +209,7 @@ class Model:
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
         if _shapes.of(self.task).several_texts and not isinstance(data, Dataset):
             return self._of_pairs(data, labelled, columns, how)
-        if self.tokenizer.windows and not _shapes.of(self.task).words:  # as the run made them
+        if self.tokenizer.windows and not isinstance(data, Dataset):  # as the run made them
             how["windows"], how["max_windows"] = self.tokenizer.windows
         if _shapes.of(self.task).words and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
@@ -271,7 +273,7 @@ class Model:
         given in. top_k: the first so many. The rest as for ``logits``.
 
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
-        if self.task != "rerank":
+        if not _shapes.of(self.task).joins_pairs:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
@@ -298,7 +300,7 @@ class Model:
         if isinstance(data, (list, tuple)) and not data:
             return iter(())
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
-        if dataset.firsts is not None:
+        if dataset.firsts is not None and not dataset._core.windows():
             raise UsageError("the rows have several texts each: an answer is of one text, or of one pair")
         return self._windows(dataset, options, progress, how)
 

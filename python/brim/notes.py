@@ -17,7 +17,10 @@ def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
         file, line, _, reason = excluded[0]
         log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", file or name, f"{len(excluded):,}", f"{len(excluded) + rows:,}",
                     "line" if line else "row", f"{line or excluded[0][2]:,}", reason)
-    if dataset.truncated:
+    if dataset.truncated and dataset._core.windows():
+        log.warning("%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; max_windows changes it", name, f"{dataset.truncated:,}",
+                    f"{rows:,}", 100 * dataset.truncated / rows, f"{dataset.lost:,}")
+    elif dataset.truncated:
         log.warning("%s: %s of %s rows (%.1f %%) were cut at %d tokens, %s tokens lost; max_length changes it", name, f"{dataset.truncated:,}",
                     f"{rows:,}", 100 * dataset.truncated / rows, max_length, f"{dataset.lost:,}")
 
@@ -68,6 +71,8 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
     elif kind == "resume":
         log.info("the run resumes at step %d", fields["step"])
+        if fields["log_lost"]:
+            log.warning("log.jsonl does not have all of the %d steps that were done: its curves begin again here", fields["step"])
         if fields["former_steps"] is not None:
             log.info("the run becomes longer: %d steps in place of %d; the learning rate of step %d is %.4g by the longer run's schedule, in place of %.4g",
                      fields["total_steps"], fields["former_steps"], fields["step"] + 1, fields["lr"], fields["former_lr"])

@@ -115,10 +115,10 @@ class Comparison(_Paged):
                          for line in [titles, *rows])
 
     def _page(self) -> tuple[str, list[Any]]:
-        metric = "rmse" if self._regression else "accuracy"
+        metric = self.metric or ("rmse" if self._regression else "accuracy")
         return self._title, [("comparison", [
             (w.name, w.rows, w.tokens, w.slots, w.seconds, w.tokens_per_second, w.padding_share, w.loss, w.metrics and w.metrics[metric],
-             w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], self._regression)]
+             w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], metric)]
 
 
 def way(mode: str | tuple[str, dict[str, Any]]) -> tuple[str, str, str, dict[str, Any]]:
@@ -155,13 +155,31 @@ def _mode_option(word: str) -> tuple[str, Any]:
 
 # ---- analyze ---------------------------------------------------------------------------------------------------------
 
+class AtLength(NamedTuple):
+    """What rows lose that are cut at a length, or that become windows of it, and how many tokens an epoch computes without padding.
+
+    ``brim.analyze`` gives those of 128, 256, 512, .. tokens, up to the first that cuts no row. Where pairs, or windows that overlap
+    by as much as they hold, have none, numbers of windows are None."""
+
+    length: int                  #: tokens, special ones included
+    tokens: int                  #: of all texts, without special ones: what is lost is a share of them
+    cut_rows: int                #: rows that are cut there
+    lost: int                    #: tokens that they lose
+    computed: int                #: tokens of an epoch
+    windows: int | None          #: of all rows
+    window_cut_rows: int | None  #: rows of more than max_windows windows
+    window_lost: int | None
+    window_computed: int | None
+
+
 class Analysis(_Paged):
     """Lengths in tokens, and what each way of batching and padding would compute in an epoch.
 
     rows, texts (as many, unless rows have several: lengths are of texts), tokens, truncated (rows that were cut), lost (tokens that were),
     shortest, longest, mean, median, percentiles ([101]: at least p % of the texts are no longer than percentiles[p]), histogram
     ([longest + 1] texts of each length), strategies: a list of dicts (batching,
-    padding, slots, padding_share, batches, steps, cost, length_bias, ...), most slots first.
+    padding, slots, padding_share, batches, steps, cost, length_bias, ...), most slots first; at_length: a list of ``AtLength``, empty
+    where rows have several texts or came encoded without a tokenizer.
     """
 
     rows: int
@@ -176,8 +194,10 @@ class Analysis(_Paged):
     percentiles: list[int]
     histogram: list[int]
     strategies: list[dict[str, Any]]
+    at_length: list[AtLength]
 
     def __init__(self, found: dict[str, Any], source: Any = None):
+        found = {**found, "at_length": [AtLength(*one) for one in found["at_length"]]}
         self.__dict__.update({k: v.tolist() if isinstance(v, _core.Array) else v for k, v in found.items()})
         self._source = source
 
@@ -237,10 +257,11 @@ def _word(label: Any) -> str | None:
 
 def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,
             seed: int = 42, text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, samples: int = 3,
-            runtime: Any = None, **plan: Any) -> Analysis:
+            windows: int | None = None, max_windows: int | None = None, runtime: Any = None, **plan: Any) -> Analysis:
     """Lengths and the cost of padding of rows of any kind (``Dataset.of``). tokenizer: a Tokenizer, a folder, or a name; a ``Dataset``
     needs none. Other options are those of batches; batching and padding are all tried. The analysis keeps the rows for its page, which
-    shows the labels too, if there are any (label_column), and ``samples`` texts that are drawn by seed."""
+    shows the labels too, if there are any (label_column), and ``samples`` texts that are drawn by seed. windows: rows become windows
+    that overlap by so many tokens, at most max_windows (16); ``at_length`` says of other lengths what they lose, cut or in such windows."""
     from .dataset import Dataset
 
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
@@ -251,11 +272,14 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
         if tokenizer is None:
             raise TypeError("brim.analyze needs a tokenizer to count tokens: brim.analyze(rows, \"bert-base-uncased\")")
         dataset = Dataset.of(data, tokenizer, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column,
-                             **({"runtime": runtime} if runtime else {}))
+                             windows=windows, max_windows=max_windows, **({"runtime": runtime} if runtime else {}))
+    elif windows is not None or max_windows is not None:
+        raise UsageError("windows: the rows are encoded already (a Dataset); give it where the Dataset is made")
     if batch_size is None and max_tokens is None:
         batch_size = 16
     plan = {"batch_size": batch_size, "max_tokens": max_tokens, "max_length": max_length, "seed": seed, **plan}
-    return Analysis(_core.analyze(dataset._core, dict(plan)), _Source(data, dataset, plan, columns, samples))
+    made = dataset._core.windows() or (windows or 0, max_windows or 16)
+    return Analysis(_core.analyze(dataset._core, dict(plan), dataset.tokenizer and dataset.tokenizer._core, *made), _Source(data, dataset, plan, columns, samples))
 
 
 # ---- folds -----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import re
 import tempfile
 import threading
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
@@ -27,6 +28,9 @@ from .judged import Evaluation, evaluations, keep_texts, add_texts
 from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
 from .tokenizer import Tokenizer, _tokenizer
+
+MASKED_WINDOWS = 1024  # of a text at most, as the program has it
+
 
 class Event(NamedTuple):
     kind: str                #: "start", "step", "eval", "epoch", "checkpoint", "end", "progress"
@@ -217,6 +221,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     more = {name: options.pop(name, None) for name in _options.HERE}
+    _refuse_said_wrongly(options, output)
     share = _share(eval, more["validation_split"])
     _refuse_idle({_options.brims(name): name for name in asked_for}, options, more,
                  bool(share or _named(eval, train)), folds is not None or more["fold_column"] is not None)
@@ -238,7 +243,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, model)
-    _outputs.check(output, told.trace, model.path if isinstance(model, Model) else model, bool(options.get("resume")),
+    reads = [("model", "model", model.path if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
+    _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or min(fits, tokenizer.max_length or fits)
@@ -256,7 +262,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
     for name, value in {"prompts": prompts, "teacher_column": teacher_column}.items():
-        if value is not None and task != "embedding":
+        if value is not None and not shape.bare:
             raise UsageError(f'{name} is of embeddings: task="embedding"')
         if value is not None and (options.get("stream") or isinstance(train, Stream)):
             raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
@@ -281,6 +287,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
 
     def rows(data, known, labelled=True, name="") -> Dataset:
         numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
+        if masked and source.get("windows") is None and not isinstance(data, Dataset):  # of a long text each window is a row
+            numbered |= {"windows": 0, "max_windows": MASKED_WINDOWS}
         labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):
@@ -381,6 +389,19 @@ def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str,
     idle = next((asked[name] for name in _OF_EVALUATIONS if name in asked and name in given), None)
     if idle and not (evaluated or folded):
         raise UsageError(f"{idle} has no effect without an evaluation set: give eval, or leave it out")
+
+
+def _refuse_said_wrongly(options: dict[str, Any], output) -> None:
+    """Words where a truth value is meant, nothing where something is, and what has no effect without a folder."""
+    for name in ("stream", "resume", "overwrite"):
+        if options.get(name) is not None and _options.flag(name, options[name]) and name != "stream" and output is None:
+            raise UsageError(f"{name} has no effect without output: add it or leave out {name}")
+    empty = next((name for name in ("cache", "freeze", "train_only") if isinstance(options.get(name), str) and not options[name]), None)
+    if empty:
+        raise UsageError(f"{empty} is empty: give a value, or leave it out")
+    where = options.get("where")
+    if where is not None and not isinstance(where, Mapping):
+        raise TypeError(f"where: {{column: value}} is needed, not {where!r:.60}")
 
 
 _OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
@@ -562,7 +583,7 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
 def _compared(task: str, metrics: dict[str, Any]) -> str:
     """The metric that a comparison shows; what there is depends on the rows."""
     shape = _shapes.of(task)
-    wanted = ("mrr",) if shape.joins_pairs else ("average_precision", shape.best)
+    wanted = ("ndcg", "average_precision") if shape.joins_pairs else ("average_precision", shape.best, "mrr")
     return next((name for name in wanted if not math.isnan(metrics.get(name, math.nan))), "accuracy")
 
 
@@ -583,6 +604,11 @@ class Listeners:
         if callable(progress):
             self.functions.append(progress)
         self._ask = _callbacks.several(self.functions)
+
+    def files(self, output) -> list[tuple[str, str]]:
+        """What is written that is not of every run, by what asked for it."""
+        table = [("report_to", os.path.join(os.fspath(output), "log.csv"))] if "csv" in self.reports else []
+        return table + ([("profile", self.trace)] if self.trace is not None else [])
 
     def listen(self, kind: str, fields: dict[str, Any]):
         if self.bar:

@@ -491,6 +491,13 @@ static PyObject *firsts(PyObject *object, PyObject *nothing) {
                                     (void *)at, object, true);
 }
 
+/* windows() -> (overlap, most) of rows that are windows of a text, or None */
+static PyObject *windows_of(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  const brim_windowing how = brim_dataset_windows(((core_dataset *)object)->dataset);
+  return how.most > 1 ? Py_BuildValue("(ii)", (int)how.overlap, (int)how.most) : Py_NewRef(Py_None);
+}
+
 /* text_lengths() -> int32 [texts] */
 static PyObject *text_lengths(PyObject *object, PyObject *nothing) {
   (void)nothing;
@@ -651,6 +658,7 @@ static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"labels", labels_of, METH_NOARGS, NULL},
                                 {"lengths", lengths, METH_NOARGS, NULL},
                                 {"firsts", firsts, METH_NOARGS, NULL},
+                                {"windows", windows_of, METH_NOARGS, NULL},
                                 {"text_lengths", text_lengths, METH_NOARGS, NULL},
                                 {"blocks", blocks_of, METH_NOARGS, NULL},
                                 {"numbers", numbers_of, METH_O, NULL},

@@ -176,6 +176,11 @@ static int predict_work(void *context, brim_error *error) {
   return status;
 }
 
+/* Where each row's texts begin, of rows that have several answers; a row's windows have one. */
+static const uint64_t *several_of(const brim_dataset *dataset) {
+  return brim_dataset_windows(dataset).most > 1 ? NULL : brim_dataset_firsts(dataset);
+}
+
 /* One a row, or one a labelled token. */
 static uint64_t outcome_count(const brim_dataset *dataset) {
   const uint64_t rows = brim_dataset_rows(dataset), *firsts = brim_dataset_token_labels(dataset);
@@ -204,7 +209,8 @@ static int evaluate_work(void *context, brim_error *error) {
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   const brim_task task = brim_model_task(j->model->model);
   int status;
-  if (brim_dataset_firsts(j->dataset) || !brim_task_shape(task)->judged) { /* there is no answer of a row */
+  const brim_shape *shape = brim_task_shape(task);                           /* rows of several texts are judged as such */
+  if (!shape->several_texts && (several_of(j->dataset) || !shape->judged)) { /* there is no answer of a row */
     j->judged = (brim_judged){.runtime = j->runtime->runtime, .task = task};
     status = brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
   } else {
@@ -250,7 +256,7 @@ static bool begin(core_model *self, PyObject *args, job *j) {
 /* Rows of logits of the rows that are asked for: one a row, or one a text, or a token. */
 static Py_ssize_t logit_rows(const job *j) {
   Py_ssize_t count = 0;
-  const uint64_t *firsts = brim_dataset_firsts(j->dataset);
+  const uint64_t *firsts = several_of(j->dataset);
   if (firsts)
     return (Py_ssize_t)(firsts[j->first + j->count] - firsts[j->first]);
   if (brim_model_shape(j->model->model)->outputs != BRIM_OUTPUTS_OF_TOKENS)
@@ -286,7 +292,7 @@ static PyObject *predict(PyObject *object, PyObject *args) {
 static bool room_for_rows(core_model *self, job *j) {
   static const char formats[] = {'i', 'i', 'f', 'f', 'f'};
   const Py_ssize_t rows = (Py_ssize_t)outcome_count(j->dataset);
-  const uint64_t *firsts = brim_dataset_firsts(j->dataset);
+  const uint64_t *firsts = several_of(j->dataset);
   if (!brim_model_shape(self->model)->one_class)
     return (j->logits = CORE_NEW_ARRAY(self, 'f', firsts ? (Py_ssize_t)firsts[rows] : rows, brim_model_outputs(self->model))) !=
            NULL;

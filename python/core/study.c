@@ -9,7 +9,7 @@ enum { MOST_MODES = BRIM_MOST_MODES };
 typedef struct job {
   core_runtime *runtime;
   core_model *model;
-  const brim_tokenizer *tokenizer;
+  const brim_tokenizer *tokenizer; /* NULL: lengths are not studied */
   const brim_dataset *dataset, *eval;
   brim_named_dataset *evals;
   int eval_count;
@@ -21,6 +21,9 @@ typedef struct job {
   brim_mode_curve curves[MOST_MODES];
   int mode_count, turn; /* whose turn it is */
   brim_study study;
+  brim_windowing windows;
+  brim_length_study at_length[BRIM_MOST_LENGTHS];
+  int length_count;
   const core_array *given; /* the fold of each row; NULL: they are drawn */
   const char **paths;      /* whose column says it */
   Py_ssize_t path_count;
@@ -173,7 +176,19 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
 
 static int study_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
+  const bool several = brim_dataset_firsts(j->dataset) && brim_dataset_windows(j->dataset).most < 2;
+  int32_t lengths[BRIM_MOST_LENGTHS];
+  int count = 0, status = BRIM_OK;
+  if (j->tokenizer && !several)
+    status = brim_study_usual_lengths(j->dataset, j->tokenizer, j->train.plan.max_length, lengths, &count, error);
+  for (int i = 0; i < count && !status; i++)
+    status = brim_study_length(j->dataset, j->tokenizer, &j->windows, lengths[i], &j->at_length[j->length_count++], error);
+  return status ? status : brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
+}
+
+/* A number, or None where there is none. */
+static PyObject *known_count(bool known, uint64_t count) {
+  return known ? PyLong_FromUnsignedLongLong(count) : Py_NewRef(Py_None);
 }
 
 static PyObject *strategies_of(const brim_study *study) {
@@ -192,13 +207,33 @@ static PyObject *strategies_of(const brim_study *study) {
   return list;
 }
 
-/* analyze(dataset, plan options) -> {rows, tokens, .., histogram, percentiles, strategies} */
+static PyObject *lengths_of(const job *j) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < j->length_count; i++) {
+    const brim_length_study *s = &j->at_length[i];
+    PyObject *item = Py_BuildValue("(iKKKKNNNN)", (int)s->length, (unsigned long long)s->tokens, (unsigned long long)s->cut_rows,
+                                   (unsigned long long)s->lost, (unsigned long long)s->computed,
+                                   known_count(s->has_windows, s->windows), known_count(s->has_windows, s->window_cut_rows),
+                                   known_count(s->has_windows, s->window_lost), known_count(s->has_windows, s->window_computed));
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+/* analyze(dataset, plan options, tokenizer or None, overlap and number of windows) -> {rows, tokens, .., histogram, percentiles,
+ * strategies, at_length: [(length, tokens, cut_rows, ..)]} */
 PyObject *core_analyze(PyObject *module, PyObject *args) {
-  PyObject *dataset, *plan;
+  PyObject *dataset, *plan, *tokenizer;
   core_state *state = core_of(module);
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OO", &dataset, &plan))
+  if (!PyArg_ParseTuple(args, "OOOii", &dataset, &plan, &tokenizer, &j.windows.overlap, &j.windows.most))
     return NULL;
+  core_tokenizer *counts = tokenizer != Py_None ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
+  if (tokenizer != Py_None && !counts)
+    return NULL;
+  j.tokenizer = counts ? counts->tokenizer : NULL;
   core_dataset *rows = core_cast(state, dataset, CORE_DATASET);
   if (!rows || !core_plan_options(plan, &j.train.plan) || !core_no_more(plan))
     return NULL;
@@ -209,11 +244,12 @@ PyObject *core_analyze(PyObject *module, PyObject *args) {
   const brim_study *s = &j.study;
   core_array *histogram = core_array_new(state, module, 'q', (Py_ssize_t)s->longest + 1, -1, s->histogram, NULL, false);
   core_array *percentiles = core_array_new(state, module, 'i', 101, -1, (void *)s->percentiles, NULL, false);
-  PyObject *result = Py_BuildValue(
-      "{sKsKsKsKsKsKsisisdsdsNsNsN}", "rows", (unsigned long long)s->rows, "texts", (unsigned long long)s->texts, "tokens",
-      (unsigned long long)s->tokens, "truncated", (unsigned long long)s->truncated, "lost", (unsigned long long)s->lost,
-      "repeated", (unsigned long long)s->repeated, "shortest", (int)s->shortest, "longest", (int)s->longest, "mean", s->mean,
-      "median", s->median, "histogram", histogram, "percentiles", percentiles, "strategies", strategies_of(s));
+  PyObject *result = Py_BuildValue("{sKsKsKsKsKsKsisisdsdsNsNsNsN}", "rows", (unsigned long long)s->rows, "texts",
+                                   (unsigned long long)s->texts, "tokens", (unsigned long long)s->tokens, "truncated",
+                                   (unsigned long long)s->truncated, "lost", (unsigned long long)s->lost, "repeated",
+                                   (unsigned long long)s->repeated, "shortest", (int)s->shortest, "longest", (int)s->longest,
+                                   "mean", s->mean, "median", s->median, "histogram", histogram, "percentiles", percentiles,
+                                   "strategies", strategies_of(s), "at_length", lengths_of(&j));
   brim_study_free(&j.study);
   return result;
 }

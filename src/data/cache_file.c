@@ -20,7 +20,8 @@ brim_cache_sections brim_cache_lay_out(const brim_cache_header *h) {
                               [ORIGINS] = h->origins * sizeof(uint64_t),
                               [EXCLUSIONS] = h->exclusions * sizeof(brim_stored_exclusion),
                               [STRINGS] = h->string_bytes,
-                              [WORD_TEXTS] = h->word_bytes};
+                              [WORD_TEXTS] = h->word_bytes,
+                              [LOSSES] = h->losses * sizeof(uint32_t)};
   for (int b = 0; b < BRIM_MOST_BLOCKS; b++)
     sizes[BLOCKS + b] = h->blocks[b].numbers * BRIM_NUMBER;
   brim_cache_sections s = {.at[0] = sizeof *h};
@@ -46,6 +47,7 @@ bool brim_cache_counts_fit(const brim_cache_header *h, uint64_t size) {
                              h->numbered,
                              h->word_bytes,
                              h->texts,
+                             h->losses,
                              h->blocks[0].numbers,
                              h->blocks[1].numbers,
                              h->blocks[2].numbers};

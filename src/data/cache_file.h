@@ -21,6 +21,7 @@ enum brim_cache_section {
   EXCLUSIONS,
   STRINGS,
   WORD_TEXTS,
+  LOSSES,
   SECTIONS
 };
 

@@ -275,6 +275,7 @@ static int read_labels(reading *r, brim_error *err) {
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names that differ", err);
   brim_labels_set_strings(&d->labels, h->mapped == 2);
   d->mapped = true;
+  d->numbered = task->shape.made; /* what is masked already has no file that it was read from */
   const brim_block_shape wanted = brim_labels_shape(&d->labels);
   if (wanted.per != shape->per || wanted.width != shape->width)
     return damaged(r, "its labels do not belong to its rows", err);
@@ -340,8 +341,11 @@ static int read_all(reading *r, brim_error *err) {
   brim_dataset *d = r->dataset;
   if (h->origins && h->origins != h->rows)
     return damaged(r, "its rows have lost their numbers", err);
+  if (h->losses && h->losses != h->rows)
+    return damaged(r, "what was cut off is not known of all its rows", err);
   d->lengths = (int32_t *)section_of(r, LENGTHS);
   d->origins = h->origins ? (uint64_t *)section_of(r, ORIGINS) : NULL;
+  d->losses = h->losses ? (uint32_t *)section_of(r, LOSSES) : NULL;
   d->truncated = h->truncated;
   d->lost = h->lost;
   d->pairs = h->pairs != 0;

@@ -130,6 +130,7 @@ static int prepare(writer *w, brim_error *err) {
                                   .most_texts = (uint64_t)d->most_texts,
                                   .unlabelled_words = d->unlabelled_words,
                                   .numbered = d->words ? d->token_count : 0,
+                                  .losses = d->losses ? d->rows : 0,
                                   .block_count = (uint64_t)d->block_count};
   memcpy(w->header.magic, BRIM_CACHE_MAGIC, sizeof w->header.magic);
   for (uint64_t i = 0; d->type_ids && i < d->rows; i++) {
@@ -144,10 +145,10 @@ static int prepare(writer *w, brim_error *err) {
 /* The sections that lie in memory in one piece, by number; NULL for ids, types and blocks of texts and tokens, which do not. */
 static void list_sections(const writer *w, const void *pieces[SECTIONS]) {
   const brim_dataset *d = w->dataset;
-  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,          [TYPED] = w->typed,
-                               [ORIGINS] = d->origins,         [EXCLUSIONS] = w->exclusions,    [NUMBERS] = w->numbers,
-                               [WORD_SIZES] = w->word_sizes,   [WORD_TEXTS] = w->word_texts,    [STRINGS] = w->strings.data,
-                               [FIRSTS] = d->firsts,           [TEXT_LENGTHS] = d->text_lengths};
+  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,           [TYPED] = w->typed,
+                               [ORIGINS] = d->origins,         [EXCLUSIONS] = w->exclusions,     [NUMBERS] = w->numbers,
+                               [WORD_SIZES] = w->word_sizes,   [WORD_TEXTS] = w->word_texts,     [STRINGS] = w->strings.data,
+                               [FIRSTS] = d->firsts,           [TEXT_LENGTHS] = d->text_lengths, [LOSSES] = d->losses};
   memcpy(pieces, all, sizeof all);
   for (int b = 0; b < d->block_count; b++)
     pieces[BLOCKS + b] = d->blocks[b].flat;

@@ -34,6 +34,8 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
 void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, const brim_encode_options *encode) {
   const int32_t most = brim_source_most_texts(source);
   d->most_texts = most > d->most_texts ? most : d->most_texts;
+  if (encode->numbering) /* whose windows are rows */
+    return;
   d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
   d->windows = (brim_windowing){encode->max_windows, encode->window_overlap};
   for (int b = 0; d->rows == 0 && b < source->block_count; b++)
@@ -89,6 +91,7 @@ void brim_dataset_free(brim_dataset *dataset) {
     for (int b = 0; b < dataset->block_count; b++)
       brim_release(runtime, dataset->blocks[b].flat);
     brim_release(runtime, dataset->origins);
+    brim_release(runtime, dataset->losses);
   } else {
     munmap(dataset->map, dataset->map_size);
     close(dataset->map_file);
@@ -135,6 +138,7 @@ void brim_dataset_clear(brim_dataset *d) {
   }
   brim_release(d->runtime, d->words);
   brim_release(d->runtime, d->origins);
+  brim_release(d->runtime, d->losses);
   brim_release(d->runtime, d->firsts);
   brim_release(d->runtime, d->text_lengths);
   *d = (brim_dataset){.runtime = d->runtime,
@@ -323,6 +327,17 @@ static int add_words(brim_dataset *d, const brim_sample *sample, brim_error *err
   return d->words[rows].numbers && d->words[rows].text ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+static int add_loss(brim_dataset *d, uint64_t lost, brim_error *err) {
+  const size_t rows = (size_t)d->rows;
+  if (!d->losses && lost == 0)
+    return BRIM_OK;
+  const size_t first = d->losses ? rows : 0;
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->losses, &d->losses_room, rows + 1, sizeof *d->losses, err));
+  memset(d->losses + first, 0, (rows + 1 - first) * sizeof *d->losses);
+  d->losses[rows] = lost < UINT32_MAX ? (uint32_t)lost : UINT32_MAX;
+  return BRIM_OK;
+}
+
 bool brim_lacks_tokens(size_t length, const int32_t *lengths, int32_t count) {
   bool lacks = length == 0;
   for (int32_t i = 0; lengths && i < count; i++)
@@ -336,6 +351,7 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
   BRIM_TRY(add_blocks(d, sample, labelled, err));
   BRIM_TRY(add_words(d, sample, err));
   BRIM_TRY(add_texts(d, sample, err));
+  BRIM_TRY(add_loss(d, lost, err));
   BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, err));
   const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
   const uint8_t *types = type > 0 ? keep(d, &d->types, sample->type_ids, length) : NULL;
@@ -429,6 +445,8 @@ int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_
     d->origins[to] = d->origins[row];
     if (d->type_ids)
       d->type_ids[to] = d->type_ids[row];
+    if (d->losses)
+      d->losses[to] = d->losses[row];
     for (int b = 0; b < d->block_count; b++)
       move_block(d, b, row, to);
     if (d->firsts)
@@ -536,6 +554,7 @@ int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   }
   BRIM_TRY(trim(d, (void **)&d->words, rows, sizeof *d->words, err));
   BRIM_TRY(trim(d, (void **)&d->origins, rows, sizeof *d->origins, err));
+  BRIM_TRY(trim(d, (void **)&d->losses, rows, sizeof *d->losses, err));
   BRIM_TRY(trim(d, (void **)&d->text_lengths, d->firsts ? (size_t)d->firsts[rows] : 0, sizeof *d->text_lengths, err));
   BRIM_TRY(trim(d, (void **)&d->firsts, rows + 1, sizeof *d->firsts, err));
   d->highest_id = highest_id(d);

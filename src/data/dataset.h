@@ -37,7 +37,8 @@ struct brim_dataset {
   } *words;
   uint64_t *labelled_tokens; /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
   uint64_t *origins;         /* NULL as long as row i comes from record i */
-  size_t ids_room, lengths_room, firsts_room, text_room, types_room, origins_room, words_room;
+  uint32_t *losses;          /* tokens cut off each; NULL as long as nothing is */
+  size_t losses_room, ids_room, lengths_room, firsts_room, text_room, types_room, origins_room, words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
   uint64_t unlabelled_words; /* whose label is null */
@@ -48,6 +49,7 @@ struct brim_dataset {
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */
+  bool numbered;                /* labels of tokens are their numbers: they are to be masked */
   bool lent;                    /* labels alone are its own, all else is another data set's (relabel.c) */
   void *own_labels;             /* lent: where those of tokens lie */
   int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */

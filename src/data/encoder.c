@@ -205,8 +205,11 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->forms = append(b, forms ? record->label_forms : NULL, forms);
   row->damage = append(b, record->damage, why);
   b->alone &= !record->pair && !record->further_count && !record->label && !record->damage && !encoder->further;
-  BRIM_TRY(add_values(encoder, b, record, err));
-  return add_further(encoder, b, row, record, err);
+  int status = add_values(encoder, b, record, err);
+  if (status == BRIM_OK)
+    status = add_further(encoder, b, row, record, err);
+  b->row_count -= status != BRIM_OK; /* it is not whole */
+  return status;
 }
 
 /* The lines of a run, as many as there is room for. */
@@ -277,14 +280,15 @@ static void interrupt_reader(void *context) {
 
 /* ---- encoding --------------------------------------------------------------------------------------------- */
 
-/* A row that may have several texts. */
 static int encode_texts(brim_encoder *encoder, brim_scratch *scratch, block *b, brim_coded_row *row, brim_string text,
                         brim_string pair, brim_error *err) {
-  row->first_text = b->texts.count;
-  BRIM_TRY(brim_encode_texts(encoder->tokenizer, scratch, text, pair, b->further + row->further, row->further_count, true,
-                             &encoder->options, &b->tokens, &b->texts, err));
-  row->texts = b->texts.count - row->first_text;
-  return BRIM_OK;
+  const brim_encode_options *options = &encoder->options;
+  if (options->numbering)
+    return brim_number_tokens(encoder->tokenizer, scratch, text, pair, options, &b->tokens, &b->words, &b->texts, err);
+  if (encoder->words)
+    return brim_encode_words(encoder->tokenizer, scratch, text, options, &b->tokens, &b->words, &b->texts, err);
+  return brim_encode_texts(encoder->tokenizer, scratch, text, pair, b->further + row->further, row->further_count, true, options,
+                           &b->tokens, &b->texts, err);
 }
 
 /* The numbers of the row's further blocks. */
@@ -308,14 +312,13 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
-  if (encoder->options.numbering)
-    BRIM_TRY(brim_number_tokens(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, &b->words, err));
-  else if (encoder->words)
-    BRIM_TRY(brim_encode_words(encoder->tokenizer, scratch, text, &encoder->options, &b->tokens, &b->words, err));
-  else if (row->further_count > 0 || brim_makes_windows(&encoder->options) || encoder->options.prompts[0])
+  const brim_encode_options *options = &encoder->options;
+  row->first_text = b->texts.count;
+  if (options->numbering || encoder->words || row->further_count > 0 || brim_makes_windows(options) || options->prompts[0])
     BRIM_TRY(encode_texts(encoder, scratch, b, row, text, pair, err));
   else
     BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
+  row->texts = b->texts.count - row->first_text;
   *length = (int32_t)(b->tokens.length - row->ids);
   row->lost = b->tokens.lost;
   return encoder->further > 0 ? read_values(encoder, b, (size_t)(row - b->rows), err) : BRIM_OK;

@@ -32,7 +32,11 @@ void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run);
 /* brim_encode_numbered, with BRIM_NO_LABEL for special tokens: what a data set keeps as labels of tokens. */
 int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                        const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
-                       brim_error *err) BRIM_CHECK;
+                       brim_text_lengths *lengths, brim_error *err) BRIM_CHECK;
+/* Each window of a text whose words are masked is a row: how many a record gives, and each of them. What was cut off the
+ * text counts for the first. */
+int32_t brim_masked_rows(const brim_encoded *row);
+brim_encoded brim_masked_row(const brim_encoded *row, int32_t number);
 
 /* Moves the list of excluded rows out of the encoder, which must have returned BRIM_END. */
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out);

@@ -67,6 +67,18 @@ static int add_words(loader *l, const brim_encoded *row, brim_sample *sample, br
   return brim_dataset_add(l->dataset, sample, row->lost, false, err);
 }
 
+static int add_masked(loader *l, const brim_encoded *row, brim_error *err) {
+  for (int32_t i = 0; i < brim_masked_rows(row); i++) {
+    const brim_encoded own = brim_masked_row(row, i);
+    brim_sample sample = {
+        .ids = own.ids, .type_ids = own.type_ids, .length = (int32_t)own.length, .token_labels = own.numbers, .row = own.row};
+    BRIM_TRY(brim_dataset_take_blocks(l->dataset, &own, &sample, err));
+    BRIM_TRY(brim_dataset_add(l->dataset, &sample, own.lost, false, err));
+  }
+  l->dataset->pairs |= row->pair;
+  return BRIM_OK;
+}
+
 static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
   if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
@@ -77,10 +89,11 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
                         .text_lengths = row->text_lengths,
                         .text_count = row->text_count,
                         .row = row->row};
+  if (row->numbers)
+    return add_masked(l, row, err);
   BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
   if (row->words)
     return add_words(l, row, &sample, err);
-  sample.token_labels = row->numbers;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
   if (l->options->source.need_label)
     BRIM_TRY(brim_none_rows_note(&l->none, l->dataset, &l->taker, &label, row->row, row->lost, err));

@@ -5,24 +5,42 @@
 #include "data/encoder.h"
 #include "data/facts.h"
 #include "data/labels.h"
-#include "task/task.h"
 
 int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
-                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
+                       const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
+                       brim_text_lengths *lengths, brim_error *err) {
   const size_t first = out->length;
-  BRIM_TRY(brim_encode_numbered(tokenizer, scratch, text, pair, options, out, numbers, err));
+  BRIM_TRY(brim_encode_numbered(tokenizer, scratch, text, pair, options, out, numbers, lengths, err));
   for (size_t i = first; i < out->length; i++)
     if (numbers->at[i] < 0)
       numbers->at[i] = BRIM_NO_LABEL;
   return BRIM_OK;
 }
 
+int32_t brim_masked_rows(const brim_encoded *row) {
+  return row->numbers && row->text_lengths ? row->text_count : 1;
+}
+
+brim_encoded brim_masked_row(const brim_encoded *row, int32_t number) {
+  brim_encoded own = *row;
+  if (brim_masked_rows(row) == 1)
+    return own;
+  size_t from = 0;
+  for (int32_t i = 0; i < number; i++)
+    from += (size_t)row->text_lengths[i];
+  own.ids += from, own.type_ids += from, own.numbers += from;
+  own.length = (size_t)row->text_lengths[number];
+  own.text_lengths = NULL, own.text_count = 0;
+  own.lost = number == 0 ? row->lost : 0;
+  return own;
+}
+
 bool brim_dataset_is_numbered(const brim_dataset *d) {
-  return d->mapped && brim_task_has_masks(d->labels.task) && !d->lent;
+  return d->numbered;
 }
 
 int brim_dataset_set_numbered(brim_dataset *d, brim_error *err) {
-  BRIM_TRY(brim_labels_make(d->runtime, brim_task_of_masks(), NULL, BRIM_MAX_CLASSES, &d->labels, err));
-  d->mapped = true;
+  BRIM_TRY(brim_labels_make(d->runtime, brim_task_of_made(), NULL, BRIM_MAX_CLASSES, &d->labels, err));
+  d->mapped = d->numbered = true;
   return BRIM_OK;
 }

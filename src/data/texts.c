@@ -136,27 +136,26 @@ static int check_words(const texts *t, const brim_text_row *row, brim_error *err
 }
 
 /* Numbers of tokens are kept where those of words are. */
-static int encode_numbered(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
-  brim_encoding *e = &w->encoding;
-  e->runtime = t->runtime, e->length = e->lost = 0;
-  BRIM_TRY(brim_number_tokens(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
-                              (brim_string){row->pair, row->pair_length}, &t->options->encode, e, &w->words, err));
+static int keep_numbers(const texts *t, const worker *w, block *b, brim_error *err) {
+  const brim_encoding *e = &w->encoding;
   BRIM_TRY(brim_grow(t->runtime, (void **)&b->words, &b->word_capacity, b->used + e->length, sizeof *b->words, err));
   if (e->length)
     memcpy(b->words + b->used, w->words.at, e->length * sizeof *b->words);
   return BRIM_OK;
 }
 
+static int encode_numbered(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
+  BRIM_TRY(brim_number_tokens(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
+                              (brim_string){row->pair, row->pair_length}, &t->options->encode, &w->encoding, &w->words, &b->texts,
+                              err));
+  return keep_numbers(t, w, b, err);
+}
+
 static int encode_words(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
-  brim_encoding *e = &w->encoding;
-  e->runtime = t->runtime, e->length = e->lost = 0;
   BRIM_TRY(check_words(t, row, err));
-  BRIM_TRY(brim_encode_words(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length}, &t->options->encode, e,
-                             &w->words, err));
-  BRIM_TRY(brim_grow(t->runtime, (void **)&b->words, &b->word_capacity, b->used + e->length, sizeof *b->words, err));
-  if (e->length)
-    memcpy(b->words + b->used, w->words.at, e->length * sizeof *b->words);
-  return BRIM_OK;
+  BRIM_TRY(brim_encode_words(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length}, &t->options->encode,
+                             &w->encoding, &w->words, &b->texts, err));
+  return keep_numbers(t, w, b, err);
 }
 
 /* A label that says that there is none. */
@@ -175,17 +174,20 @@ static bool long_enough(const texts *t, const brim_text_row *row) {
   return enough;
 }
 
-static int encode_texts(const texts *t, worker *w, block *b, const brim_text_row *row, row_range *range, brim_error *err) {
+static int encode_plain(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
   const int32_t most = t->options->source.most_texts;
-  brim_encoding *e = &w->encoding;
-  range->first_text = b->texts.count;
   if (most > 0 && (int64_t)row->further_count + 1 > most)
     return brim_error_set(err, BRIM_E_USAGE, "it has %zu texts, more than most_texts %d: raise it, or give fewer",
                           row->further_count + 1, (int)most);
-  e->runtime = t->runtime, e->length = e->lost = 0;
-  BRIM_TRY(brim_encode_texts(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
-                             (brim_string){row->pair, row->pair_length}, row->further, row->further_count, false,
-                             &t->options->encode, e, &b->texts, err));
+  return brim_encode_texts(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length},
+                           (brim_string){row->pair, row->pair_length}, row->further, row->further_count, false,
+                           &t->options->encode, &w->encoding, &b->texts, err);
+}
+
+static int encode_texts(const texts *t, worker *w, block *b, const brim_text_row *row, row_range *range, brim_error *err) {
+  w->encoding.runtime = t->runtime, w->encoding.length = w->encoding.lost = 0;
+  range->first_text = b->texts.count;
+  BRIM_TRY((t->options->encode.numbering ? encode_numbered : t->words ? encode_words : encode_plain)(t, w, b, row, err));
   range->texts = (int32_t)(b->texts.count - range->first_text);
   return BRIM_OK;
 }
@@ -208,14 +210,9 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
     range->length = TOO_SHORT;
     return BRIM_OK;
   }
-  if (t->options->encode.numbering)
-    BRIM_TRY(encode_numbered(t, w, b, &row, err));
-  else if (t->words)
-    BRIM_TRY(encode_words(t, w, b, &row, err));
-  else
-    BRIM_TRY(encode_texts(t, w, b, &row, range, err));
+  BRIM_TRY(encode_texts(t, w, b, &row, range, err));
   size_t length = w->encoding.length, needed = b->used + length;
-  if (brim_lacks_tokens(length, t->words ? NULL : b->texts.at + range->first_text, range->texts))
+  if (brim_lacks_tokens(length, b->texts.at + range->first_text, range->texts))
     return brim_error_set(err, BRIM_E_FORMAT,
                           "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
   BRIM_TRY(brim_grow(t->runtime, (void **)&b->ids, &b->id_capacity, needed, sizeof *b->ids, err));
@@ -276,34 +273,48 @@ static int take_blocks(texts *t, const brim_text_row *row, brim_sample *sample, 
   return status ? row_failed(sample->row, status, &failure, err) : BRIM_OK;
 }
 
+/* Each window is a row. */
+static int add_masked(texts *t, const block *b, const row_range *range, brim_sample *sample, brim_error *err) {
+  const int32_t *numbers = b->words + range->from;
+  for (int32_t i = 0; i < range->texts; i++) {
+    sample->length = b->texts.at[range->first_text + (size_t)i];
+    sample->token_labels = numbers;
+    BRIM_TRY(brim_dataset_add(t->dataset, sample, i == 0 ? range->lost : 0, false, err));
+    sample->ids += sample->length, sample->type_ids += sample->length, numbers += sample->length;
+  }
+  return BRIM_OK;
+}
+
+static int add_plain(texts *t, const brim_text_row *row, brim_sample *sample, size_t lost, brim_error *err) {
+  if (t->options->source.need_label && row->label) {
+    const brim_label_source label = label_of(row, sample->row);
+    BRIM_TRY(brim_none_rows_note(&t->none, t->dataset, &t->taker, &label, sample->row, lost, err));
+  }
+  BRIM_TRY(brim_dataset_add(t->dataset, sample, lost, false, err));
+  return add_label(t, row, sample->row, err);
+}
+
+static int add_row(texts *t, const block *b, const row_range *range, uint64_t number, brim_error *err) {
+  brim_sample sample = {
+      .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
+  brim_text_row row;
+  BRIM_TRY(get_row(t, number, &row, err));
+  t->dataset->pairs |= row.pair != NULL;
+  if (t->options->encode.numbering)
+    return add_masked(t, b, range, &sample, err);
+  if (range->texts > 1)
+    sample.text_lengths = b->texts.at + range->first_text, sample.text_count = range->texts;
+  BRIM_TRY(take_blocks(t, &row, &sample, err));
+  sample.words = t->words ? b->words + range->from : NULL;
+  return t->words ? add_words(t, &row, &sample, range->lost, err) : add_plain(t, &row, &sample, range->lost, err);
+}
+
 static int add_block(texts *t, const block *b, brim_error *err) {
   for (int i = 0; i < b->count; i++) {
     const row_range *range = &b->rows[i];
     const uint64_t number = b->first + (uint64_t)i;
-    if (range->length < 0) {
-      BRIM_TRY(brim_selection_exclude(&t->selection, -1 - range->length, number, 0, "texts", err));
-      continue;
-    }
-    brim_sample sample = {
-        .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
-    brim_text_row row;
-    BRIM_TRY(get_row(t, number, &row, err));
-    if (range->texts > 1)
-      sample.text_lengths = b->texts.at + range->first_text, sample.text_count = range->texts;
-    BRIM_TRY(take_blocks(t, &row, &sample, err));
-    sample.token_labels = t->options->encode.numbering ? b->words + range->from : NULL;
-    if (t->words) {
-      sample.words = b->words + range->from;
-      BRIM_TRY(add_words(t, &row, &sample, range->lost, err));
-      continue;
-    }
-    if (t->options->source.need_label && row.label) {
-      const brim_label_source label = label_of(&row, number);
-      BRIM_TRY(brim_none_rows_note(&t->none, t->dataset, &t->taker, &label, number, range->lost, err));
-    }
-    BRIM_TRY(brim_dataset_add(t->dataset, &sample, range->lost, false, err));
-    t->dataset->pairs |= row.pair != NULL;
-    BRIM_TRY(add_label(t, &row, number, err));
+    BRIM_TRY(range->length < 0 ? brim_selection_exclude(&t->selection, -1 - range->length, number, 0, "texts", err)
+                               : add_row(t, b, range, number, err));
   }
   return BRIM_OK;
 }

@@ -44,6 +44,11 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
   if (o->rank_slices && o->plan.slices)
     return brim_error_set(err, BRIM_E_USAGE,
                           "slices: ranks that read their own slices have their own steps: leave out rank_slices or slices");
+  if (o->rank_slices && o->encode.numbering && o->encode.max_windows > 1)
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "rank_slices: how many windows a rank's texts have is known only when they are read, and the ranks would "
+        "not make as many steps: leave out rank_slices, or set max_windows to 1");
   if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
     return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
   return BRIM_OK;
@@ -177,7 +182,7 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
     feed->options.window = DEFAULT_WINDOW;
   feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
   feed->options.source.most_texts = brim_source_most_texts(&options->source); /* a feed's K is known beforehand */
-  if (options->encode.max_windows > feed->options.source.most_texts)
+  if (!options->encode.numbering && options->encode.max_windows > feed->options.source.most_texts)
     feed->options.source.most_texts = options->encode.max_windows;
   feed->options.source.none_labels |= options->labels ? brim_labels_none(options->labels) : 0;
   int status = brim_tokenizer_content(tokenizer, feed->options.source.words, &feed->tokenizer, err);

@@ -20,6 +20,7 @@
 
 typedef struct brim_spot {
   int64_t byte, line;
+  int64_t number; /* of the row among those that its record gives: windows of masked words */
 } brim_spot;
 
 /* A row that is read but not yet planned, and where it is to be found again. */

@@ -29,7 +29,8 @@ typedef struct rereading {
 
 static int by_position(const void *a, const void *b) {
   const brim_waiting *x = ((const wanted *)a)->waiting, *y = ((const wanted *)b)->waiting;
-  return (x->row > y->row) - (x->row < y->row);
+  return x->row != y->row ? (x->row > y->row) - (x->row < y->row)
+                          : (x->spot.number > y->spot.number) - (x->spot.number < y->spot.number);
 }
 
 static int not_there(const rereading *r, const brim_waiting *waiting, brim_error *err) {
@@ -44,9 +45,10 @@ static int encode_text(rereading *r, const brim_record *record, brim_error *err)
   r->encoding.length = r->encoding.lost = 0;
   r->lengths.count = 0;
   if (p->options->encode.numbering)
-    return brim_number_tokens(p->tokenizer, r->scratch, text, pair, &p->options->encode, &r->encoding, &r->words, err);
+    return brim_number_tokens(p->tokenizer, r->scratch, text, pair, &p->options->encode, &r->encoding, &r->words, &r->lengths,
+                              err);
   if (p->options->source.words)
-    return brim_encode_words(p->tokenizer, r->scratch, text, &p->options->encode, &r->encoding, &r->words, err);
+    return brim_encode_words(p->tokenizer, r->scratch, text, &p->options->encode, &r->encoding, &r->words, &r->lengths, err);
   return brim_encode_texts(p->tokenizer, r->scratch, text, pair, record->further, record->further_count, false,
                            &p->options->encode, &r->encoding, &r->lengths, err);
 }
@@ -62,27 +64,36 @@ static int read_numbers(rereading *r, const brim_record *record, int b, brim_enc
   return status ? brim_error_at(err, status, record->file, record->line, record->byte, "%s", why.message) : BRIM_OK;
 }
 
-static int encode_row(rereading *r, const brim_record *record, uint64_t name, brim_error *err) {
-  brim_producer *p = r->producer;
+/* All rows that the record gives. */
+static int encode_record(rereading *r, const brim_record *record, brim_encoded *row, brim_error *err) {
+  const brim_producer *p = r->producer;
   BRIM_TRY(encode_text(r, record, err));
-  brim_encoded row = {.ids = r->encoding.ids,
-                      .type_ids = r->encoding.type_ids,
-                      .words = p->options->source.words ? r->words.at : NULL,
-                      .numbers = p->options->encode.numbering ? r->words.at : NULL,
-                      .length = r->encoding.length,
-                      .text_lengths = r->lengths.count > 1 ? r->lengths.at : NULL,
-                      .text_count = (int32_t)r->lengths.count,
-                      .pair = record->pair != NULL,
-                      .line = record->line,
-                      .byte = record->byte,
-                      .file = record->file,
-                      .label = record->label,
-                      .label_length = record->label_length,
-                      .label_forms = record->label_forms,
-                      .label_is_list = record->label_is_list};
-  brim_sample sample;
+  *row = (brim_encoded){.ids = r->encoding.ids,
+                        .type_ids = r->encoding.type_ids,
+                        .words = p->options->source.words ? r->words.at : NULL,
+                        .numbers = p->options->encode.numbering ? r->words.at : NULL,
+                        .length = r->encoding.length,
+                        .text_lengths = r->lengths.count > 1 ? r->lengths.at : NULL,
+                        .text_count = (int32_t)r->lengths.count,
+                        .pair = record->pair != NULL,
+                        .line = record->line,
+                        .byte = record->byte,
+                        .file = record->file,
+                        .label = record->label,
+                        .label_length = record->label_length,
+                        .label_forms = record->label_forms,
+                        .label_is_list = record->label_is_list};
   for (int b = 1; b < r->found->block_count; b++)
-    BRIM_TRY(read_numbers(r, record, b, &row, err));
+    BRIM_TRY(read_numbers(r, record, b, row, err));
+  return BRIM_OK;
+}
+
+static int add_row(rereading *r, const brim_encoded *record, const brim_waiting *waiting, uint64_t name, brim_error *err) {
+  brim_producer *p = r->producer;
+  if (waiting->spot.number >= brim_masked_rows(record))
+    return not_there(r, waiting, err);
+  const brim_encoded row = brim_masked_row(record, (int32_t)waiting->spot.number);
+  brim_sample sample;
   BRIM_TRY(brim_producer_sample(p, &row, name, r->found, &sample, err));
   return brim_dataset_add(r->found, &sample, 0, p->options->source.need_label, err);
 }
@@ -102,21 +113,23 @@ static int find_row(rereading *r, const brim_waiting *waiting, brim_record *reco
 
 /* All wanted rows, one file after another: each file is read once. */
 static int find_rows(rereading *r, size_t count, brim_error *err) {
-  int64_t file = -1;
+  brim_encoded row;
   for (size_t i = 0; i < count; i++) {
-    const brim_waiting *waiting = r->order[i].waiting;
+    const brim_waiting *waiting = r->order[i].waiting, *before = i > 0 ? r->order[i - 1].waiting : NULL;
     brim_record record;
-    if (brim_feed_file(waiting->row) != file) {
-      file = brim_feed_file(waiting->row);
-      const brim_position from = {.file = file,
+    if (!before || brim_feed_file(waiting->row) != brim_feed_file(before->row)) {
+      const brim_position from = {.file = brim_feed_file(waiting->row),
                                   .byte = waiting->spot.byte,
                                   .line = waiting->spot.line,
                                   .file_row = brim_feed_record(waiting->row),
                                   .row = brim_feed_record(waiting->row)};
       BRIM_TRY(brim_reader_seek(r->reader, &from, err));
     }
-    BRIM_TRY(find_row(r, waiting, &record, err));
-    BRIM_TRY(encode_row(r, &record, i, err));
+    if (!before || waiting->row != before->row) {
+      BRIM_TRY(find_row(r, waiting, &record, err));
+      BRIM_TRY(encode_record(r, &record, &row, err));
+    }
+    BRIM_TRY(add_row(r, &row, waiting, i, err));
     r->found_at[r->order[i].at] = i;
   }
   return BRIM_OK;

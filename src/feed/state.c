@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/describe.h"
 #include "feed/feed.h"
+#include "text/encode.h"
 
 #define VERSION 4
 
@@ -68,13 +69,14 @@ static const named POSITION[] = {
 /* A row of an earlier window: its name is taken to pieces. */
 typedef struct waiting_position {
   uint64_t file, record;
-  int64_t byte, line;
+  int64_t byte, line, number;
 } waiting_position;
 
 static const named WAITING[] = {{"file", offsetof(waiting_position, file)},
                                 {"record", offsetof(waiting_position, record)},
                                 {"byte", offsetof(waiting_position, byte)},
-                                {"line", offsetof(waiting_position, line)}};
+                                {"line", offsetof(waiting_position, line)},
+                                {"number", offsetof(waiting_position, number)}};
 
 /* What of a ledger a window begins with; the epoch and the hash are written separately. */
 static const named LEDGER[] = {{"rows_read", offsetof(brim_feed_ledger, rows_read)},
@@ -91,6 +93,12 @@ static const named LEDGER[] = {{"rows_read", offsetof(brim_feed_ledger, rows_rea
                                {"steps", offsetof(brim_feed_ledger, steps)}};
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
+
+/* A row's number in its record is written where records give several. */
+static size_t waiting_fields(const brim_feed *feed) {
+  const brim_encode_options *encode = &feed->options.encode;
+  return encode->numbering && brim_makes_windows(encode) ? COUNT(WAITING) : COUNT(WAITING) - 1;
+}
 
 static void put_named(brim_json_writer *json, const char *name, const named *fields, size_t count, const void *from) {
   brim_json_open_object(json, name);
@@ -117,8 +125,9 @@ static void put_beginning(brim_json_writer *json, const brim_feed *feed, const b
   brim_json_open_array(json, "waiting");
   for (size_t i = 0; i < b->waiting_count; i++) {
     const brim_waiting *w = &b->waiting[i];
-    const waiting_position position = {(uint64_t)brim_feed_file(w->row), brim_feed_record(w->row), w->spot.byte, w->spot.line};
-    put_named(json, NULL, WAITING, COUNT(WAITING), &position);
+    const waiting_position position = {(uint64_t)brim_feed_file(w->row), brim_feed_record(w->row), w->spot.byte, w->spot.line,
+                                       w->spot.number};
+    put_named(json, NULL, WAITING, waiting_fields(feed), &position);
   }
   brim_json_close_array(json);
   put_named(json, "ledger", LEDGER, COUNT(LEDGER), &b->ledger);
@@ -209,12 +218,12 @@ static int read_waiting(const brim_feed *feed, const brim_json_value *array, bri
     return malformed(err);
   BRIM_TRY(brim_grow(feed->runtime, (void **)&b->waiting, &b->waiting_room, array->length, sizeof *b->waiting, err));
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
-    waiting_position position;
-    if (!read_named(v, WAITING, COUNT(WAITING), &position) || position.file >= feed->shards.count ||
+    waiting_position position = {0};
+    if (!read_named(v, WAITING, waiting_fields(feed), &position) || position.file >= feed->shards.count ||
         position.record >> BRIM_FEED_RECORD_BITS)
       return malformed(err);
     b->waiting[b->waiting_count++] = (brim_waiting){.row = position.file << BRIM_FEED_RECORD_BITS | position.record,
-                                                    .spot = {position.byte, position.line}};
+                                                    .spot = {position.byte, position.line, position.number}};
   }
   return BRIM_OK;
 }

@@ -106,11 +106,12 @@ uint64_t brim_feed_memory(const brim_feed *feed) {
   const uint64_t token = sizeof(int32_t) + 1 + (o->encode.numbering ? sizeof(int32_t) : 0);
   uint64_t row = texts * (uint64_t)o->encode.max_length * token + other;
   row += texts > 1 ? texts * sizeof(int32_t) : 0; /* their lengths */
+  const uint64_t windows = o->encode.numbering && o->encode.max_windows > 1 ? (uint64_t)o->encode.max_windows : 1;
   for (int b = 0; b < o->source.block_count; b++) {
     const brim_block_shape *shape = &o->source.blocks[b].shape;
     row += brim_block_units(shape, 1, texts, 0) * brim_block_bytes(shape);
   }
-  return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
+  return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * (o->window + windows - 1) * row : 0;
 }
 
 int64_t brim_feed_file_count(const brim_feed *feed) {

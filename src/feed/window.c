@@ -163,25 +163,33 @@ static uint64_t row_name(const brim_producer *p, const brim_tap *tap, int64_t fi
   return file << BRIM_FEED_RECORD_BITS | file_row;
 }
 
+static int add_rows(brim_producer *p, brim_window *w, const brim_encoded *record, brim_waiting waiting, brim_error *err) {
+  for (; waiting.spot.number < brim_masked_rows(record); waiting.spot.number++) {
+    const brim_encoded row = brim_masked_row(record, (int32_t)waiting.spot.number);
+    brim_sample sample;
+    BRIM_TRY(check_budget(p, &row, err));
+    BRIM_TRY(brim_producer_sample(p, &row, w->dataset->rows, w->dataset, &sample, err));
+    BRIM_TRY(add_waiting(p, w, &waiting, err));
+    BRIM_TRY(brim_dataset_add(w->dataset, &sample, 0, p->options->source.need_label, err)); /* what was cut counts below */
+  }
+  w->rows_read += (uint64_t)waiting.spot.number - 1; /* the record is one already */
+  w->rows_truncated += record->lost > 0;
+  w->tokens_lost += record->lost;
+  return BRIM_OK;
+}
+
 static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_error *err) {
   const brim_encoded *row = &tap->row;
-  brim_sample sample;
   if (row->file_row >> BRIM_FEED_RECORD_BITS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
-  const brim_waiting waiting = {.row = row_name(p, tap, row->file_number, row->file_row), .spot = {row->byte, row->line}};
+  const brim_waiting waiting = {.row = row_name(p, tap, row->file_number, row->file_row), .spot = {row->byte, row->line, 0}};
   if (row->damage)
     return add_damaged(w, row, &waiting, err);
   if (p->slices->drop && brim_mix_rows(p) == p->slices->rows_to_take) {
     w->rows_surplus++;
     return BRIM_OK;
   }
-  BRIM_TRY(check_budget(p, row, err));
-  BRIM_TRY(brim_producer_sample(p, row, w->dataset->rows, w->dataset, &sample, err));
-  BRIM_TRY(add_waiting(p, w, &waiting, err));
-  BRIM_TRY(brim_dataset_add(w->dataset, &sample, row->lost, p->options->source.need_label, err));
-  w->rows_truncated += row->lost > 0;
-  w->tokens_lost += row->lost;
-  return BRIM_OK;
+  return add_rows(p, w, row, waiting, err);
 }
 
 /* The row at hand and those after it that have nothing but ids, all at once. *added: how many. */
@@ -197,7 +205,7 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
   for (size_t i = 0, at = w->dataset->rows; i < run.count; i++, at++) {
     const brim_coded_row *row = &run.rows[i];
     w->names[at] = row_name(p, tap, row->file_number, row->file_row);
-    w->spots[at] = (brim_spot){row->byte, row->line};
+    w->spots[at] = (brim_spot){row->byte, row->line, 0};
     truncated += row->lost > 0;
     lost += row->lost;
   }
@@ -220,9 +228,9 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
     BRIM_TRY(add_run(p, w, tap, p->options->window - fresh, &added, err));
     if (added > 0)
       continue;
+    added = (uint64_t)brim_masked_rows(&tap->row);
     BRIM_TRY(add_row(p, w, tap, err));
     BRIM_TRY(brim_mix_taken(p, tap, w, 1, tap->row.row, err));
-    added = 1;
   }
   /* With slices, what fills no step on this rank is a separate window: the short step is then the last on every rank. */
   w->last = !tap && (!p->slices->fill || fresh == 0);

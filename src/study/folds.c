@@ -373,35 +373,62 @@ int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const br
 
 /* ---- a share ---------------------------------------------------------------------------------------------- */
 
-static int ascending(const void *left, const void *right) {
-  const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return (a > b) - (a < b);
+/* Windows of masked words are rows of one record, which stay together, unless all are of one. */
+static bool begins(const brim_dataset *dataset, bool apart, uint64_t row) {
+  return apart || row == 0 || brim_dataset_origin(dataset, row) != brim_dataset_origin(dataset, row - 1);
+}
+
+static uint64_t record_count(const brim_dataset *dataset) {
+  uint64_t count = 0;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
+    count += begins(dataset, false, row);
+  return count;
+}
+
+/* The rows of the records that are held out, or of the others. */
+static int subset_of(brim_runtime *runtime, const brim_dataset *dataset, const bool *taken, bool apart, bool held,
+                     brim_dataset **out, brim_error *err) {
+  const uint64_t rows = brim_dataset_rows(dataset);
+  uint64_t *own = brim_alloc_array(runtime, (size_t)rows, sizeof *own), count = 0;
+  if (!own)
+    return BRIM_NOMEM(err);
+  for (uint64_t row = 0, record = 0; row < rows; row++) {
+    record += row > 0 && begins(dataset, apart, row);
+    if (taken[record] == held)
+      own[count++] = row;
+  }
+  const int status = brim_dataset_subset(runtime, dataset, own, count, out, err);
+  brim_release(runtime, own);
+  return status;
 }
 
 int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double share, uint64_t seed, brim_dataset **kept,
                   brim_dataset **held, brim_error *err) {
-  const uint64_t rows = brim_dataset_rows(dataset);
+  const bool apart = record_count(dataset) < 2;
+  const uint64_t records = apart ? brim_dataset_rows(dataset) : record_count(dataset);
   *kept = *held = NULL;
   if (!(share > 0.0 && share < 1.0))
     return brim_error_set(err, BRIM_E_USAGE, "a share of the rows lies between 0 and 1, and %g does not", share);
-  if (rows < 2)
+  if (records < 2)
     return brim_error_set(err, BRIM_E_USAGE, "a share of the rows can be held out of two or more, and there is %llu",
-                          (unsigned long long)rows);
-  uint64_t count = (uint64_t)llround(share * (double)rows);
-  count = count < 1 ? 1 : count == rows ? rows - 1 : count;
+                          (unsigned long long)records);
+  uint64_t count = (uint64_t)llround(share * (double)records);
+  count = count < 1 ? 1 : count == records ? records - 1 : count;
   brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_HOLD_OUT);
-  uint64_t *order = folds_order(runtime, &random, rows);
-  if (!order)
-    return BRIM_NOMEM(err);
-  qsort(order, (size_t)count, sizeof *order, ascending);
-  qsort(order + count, (size_t)(rows - count), sizeof *order, ascending);
-  int status = brim_dataset_subset(runtime, dataset, order, count, held, err);
+  uint64_t *order = folds_order(runtime, &random, records);
+  bool *taken = brim_alloc_array_zero(runtime, (size_t)records, sizeof *taken);
+  int status = order && taken ? BRIM_OK : BRIM_NOMEM(err);
+  for (uint64_t i = 0; i < count && !status; i++)
+    taken[order[i]] = true;
   if (!status)
-    status = brim_dataset_subset(runtime, dataset, order + count, rows - count, kept, err);
+    status = subset_of(runtime, dataset, taken, apart, true, held, err);
+  if (!status)
+    status = subset_of(runtime, dataset, taken, apart, false, kept, err);
   if (status) {
     brim_dataset_free(*held);
     *held = NULL;
   }
   brim_release(runtime, order);
+  brim_release(runtime, taken);
   return status;
 }

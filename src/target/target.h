@@ -97,8 +97,10 @@ const brim_target *brim_target_of(brim_task task);
 /* For them: words of a list with commas between, the index of each among `names` (NULL ends them) into *out; '-' and '_' are the
  * same. Returns their number; -1: one of them is none, or there are more than `most`. */
 int brim_words_of(const char *text, const char *const *names, int *out, int most);
-/* That of rows whose texts are windows of one (windows.c); NULL: the task has none. */
+/* That of rows whose texts are windows of one and whose answer is the mean of theirs (windows.c); NULL: the task has none. */
 const brim_target *brim_target_of_windows(brim_task task);
+/* Whether such rows may be windows: labels of words are each in one of them, as for rows of one text. */
+bool brim_target_has_windows(brim_task task);
 /* The mean of the first of a row's outputs [windows, width], added up in their order. */
 double brim_mean_of_windows(const float *values, int32_t windows, int32_t width);
 

@@ -86,3 +86,7 @@ const brim_target *brim_target_of_windows(brim_task task) {
   const bool own = brim_target_of(task) && brim_target_of(task)->scope != BRIM_LOSS_ON_DEVICE;
   return !rules || rules->shape.outputs != BRIM_OUTPUTS_OF_TEXTS || own ? NULL : &targets[rules->loss];
 }
+
+bool brim_target_has_windows(brim_task task) {
+  return brim_task_has_tokens(task) || brim_target_of_windows(task);
+}

@@ -55,14 +55,6 @@ void brim_scratch_free(brim_scratch *s) {
   brim_release(s->runtime, s);
 }
 
-void brim_encoding_free(brim_encoding *encoding) {
-  if (!encoding || !encoding->runtime)
-    return;
-  brim_release(encoding->runtime, encoding->ids);
-  brim_release(encoding->runtime, encoding->type_ids);
-  *encoding = (brim_encoding){0};
-}
-
 int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair, brim_error *err) {
   int32_t added = options->no_special_tokens ? 0 : brim_tokenizer_added(tokenizer, pair);
   if (options->max_length < 0)
@@ -71,8 +63,6 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation strategy");
   if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
-  if (options->numbering && options->max_windows > 1)
-    return brim_error_set(err, BRIM_E_USAGE, "masked words have no windows: leave them out");
   if (options->max_length && options->max_length < added)
     return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");
@@ -84,27 +74,6 @@ static int tokenize(const brim_tokenizer *t, brim_scratch *s, int which, brim_st
   brim_ids *ids = &s->ids[which];
   ids->count = 0;
   return brim_fast_run(t, s, text.bytes, text.length, ids, err);
-}
-
-int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) {
-  if (length <= out->capacity)
-    return BRIM_OK;
-  size_t capacity = out->capacity;
-  BRIM_TRY(brim_grow(out->runtime, (void **)&out->ids, &capacity, length, sizeof *out->ids, err));
-  uint8_t *types = brim_resize(out->runtime, out->type_ids, capacity);
-  if (!types)
-    return BRIM_NOMEM(err);
-  out->type_ids = types;
-  out->capacity = capacity;
-  return BRIM_OK;
-}
-
-static void put(brim_encoding *out, const int32_t *ids, size_t count, uint8_t type_id) {
-  if (!count)
-    return;
-  memcpy(out->ids + out->length, ids, count * sizeof *ids);
-  memset(out->type_ids + out->length, type_id, count);
-  out->length += count;
 }
 
 /* Appends the row to *out. */
@@ -123,11 +92,11 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   for (size_t i = 0; i < template->count; i++) {
     const brim_template_piece *piece = &template->pieces[i];
     if (piece->kind == BRIM_PIECE_A)
-      put(out, a->at + skip_a, kept.a, piece->type_id);
+      brim_encoding_put(out, a->at + skip_a, kept.a, piece->type_id);
     else if (piece->kind == BRIM_PIECE_B)
-      put(out, b->at + skip_b, kept.b, piece->type_id);
+      brim_encoding_put(out, b->at + skip_b, kept.b, piece->type_id);
     else if (special)
-      put(out, &piece->id, 1, piece->type_id);
+      brim_encoding_put(out, &piece->id, 1, piece->type_id);
   }
   return BRIM_OK;
 }
@@ -176,17 +145,30 @@ static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, cons
   return BRIM_OK;
 }
 
+/* The windows of the text, and room for the numbers of their tokens. */
+static int put_numbered_windows(const brim_tokenizer *t, brim_scratch *s, const brim_encode_options *options, brim_encoding *out,
+                                brim_word_numbers *numbers, brim_text_lengths *lengths, brim_error *err) {
+  BRIM_TRY(brim_windows_check(t, options, err));
+  BRIM_TRY(brim_windows_put(t, s, options, out, lengths, err));
+  return brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err);
+}
+
 int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
-                      const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
+                      const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
+                      brim_text_lengths *lengths, brim_error *err) {
   const size_t first = out->length;
-  if (brim_makes_windows(options))
-    return brim_error_set(err, BRIM_E_USAGE, "windows are of whole texts, and these rows are lists of words: leave them out");
   BRIM_TRY(brim_tokenizer_of_words(tokenizer, &tokenizer, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
   BRIM_TRY(brim_clean_utf8(scratch, 0, &words.bytes, &words.length, err));
   BRIM_TRY(tokenize_words(tokenizer, scratch, words, err));
+  if (brim_makes_windows(options)) {
+    BRIM_TRY(put_numbered_windows(tokenizer, scratch, options, out, numbers, lengths, err));
+    brim_windows_number_words(tokenizer, scratch, options, numbers->at + first);
+    return BRIM_OK;
+  }
   BRIM_TRY(assemble(tokenizer, scratch, false, options, out, err));
-  return assemble_numbers(tokenizer, scratch, options, out, first, numbers, err);
+  BRIM_TRY(assemble_numbers(tokenizer, scratch, options, out, first, numbers, err));
+  return brim_text_lengths_add(out->runtime, lengths, out->length - first, err);
 }
 
 /* ---- numbers of tokens, or of their words ------------------------------------------------------------------------ */
@@ -238,8 +220,23 @@ static void number_row(const numbered *n, bool pair, const size_t kept[2], int32
   }
 }
 
+/* Of a single text, whose exact tokens begin at `from`. */
+static int number_windows(const brim_tokenizer *t, brim_scratch *s, size_t from, const brim_encode_options *options,
+                          brim_encoding *out, brim_word_numbers *numbers, brim_text_lengths *lengths, brim_error *err) {
+  const size_t first = out->length, count = s->ids[0].count;
+  brim_ids *of = &s->ids[1];
+  of->count = 0;
+  BRIM_TRY(brim_ids_reserve(of, count, err));
+  for (size_t i = 0; i < count; i++)
+    of->at[i] = options->numbering == BRIM_NUMBER_WORDS ? (int32_t)s->exact.at[from + i].word : (int32_t)i;
+  BRIM_TRY(put_numbered_windows(t, s, options, out, numbers, lengths, err));
+  brim_windows_number(t, s, options, numbers->at + first);
+  return BRIM_OK;
+}
+
 int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
-                         const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
+                         const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
+                         brim_text_lengths *lengths, brim_error *err) {
   const size_t first = out->length, room = (size_t)options->max_length;
   brim_string texts[2] = {text, pair};
   numbered n = {tokenizer, scratch, options, {0}};
@@ -254,6 +251,8 @@ int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch,
                  : tokenize(tokenizer, scratch, which, texts[which], err));
     counts[which] = scratch->ids[which].count;
   }
+  if (brim_makes_windows(options) && !pair.bytes)
+    return number_windows(tokenizer, scratch, n.firsts[0], options, out, numbers, lengths, err);
   BRIM_TRY(assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err));
   BRIM_TRY(brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err));
   const brim_template *template = pair.bytes ? &tokenizer->processor.pair : &tokenizer->processor.single;
@@ -262,7 +261,7 @@ int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch,
     BRIM_TRY(brim_truncate(options->truncation, pair.bytes != NULL, counts[0], counts[1],
                            room - (options->no_special_tokens ? 0 : (size_t)template->added), &kept, err));
   number_row(&n, pair.bytes != NULL, (size_t[]){kept.a, kept.b}, numbers->at + first);
-  return BRIM_OK;
+  return brim_text_lengths_add(out->runtime, lengths, out->length - first, err);
 }
 
 /* Of a long text as much as gives more tokens than are kept. A part that turned out too short is read again with more. */
@@ -295,65 +294,6 @@ int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
   return brim_encode_valid(tokenizer, scratch, text, pair, options, out, err);
 }
 
-static int add_length(brim_encoding *out, brim_text_lengths *lengths, size_t length, brim_error *err) {
-  BRIM_TRY(brim_grow(out->runtime, (void **)&lengths->at, &lengths->capacity, lengths->count + 1, sizeof *lengths->at, err));
-  lengths->at[lengths->count++] = (int32_t)length;
-  return BRIM_OK;
-}
-
-/* ---- windows ---------------------------------------------------------------------------------------------- */
-
-static int check_windows(const brim_tokenizer *t, const brim_encode_options *o, brim_string pair, size_t further,
-                         brim_error *err) {
-  const int32_t added = o->no_special_tokens ? 0 : brim_tokenizer_added(t, false);
-  if (pair.bytes || further > 0)
-    return brim_error_set(err, BRIM_E_USAGE, "windows are of rows of one text each: leave them out, or the other texts");
-  if (o->max_length == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "windows need a max_length, which each of them has at most");
-  if (o->window_overlap < 0 || o->window_overlap >= o->max_length - added)
-    return brim_error_set(
-        err, BRIM_E_USAGE,
-        "windows that overlap by %d tokens: of a max_length of %d there are %d without the special ones, and each "
-        "window needs a new one",
-        (int)o->window_overlap, (int)o->max_length, (int)(o->max_length - added));
-  return BRIM_OK;
-}
-
-/* One window: the tokens first .. first + count - 1 of the text. */
-static int put_window(const brim_tokenizer *t, const brim_scratch *s, size_t first, size_t count, bool special,
-                      brim_encoding *out, brim_error *err) {
-  const brim_template *template = &t->processor.single;
-  BRIM_TRY(brim_encoding_reserve(out, out->length + count + (special ? (size_t)template->added : 0), err));
-  for (size_t i = 0; i < template->count; i++) {
-    const brim_template_piece *piece = &template->pieces[i];
-    if (piece->kind == BRIM_PIECE_A)
-      put(out, s->ids[0].at + first, count, piece->type_id);
-    else if (piece->kind != BRIM_PIECE_B && special)
-      put(out, &piece->id, 1, piece->type_id);
-  }
-  return BRIM_OK;
-}
-
-static int encode_windows(const brim_tokenizer *t, brim_scratch *s, brim_string text, const brim_encode_options *o,
-                          brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
-  const bool special = !o->no_special_tokens;
-  const size_t room = (size_t)(o->max_length - (special ? brim_tokenizer_added(t, false) : 0)),
-               overlap = (size_t)o->window_overlap;
-  BRIM_TRY(tokenize(t, s, 0, text, err));
-  const size_t all = s->ids[0].count, most = room + (size_t)(o->max_windows - 1) * (room - overlap);
-  const size_t kept = all < most ? all : most, windows = brim_window_count(kept, room, overlap);
-  const bool left = brim_cuts_left(t, o);
-  const size_t skipped = left ? all - kept : 0;
-  out->lost = all - kept;
-  for (size_t i = 0; i < windows; i++) { /* in the order of the text */
-    const brim_token_range r = brim_window_at(left ? windows - 1 - i : i, kept, room, overlap, left);
-    const size_t before = out->length;
-    BRIM_TRY(put_window(t, s, skipped + r.begin, r.end - r.begin, special, out, err));
-    BRIM_TRY(add_length(out, lengths, out->length - before, err));
-  }
-  return BRIM_OK;
-}
-
 /* ---- rows of several texts -------------------------------------------------------------------------------- */
 
 static int encode_each(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
@@ -367,27 +307,33 @@ static int encode_each(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
     if (prompt && !pair.bytes)
       BRIM_TRY(brim_prompt_put(prompt, &scratch->prompted, &own, err));
     BRIM_TRY((valid ? brim_encode_valid : brim_encode_append)(tokenizer, scratch, own, second, options, out, err));
-    BRIM_TRY(add_length(out, lengths, out->length - before, err));
+    BRIM_TRY(brim_text_lengths_add(out->runtime, lengths, out->length - before, err));
     lost += out->lost;
   }
   out->lost = lost;
   return BRIM_OK;
 }
 
+/* The row's one text. */
+static int encode_windows(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, bool more, bool valid,
+                          const brim_encode_options *options, brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
+  if (more)
+    return brim_error_set(err, BRIM_E_USAGE, "windows are of rows of one text each: leave them out, or the other texts");
+  BRIM_TRY(brim_windows_check(tokenizer, options, err));
+  if (!valid)
+    BRIM_TRY(brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err));
+  BRIM_TRY(tokenize(tokenizer, scratch, 0, text, err));
+  return brim_windows_put(tokenizer, scratch, options, out, lengths, err);
+}
+
 int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                       const brim_string *further, size_t further_count, bool valid, const brim_encode_options *options,
                       brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
   const size_t first = out->length, texts = lengths->count;
-  int status;
-  if (brim_makes_windows(options)) {
-    status = check_windows(tokenizer, options, pair, further_count, err);
-    if (status == BRIM_OK && !valid)
-      status = brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err);
-    if (status == BRIM_OK)
-      status = encode_windows(tokenizer, scratch, text, options, out, lengths, err);
-  } else {
-    status = encode_each(tokenizer, scratch, text, pair, further, further_count, valid, options, out, lengths, err);
-  }
+  const int status = brim_makes_windows(options)
+                         ? encode_windows(tokenizer, scratch, text, pair.bytes || further_count > 0, valid, options, out, lengths,
+                                          err)
+                         : encode_each(tokenizer, scratch, text, pair, further, further_count, valid, options, out, lengths, err);
   if (status != BRIM_OK)
     out->length = first, lengths->count = texts;
   return status;

@@ -138,11 +138,14 @@ static void take_there(const brim_prediction *p, const brim_planned *part) {
   const size_t outputs = (size_t)brim_model_outputs(p->model);
   const bool tokens = outputs_of(p->model) == BRIM_OUTPUTS_OF_TOKENS;
   for (uint32_t r = 0; r < part->count; r++) {
-    const uint64_t row = part->rows[r], to = p->firsts ? p->firsts[row] : row;
+    const uint64_t row = part->rows[r];
+    uint64_t to = p->firsts ? p->firsts[row] : row;
     int32_t first;
     const int32_t texts = brim_batch_texts(p->batch, (int32_t)r, &first);
-    for (int32_t t = 0; t < (tokens ? 1 : texts); t++)
-      brim_model_copy_logits(p->model, first + t, p->there + (size_t)(to + (uint64_t)t) * outputs);
+    for (int32_t t = first; t < first + texts; t++) {
+      brim_model_copy_logits(p->model, t, p->there + (size_t)to * outputs);
+      to += tokens ? (uint64_t)(p->batch->offsets[t + 1] - p->batch->offsets[t]) : 1;
+    }
   }
 }
 
@@ -185,7 +188,7 @@ static int prediction_part(const brim_prediction *p, const brim_planned *part, f
   for (uint32_t r = 0; r < part->count; r++) {
     int32_t first;
     const int32_t texts = brim_batch_texts(p->batch, (int32_t)r, &first);
-    if (brim_dataset_has_windows(p->dataset))
+    if (!tokens && brim_dataset_has_windows(p->dataset))
       pool_windows(p, first, texts);
     const size_t at = (size_t)(tokens ? p->batch->offsets[first] : first);
     (tokens ? take_tokens : take_row)(p, part->rows[r], p->part_logits + at * outputs, logits);
@@ -387,7 +390,7 @@ int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_datase
   *out = NULL;
   if (!brim_model_has_card(model, &card))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model is not on a GPU: its logits are in the host's memory");
-  if (brim_dataset_has_windows(dataset))
+  if (brim_dataset_has_windows(dataset) && brim_target_of_windows(brim_model_task(model)))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of windows are put together on the host");
   if (options && options->group.world_size > 1)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of several processes are put together on the host");

@@ -97,7 +97,7 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
 static int texts_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
   const brim_task task = brim_model_task(model);
   const brim_target *target = brim_target_of(task);
-  if (brim_dataset_has_windows(dataset) && !brim_target_of_windows(task))
+  if (brim_dataset_has_windows(dataset) && !brim_target_has_windows(task))
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "%s: the rows are windows, and the model is of %s, which has none: leave them out", name,
                           brim_task_name(task));

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "brim/train.h"
 #include "data/cache.h"
+#include "data/dataset.h"
 #include "data/describe.h"
 #include "data/source.h"
 #include "dist/group.h"
@@ -186,6 +187,8 @@ int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, c
   if (status) {
     brim_dataset_free(*out);
     *out = NULL;
+    return status;
   }
-  return status;
+  brim_dataset_expect(*out, &options->source, &options->encode); /* which the mapped file does not say */
+  return BRIM_OK;
 }

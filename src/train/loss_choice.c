@@ -98,12 +98,12 @@ static int choose(const brim_model *model, const brim_row_facts *of_rows, const 
                                  given, brim_task_name(brim_model_task(model)));
 }
 
-/* Of rows of windows the loss is computed on the host. */
+/* Of rows whose answer is the mean of their windows the loss is computed on the host. */
 static int find_target(const brim_trainer *t, const brim_target **target, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
-  const bool windows = brim_supply_windows(&t->supply).most > 1;
+  const bool several = brim_supply_windows(&t->supply).most > 1, windows = several && brim_target_of_windows(task);
   *target = windows ? brim_target_of_windows(task) : brim_target_of(task);
-  if (!*target)
+  if (several && !brim_target_has_windows(task))
     return brim_error_set(err, BRIM_E_MISMATCH, "the rows are windows, and the model is of %s, which has none: leave them out",
                           brim_task_name(task));
   if (windows && (t->options.class_weights || t->options.label_smoothing > 0.0))

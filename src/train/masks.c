@@ -18,6 +18,7 @@
 /* Numbers of one stream of a row: units have the first 2^32. */
 #define SHARES ((uint64_t)1 << 32) /* whether a token is masked, random or kept */
 #define TOKENS ((uint64_t)2 << 32) /* which token is random */
+#define WINDOW ((uint64_t)3 << 32) /* the stream of a text's later window */
 
 int brim_masks_init(brim_masks *m, brim_runtime *runtime, const brim_tokenizer *tokenizer, int32_t ids, const char *rates,
                     brim_error *err) {
@@ -102,9 +103,14 @@ static int32_t find_units(brim_masks *m, const numbered_row *r, int32_t *tokens)
   return count;
 }
 
-static brim_random stream_of(const brim_masks *m, uint64_t row) {
+/* Windows of a text have one name in a stream; their numbers continue from one to the next. */
+static brim_random stream_of(const brim_masks *m, uint64_t row, const numbered_row *r) {
   const brim_random rows = brim_random_make(m->seed, m->epoch, BRIM_PURPOSE_MASKS);
-  return brim_random_make(brim_random_u64(&rows, row), m->epoch, BRIM_PURPOSE_MASKS);
+  const brim_random own = brim_random_make(brim_random_u64(&rows, row), m->epoch, BRIM_PURPOSE_MASKS);
+  int32_t first = BRIM_NO_LABEL;
+  for (int32_t i = 0; i < r->length && first == BRIM_NO_LABEL; i++)
+    first = number_at(r, i);
+  return first <= 0 ? own : brim_random_make(brim_random_u64(&own, WINDOW + (uint64_t)first), m->epoch, BRIM_PURPOSE_MASKS);
 }
 
 static bool comes_after(const void *a, const void *b, const void *context) {
@@ -127,6 +133,8 @@ static int32_t choose(brim_masks *m, const brim_random *random, const numbered_r
     *tokens += m->units[i].count;
     m->units[taken++] = m->units[i];
   }
+  if (taken == 0 && wanted > 0) /* each word has more tokens: the beginning of one */
+    m->units[taken++].count = *tokens = wanted;
   return taken;
 }
 
@@ -135,7 +143,7 @@ int32_t brim_masks_count(brim_masks *m, uint64_t row, const int32_t *numbers, in
   int32_t all, tokens;
   if (find_units(m, &r, &all) == all) /* single tokens */
     return wanted_of(m->rate, all);
-  const brim_random random = stream_of(m, row);
+  const brim_random random = stream_of(m, row, &r);
   choose(m, &random, &r, &tokens);
   return tokens;
 }
@@ -151,8 +159,8 @@ static int32_t replaced(const brim_masks *m, const brim_random *random, int32_t 
 }
 
 void brim_masks_row(brim_masks *m, uint64_t row, int32_t *ids, int32_t *numbers, int32_t length) {
-  const brim_random random = stream_of(m, row);
   const numbered_row r = {numbers, length, length};
+  const brim_random random = stream_of(m, row, &r);
   int32_t tokens;
   const int32_t units = choose(m, &random, &r, &tokens);
   for (int32_t i = 0; i < length; i++)

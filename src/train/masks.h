@@ -2,9 +2,10 @@
  *
  * Of a row's n ordinary tokens max(1, round(rate n)) are chosen: those of the units with the smallest hash of (seed, epoch, row,
  * unit), where a unit is a token, or a word whose tokens have one number (brim_encode_options.numbering). A word that would make
- * them too many is passed over. So a lower rate chooses some of those that a higher one does; nothing depends on the batch, on
- * threads, ranks or where a run was resumed; and the counts of single tokens follow from the row's length alone. Of the chosen
- * tokens 80 % become the mask token, 10 % any token of the vocabulary, and 10 % stay (Devlin et al., "BERT", 2019). */
+ * them too many is passed over; where each word of a row would, they are the first tokens of one. So a lower rate chooses some of
+ * those that a higher one does; nothing depends on the batch, on threads, ranks or where a run was resumed; and the counts of
+ * single tokens follow from the row's length alone. Of the chosen tokens 80 % become the mask token, 10 % any token of the
+ * vocabulary, and 10 % stay (Devlin et al., "BERT", 2019). */
 #ifndef BRIM_TRAIN_MASKS_H
 #define BRIM_TRAIN_MASKS_H
 #include "brim/batch.h"

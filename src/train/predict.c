@@ -58,12 +58,19 @@ static int predict_windows(brim_runtime *runtime, brim_model *model, windows *w,
   return BRIM_OK;
 }
 
+/* Logits of a row at most. */
+static size_t most_logits(const brim_model *model, const brim_dataset *dataset) {
+  size_t most = 1;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    const size_t own = (size_t)brim_row_logits(model, dataset, row);
+    most = own > most ? own : most;
+  }
+  return most;
+}
+
 int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                       uint64_t rows_at_once, brim_predicted_fn predicted, void *context, brim_error *err) {
-  const bool tokens = brim_model_shape(model)->outputs == BRIM_OUTPUTS_OF_TOKENS;
-  const bool one = brim_dataset_has_windows(dataset);
-  const size_t most_of_row = tokens ? (size_t)brim_dataset_longest(dataset) : one ? 1 : (size_t)brim_dataset_most_texts(dataset);
-  const size_t outputs = (size_t)brim_model_outputs(model) * most_of_row;
+  const size_t outputs = (size_t)brim_model_outputs(model) * most_logits(model, dataset);
   brim_eval_options options;
   brim_eval_options_init(&options);
   if (given)

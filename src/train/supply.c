@@ -97,7 +97,7 @@ brim_windowing brim_supply_windows(const brim_supply *s) {
   if (!s->feed)
     return brim_dataset_windows(s->dataset);
   const brim_encode_options *encode = &brim_feed_how(s->feed)->encode;
-  return (brim_windowing){encode->max_windows, encode->window_overlap};
+  return encode->numbering ? (brim_windowing){0} : (brim_windowing){encode->max_windows, encode->window_overlap};
 }
 
 int32_t brim_supply_most_texts(const brim_supply *s) {

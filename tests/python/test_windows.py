@@ -39,6 +39,53 @@ class Windows(unittest.TestCase):
         self.assertEqual(model.logits(texts).tolist()[1], model.logits(cut).tolist()[1])
         self.assertEqual(model.evaluate(TEST)["loss"], json.loads(case.program("evaluate", "--model", HERE / "run", TEST, "--json"))["loss"])
 
+    def test_predict(self):
+        """predict answers a row once, with the mean of its windows; a row alone as among others"""
+        brim.train(MODEL, TRAIN, output=HERE / "run-p", windows=1, max_windows=4, max_length=5, max_steps=2, batch_size=8)
+        model = brim.Model(HERE / "run-p")
+        texts = ["good film bad plot a good film", "good", "bad plot"]
+        found = list(model.predict(texts))
+        self.assertEqual(len(found), 3)
+        self.assertEqual([list(model.predict([text]))[0].label for text in texts], [one.label for one in found])
+
+    def test_words(self):
+        """each word of a long row is answered once, in the window where it has most context; streams train on the same windows"""
+        rows = [(["good", "film", "bad", "plot"] * k, ["A", "O", "B", "O"] * k) for k in range(1, 9)]
+        options = {"task": "tokens", "max_length": 8, "windows": 2, "max_windows": 20, "batch_size": 4, "lr": 1e-3}
+        brim.train(MODEL, rows, output=HERE / "words", epochs=2, **options)
+        model = brim.Model(HERE / "words")
+        self.assertEqual(model.tokenizer.windows, (2, 20))
+        for (words, _), answer in zip(rows, model.predict([words for words, _ in rows])):
+            self.assertEqual(answer.tokens, words)
+            self.assertTrue(all(label in ("A", "O", "B") for label in answer.labels))
+        measured = model.evaluate(rows)
+        self.assertEqual((measured["rows"], measured["labelled"]), (8, sum(len(words) for words, _ in rows)))
+        path = HERE / "words.jsonl"
+        path.write_text("".join(json.dumps({"tokens": words, "ner_tags": tags}) + "\n" for words, tags in rows))
+        streamed = brim.train(MODEL, path, output=HERE / "streamed", stream=True, max_steps=2, labels=["A", "B", "O"], **options)
+        self.assertEqual(streamed.steps, 2)
+
+    def test_masked(self):
+        """of a long text every window is a row of masked words, and a share of the texts is held out whole"""
+        result = brim.train(MODEL, ["good film bad plot a good film bad plot"] * 6, task="mlm", output=HERE / "masked", max_length=6, epochs=1, batch_size=4)
+        tokens = len(brim.Tokenizer(MODEL).encode("good film bad plot a good film bad plot").ids.tolist()) - 2
+        self.assertEqual(result.rows, 6 * -(-tokens // 4))
+
+    def test_at_length(self):
+        """what rows lose at a length is what rows lose that are encoded so"""
+        texts = ["good film bad plot " * k for k in range(1, 60)]
+        for more in ({"max_length": 20}, {"max_length": 16, "windows": 3, "max_windows": 5}):
+            at = {one.length: one for one in brim.analyze(texts, MODEL, **more).at_length}
+            self.assertTrue({more["max_length"], 128, 256} <= set(at))
+            for length in (more["max_length"], 128):
+                cut = brim.Dataset.from_texts(texts, brim.Tokenizer(MODEL), max_length=length)
+                self.assertEqual((at[length].cut_rows, at[length].lost, at[length].computed), (cut.truncated, cut.lost, cut.tokens))
+                how = {"windows": more.get("windows", 0), "max_windows": more.get("max_windows", 16)}
+                wide = brim.Dataset.from_texts(texts, brim.Tokenizer(MODEL), max_length=length, **how)
+                self.assertEqual((at[length].window_cut_rows, at[length].window_lost, at[length].window_computed), (wide.truncated, wide.lost, wide.tokens))
+        with self.assertRaisesRegex(ValueError, "windows"):
+            brim.analyze(brim.Dataset.from_texts(texts, brim.Tokenizer(MODEL)), windows=2)
+
 
 if __name__ == "__main__":
     case.main()

@@ -69,14 +69,27 @@ static int32_t ordinary_of(const brim_sample *row) {
   return count;
 }
 
-/* Special tokens are never chosen, a label is what was there, what is not chosen stays, a word is chosen whole. */
-static bool is_right(const brim_sample *row, const masked_row *m) {
+/* A row without a word that is short enough: the first tokens of one of its words are chosen. */
+static bool has_short_word(const brim_sample *row, int32_t wanted) {
+  for (int32_t i = 0, end; i < row->length; i = end) {
+    for (end = i + 1; end < row->length && row->token_labels[end] == row->token_labels[i];)
+      end++;
+    if (row->token_labels[i] != BRIM_NO_LABEL && end - i <= wanted)
+      return true;
+  }
+  return false;
+}
+
+/* Special tokens are never chosen, a label is what was there, what is not chosen stays; and a word is chosen `whole`, or else a
+ * chosen token comes after no other of its word. */
+static bool is_right(const brim_sample *row, const masked_row *m, bool whole) {
   for (int32_t i = 0; i < m->length; i++) {
     const bool chosen = m->labels[i] != BRIM_NO_LABEL;
     if (chosen ? row->token_labels[i] == BRIM_NO_LABEL || m->labels[i] != row->ids[i] : m->ids[i] != row->ids[i])
       return false;
-    if (i > 0 && row->token_labels[i] != BRIM_NO_LABEL && row->token_labels[i] == row->token_labels[i - 1] &&
-        chosen != (m->labels[i - 1] != BRIM_NO_LABEL))
+    const bool goes_on = i > 0 && row->token_labels[i] != BRIM_NO_LABEL && row->token_labels[i] == row->token_labels[i - 1];
+    const bool before = i > 0 && m->labels[i - 1] != BRIM_NO_LABEL;
+    if (goes_on && (whole ? chosen != before : chosen && !before))
       return false;
   }
   return true;
@@ -93,7 +106,7 @@ static bool is_part(const masked_row *m, const masked_row *of) {
 typedef struct totals {
   int64_t tokens, chosen, mask, random, kept;
   double random_sum;
-  int wrong, uncounted, apart, same;
+  int wrong, uncounted, apart, same, parts;
 } totals;
 
 static void add_row(totals *t, brim_masks *masks, const brim_sample *row, uint64_t name, bool words) {
@@ -101,7 +114,10 @@ static void add_row(totals *t, brim_masks *masks, const brim_sample *row, uint64
   const int32_t all = ordinary_of(row);
   const int32_t wanted = all == 0 ? 0 : (int32_t)fmax(1, floor(masks->rate * all + 0.5));
   brim_masks higher = *masks, later = *masks;
-  t->wrong += !is_right(row, &m) || (words ? m.chosen > wanted : m.chosen != wanted);
+  const bool whole = !words || has_short_word(row, wanted);
+  t->wrong += !is_right(row, &m, whole) ||
+              (words && whole ? m.chosen > wanted || (all > 0 && m.chosen == 0) : m.chosen != wanted);
+  t->parts += all > 0 && !whole;
   t->uncounted += brim_masks_count(masks, name, row->token_labels, row->length, row->length) != m.chosen;
   higher.rate = 2 * masks->rate;
   later.epoch++;
@@ -138,8 +154,8 @@ static void properties(const brim_tokenizer *tokenizer, const char *name, brim_n
     add_row(&t, &masks, &row, r, words);
   }
   ok(brim_dataset_is_numbered(dataset) && t.wrong == 0 && t.uncounted == 0 && t.apart == 0,
-     "%s: %lld of %lld tokens are chosen, as many as rows say, and nothing else changes", name, (long long)t.chosen,
-     (long long)t.tokens);
+     "%s: %lld of %lld tokens are chosen, as many as rows say, never none, and nothing else changes (%d rows of long words)",
+     name, (long long)t.chosen, (long long)t.tokens, t.parts);
   ok(t.same < (words ? ROWS / 3 : ROWS / 50), /* of long words few fit */
      "%s: another epoch has others (%d rows as before)", name, t.same);
   ok(is_near(t.mask, t.chosen, 0.8) && is_near(t.kept, t.chosen, 0.1) && is_near(t.random, t.chosen, 0.1),
@@ -205,6 +221,74 @@ static void batches(const brim_tokenizer *tokenizer) {
   brim_dataset_free(dataset);
 }
 
+/* ---- windows --------------------------------------------------------------------------------------------------- */
+
+/* Windows of a long text are rows, with numbers that continue, and each with its own masks; what is beyond them is cut and
+ * counted. */
+static void windows(const brim_tokenizer *tokenizer, brim_numbering numbering) {
+  enum { LENGTH = 9, OVERLAP = 2, MOST_OF = 5, SOME = 400 };
+  const brim_dataset_options options = {
+      .encode = {.max_length = LENGTH, .max_windows = MOST_OF, .window_overlap = OVERLAP, .numbering = numbering}};
+  const bool words = numbering == BRIM_NUMBER_WORDS;
+  brim_dataset *whole, *cut = NULL, *part = NULL, *again = NULL;
+  brim_error err = {0};
+  brim_masks masks;
+  int wrong = 0, alike = 0, pairs = 0;
+  uint64_t row = 0, lost = 0, many = 0;
+  const brim_dataset_options uncut = {.encode = {.max_length = 1000, .numbering = numbering}};
+  if (brim_dataset_from_texts(data_runtime, get_text, NULL, SOME, tokenizer, &uncut, &whole, &err) ||
+      brim_dataset_from_texts(data_runtime, get_text, NULL, SOME, tokenizer, &options, &cut, &err) ||
+      brim_masks_init(&masks, data_runtime, tokenizer, brim_tokenizer_vocab_size(tokenizer), NULL, &err) ||
+      brim_masks_reserve(&masks, MOST, &err))
+    printf("# %s\n", err.message);
+  masks.rate = 0.5;
+  for (uint64_t r = 0; r < SOME; r++) {
+    brim_sample text, window;
+    int32_t from = 0, last = -1;
+    brim_dataset_sample(whole, r, &text);
+    const int32_t tokens = text.length - 2;
+    for (int k = 0, done = 0; !done; k++, row++, from += LENGTH - 2 - OVERLAP) {
+      brim_dataset_sample(cut, row, &window);
+      const int32_t held = tokens - from < LENGTH - 2 ? tokens - from : LENGTH - 2;
+      wrong += brim_dataset_origin(cut, row) != r || window.length != held + 2;
+      wrong += held > 0 && memcmp(window.ids + 1, text.ids + 1 + from, (size_t)held * sizeof *text.ids) != 0;
+      wrong += held > 0 && window.token_labels[1] != last + 1;
+      last = held > 0 ? window.token_labels[held] : last;
+      const masked_row m = mask_row(&masks, &window, 7);
+      const int32_t wanted = held == 0 ? 0 : (int32_t)fmax(1, floor(0.5 * held + 0.5));
+      wrong += words ? m.chosen > wanted || (held > 0 && m.chosen == 0) : m.chosen != wanted;
+      if (k > 0 && held == LENGTH - 2) {
+        brim_dataset_sample(cut, row - 1, &text);
+        const masked_row before = mask_row(&masks, &text, 7);
+        brim_dataset_sample(whole, r, &text);
+        alike += memcmp(before.labels, m.labels, sizeof m.labels) == 0, pairs++;
+      }
+      done = from + held >= tokens || k == MOST_OF - 1;
+      lost += done ? (uint64_t)(tokens - from - held) : 0, many += k > 0;
+    }
+  }
+  ok(wrong == 0 && row == brim_dataset_rows(cut) && brim_dataset_lost(cut) == lost && lost > 0 && many > 100,
+     "windows of %d tokens: %llu rows of %d texts, %llu tokens lost %s", LENGTH, (unsigned long long)row, SOME,
+     (unsigned long long)lost, err.message);
+  ok(alike < pairs / 10, "windows of one name are masked each by themselves (%d of %d alike)", alike, pairs);
+  ok(brim_dataset_is_numbered(cut) && brim_dataset_most_texts(cut) == 1 && !brim_dataset_firsts(cut), "each is a row");
+  const uint64_t some[] = {1, 2, 5};
+  brim_mask_options how;
+  brim_mask_options_init(&how);
+  ok(brim_dataset_subset(data_runtime, cut, some, 3, &part, &err) == BRIM_OK && brim_dataset_is_numbered(part), "some rows %s",
+     err.message);
+  brim_dataset_free(part);
+  part = NULL;
+  ok(brim_dataset_mask(data_runtime, cut, tokenizer, 0, &how, &again, &err) == BRIM_OK &&
+         brim_dataset_subset(data_runtime, again, some, 3, &part, &err) == BRIM_OK && !brim_dataset_is_numbered(part),
+     "some of masked rows are masked already %s", err.message);
+  brim_dataset_free(part);
+  brim_dataset_free(again);
+  brim_dataset_free(cut);
+  brim_dataset_free(whole);
+  brim_masks_free(&masks);
+}
+
 static void rates(void) {
   static const char *const bad[] = {"", "0", "1", "x", "0.1:", "0.3:0.15:0.1", "-0.1", "nan", "0.15 "};
   brim_error err = {0};
@@ -229,8 +313,10 @@ static bool same_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, c
   const brim_encode_options options = {.numbering = BRIM_NUMBER_WORDS};
   brim_encoding encoding = {.runtime = data_runtime};
   brim_word_numbers numbers = {0};
+  brim_text_lengths lengths = {0};
   brim_error err = {0};
-  int status = brim_encode_numbered(tokenizer, scratch, text_of(one), text_of(two), &options, &encoding, &numbers, &err);
+  int status = brim_encode_numbered(tokenizer, scratch, text_of(one), text_of(two), &options, &encoding, &numbers, &lengths,
+                                    &err);
   bool same = status == BRIM_OK && encoding.length == words->length;
   size_t i = 0;
   for (const brim_json_value *v = brim_json_first(words); v && same; v = brim_json_after(words, v))
@@ -238,6 +324,7 @@ static bool same_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, c
   if (!same)
     printf("# %.*s %s\n", (int)one->length, one->as.text, err.message);
   brim_release(data_runtime, numbers.at);
+  brim_release(data_runtime, lengths.at);
   brim_encoding_free(&encoding);
   return same;
 }
@@ -286,6 +373,7 @@ int main(int argc, char **argv) {
     of_tokenizer(tokenizer, names[i]);
     if (i == 2)
       batches(tokenizer);
+    windows(tokenizer, i % 2 ? BRIM_NUMBER_TOKENS : BRIM_NUMBER_WORDS);
     brim_tokenizer_free(tokenizer);
   }
   brim_tokenizer *letters = data_tokenizer();

@@ -26,9 +26,9 @@ static int check_text(const brim_model *m, const brim_batch *batch, int32_t sequ
   return BRIM_OK;
 }
 
-/* The model's losses compare each text with a label. */
+/* The model's losses compare each text, or each token, with a label. */
 static int check_loss(const brim_batch *batch, bool labels, brim_error *err) {
-  if (!labels || !batch->firsts)
+  if (!labels || !batch->firsts || batch->token_labels)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_USAGE,
                         "the batch has rows of several texts, for which the model has no loss: compute it from its logits");

@@ -33,5 +33,5 @@ for step in 2 3; do
   stream --output again --resume && cmp whole/model.safetensors again/model.safetensors && echo "resumed after step $step"
 done
 mlm masks.txt --train-only '*.bias,cls.*' --max-steps 2 --output biases
-refused --task mlm --windows 4 --max-length 8
+refused --task mlm --windows 6 --max-length 8
 $BRIM report run --data masks.txt -o report.html --quiet 2>&1 || :

@@ -1,4 +1,4 @@
-/* facts.c: what there is to be asked of a data set. */
+/* dataset_facts.c: what there is to be asked of a data set. */
 #include "data/facts.h"
 
 #include <math.h>
@@ -64,6 +64,10 @@ bool brim_dataset_has_pairs(const brim_dataset *dataset) {
 
 int brim_dataset_pairs_known(const brim_dataset *dataset) {
   return dataset->pairs ? 1 : dataset->from_texts ? 0 : -1;
+}
+
+const uint32_t *brim_dataset_losses(const brim_dataset *dataset) {
+  return dataset->losses;
 }
 
 bool brim_dataset_has_windows(const brim_dataset *dataset) {

@@ -1,0 +1,87 @@
+/* lengths.c: what rows lose at some lengths when they are cut there, and when they become windows; and what either computes. */
+#include "base/status.h"
+#include "brim/study.h"
+#include "text/windows.h"
+
+enum { FIRST = 128 };
+
+/* Rows as they were before anything was cut. */
+typedef struct whole_rows {
+  const brim_dataset *dataset;
+  uint64_t added; /* special tokens of a row */
+} whole_rows;
+
+/* Tokens of a row's text, or of its pair, without special ones. */
+static uint64_t whole_of(const whole_rows *w, uint64_t row) {
+  const uint64_t *firsts = brim_dataset_firsts(w->dataset), texts = firsts ? firsts[row + 1] - firsts[row] : 1;
+  const uint64_t again = w->added * texts + (uint64_t)brim_dataset_windows(w->dataset).overlap * (texts - 1);
+  const uint32_t *losses = brim_dataset_losses(w->dataset);
+  const uint64_t length = (uint64_t)brim_dataset_lengths(w->dataset)[row];
+  return (length > again ? length - again : 0) + (losses ? losses[row] : 0);
+}
+
+static int whole_rows_of(const brim_dataset *dataset, const brim_tokenizer *tokenizer, whole_rows *out, brim_error *err) {
+  if (brim_dataset_firsts(dataset) && brim_dataset_windows(dataset).most < 2)
+    return brim_error_set(err, BRIM_E_USAGE, "rows of several texts have no length at which they are cut");
+  *out = (whole_rows){dataset, (uint64_t)brim_tokenizer_added(tokenizer, brim_dataset_has_pairs(dataset))};
+  return BRIM_OK;
+}
+
+static void add_cut(brim_length_study *out, uint64_t whole, uint64_t room, uint64_t added) {
+  const uint64_t kept = whole < room ? whole : room;
+  out->cut_rows += whole > room;
+  out->lost += whole - kept;
+  out->computed += kept + added;
+}
+
+static void add_windows(brim_length_study *out, uint64_t whole, uint64_t room, uint64_t added, const brim_windowing *how) {
+  const uint64_t overlap = (uint64_t)how->overlap, most = room + (uint64_t)(how->most - 1) * (room - overlap);
+  const uint64_t kept = whole < most ? whole : most, count = brim_window_count(kept, room, overlap);
+  out->windows += count;
+  out->window_cut_rows += whole > kept;
+  out->window_lost += whole - kept;
+  out->window_computed += kept + (count - 1) * overlap + count * added;
+}
+
+int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows, int32_t length,
+                      brim_length_study *out, brim_error *err) {
+  whole_rows rows = {0};
+  *out = (brim_length_study){.length = length};
+  BRIM_TRY(whole_rows_of(dataset, tokenizer, &rows, err));
+  if (length < 0 || (uint64_t)length <= rows.added)
+    return brim_error_set(err, BRIM_E_USAGE, "at a length of %d tokens there is no room but for the %d special ones", (int)length,
+                          (int)rows.added);
+  const uint64_t room = (uint64_t)length - rows.added;
+  out->has_windows = windows->most > 1 && windows->overlap >= 0 && (uint64_t)windows->overlap < room &&
+                     !brim_dataset_has_pairs(dataset);
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    const uint64_t whole = whole_of(&rows, row);
+    out->tokens += whole;
+    add_cut(out, whole, room, rows.added);
+    if (out->has_windows)
+      add_windows(out, whole, room, rows.added, windows);
+  }
+  return BRIM_OK;
+}
+
+int brim_study_usual_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t own, int32_t *lengths,
+                             int *count, brim_error *err) {
+  whole_rows rows = {0};
+  uint64_t longest = 0;
+  *count = 0;
+  BRIM_TRY(whole_rows_of(dataset, tokenizer, &rows, err));
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    const uint64_t whole = whole_of(&rows, row) + rows.added;
+    longest = whole > longest ? whole : longest;
+  }
+  bool put = (uint64_t)own <= rows.added;
+  for (int64_t length = FIRST; *count < BRIM_MOST_LENGTHS - 1; length *= 2) {
+    if (!put && own <= length)
+      lengths[(*count)++] = own, put = true;
+    if (length != own)
+      lengths[(*count)++] = (int32_t)length;
+    if ((uint64_t)length >= longest && put)
+      break;
+  }
+  return BRIM_OK;
+}

@@ -1,0 +1,26 @@
+# Masked words of long texts: windows are rows, none of a text is left out; held out together; the same weights from a stream and when
+# it is resumed; evaluation makes them too, and a text of 5 MB is cut at 1024 of them, which is said.
+python3 -c '
+words = "good film bad plot and some more words of a story".split()
+for i in range(60): print(" ".join(words[(i * k) % len(words)] for k in range(1, 3 + (i * 7) % 40)))' > long.txt
+train() { $BRIM train --model $MODEL --train long.txt --task mlm --max-length 16 --batch-size 8 --lr 1e-3 --quiet --json "$@" | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["steps"], "steps", r["rows"], "rows")'; }
+train --epochs 1 --output run
+train --epochs 1 --windows 4 --output overlap
+$BRIM train --model $MODEL --train long.txt --task mlm --max-length 16 --windows 4 --max-windows 2 --max-steps 1 --output few 2>&1 | grep -a 'longer than'
+$BRIM train --model $MODEL --train long.txt --task mlm --max-length 16 --eval 20% --max-steps 1 --output held 2>&1 | grep -a 'held out'
+! grep brim_window run/tokenizer_config.json
+$BRIM evaluate --model run long.txt --max-length 16 --json --quiet | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["rows"], "rows", r["masked"], "masked")'
+stream() { train --stream --shuffle-window 20 --max-steps 12 --save-every 1 --keep-checkpoints 20 --windows 3 --batching packed --max-tokens 100 "$@"; }
+stream --output whole && stream --output again --prefetch 0
+for step in 9 5; do
+  rm -rf resumed && cp -r again resumed && rm -f resumed/model.safetensors
+  for later in $(seq $((step + 1)) 12); do rm -rf resumed/checkpoints/step-$later; done
+  grep -c '"number":[1-9]' resumed/checkpoints/step-$step/feed.json
+  stream --resume --output resumed >/dev/null && cmp whole/model.safetensors resumed/model.safetensors && echo "resumed after step $step"
+done
+train --epochs 1 --output two --cache kept -j 2 && train --epochs 1 --output three --cache kept && cmp run/model.safetensors two/model.safetensors && cmp run/model.safetensors three/model.safetensors && echo "the same bits"
+python3 -c 'print("good film " * 500000)' > large.txt
+$BRIM train --model $MODEL --train large.txt --task mlm --max-length 16 --max-steps 1 --output large 2>&1 | grep -a 'longer than'
+echo 'a [MASK]' | $BRIM predict --model run - --windows 2 --quiet || echo $?
+echo 'a [MASK]' | $BRIM predict --model run - --quiet | cut -d, -f1-2
+$BRIM train --model $MODEL --train long.txt --task mlm --max-length 16 --windows 20 --output wide --quiet || echo $?

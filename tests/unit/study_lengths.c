@@ -1,0 +1,100 @@
+/* What rows lose at a length and what they cost there, next to data sets that are encoded so. */
+#include "brim/study.h"
+#include "data_tokenizer.h"
+
+enum { ROWS = 120 };
+
+static char texts[ROWS][80];
+
+static void make_texts(void) {
+  for (int r = 0; r < ROWS; r++) {
+    const int length = r % 9 == 0 ? 0 : (r * r * 7 + 3 * r) % 70;
+    for (int i = 0; i < length; i++)
+      texts[r][i] = i % 5 == 4 ? ' ' : (char)('a' + (r + i) % 26);
+    texts[r][length] = 0;
+  }
+}
+
+static int give(void *context, uint64_t row, brim_text_row *out, brim_error *err) {
+  (void)err;
+  *out = (brim_text_row){.text = texts[row], .text_length = strlen(texts[row])};
+  if (context)
+    out->pair = texts[ROWS - 1 - row], out->pair_length = strlen(out->pair);
+  return BRIM_OK;
+}
+
+static brim_dataset *encode(const brim_tokenizer *tokenizer, brim_encode_options how, bool pairs) {
+  const brim_dataset_options options = {.encode = how};
+  brim_dataset *dataset;
+  brim_error err;
+  if (brim_dataset_from_texts(data_runtime, give, pairs ? texts : NULL, ROWS, tokenizer, &options, &dataset, &err)) {
+    printf("Bail out! %s\n", err.message);
+    exit(99);
+  }
+  return dataset;
+}
+
+/* Whatever the rows were cut at, or what windows they are, they lose at `length` what rows lose that are encoded so. */
+static int wrong_at(const brim_tokenizer *tokenizer, const brim_dataset *d, int32_t length, brim_windowing windows) {
+  const brim_encode_options cut = {.max_length = length},
+                            wide = {.max_length = length, .max_windows = windows.most, .window_overlap = windows.overlap};
+  brim_dataset *a = encode(tokenizer, cut, false), *b = encode(tokenizer, wide, false);
+  brim_length_study s;
+  brim_error err = {0};
+  int wrong = brim_study_length(d, tokenizer, &windows, length, &s, &err) != BRIM_OK || !s.has_windows;
+  wrong += s.computed != brim_dataset_tokens(a) || s.lost != brim_dataset_lost(a) || s.cut_rows != brim_dataset_truncated(a);
+  wrong += s.window_computed != brim_dataset_tokens(b) || s.window_lost != brim_dataset_lost(b) ||
+           s.windows != brim_dataset_texts(b) || s.window_cut_rows != brim_dataset_truncated(b);
+  brim_dataset_free(a), brim_dataset_free(b);
+  return wrong;
+}
+
+static void lengths(const brim_tokenizer *tokenizer) {
+  static const brim_encode_options ways[] = {
+      {.max_length = 100},
+      {.max_length = 12},
+      {.max_length = 9, .max_windows = 3, .window_overlap = 2},
+      {.max_length = 9, .max_windows = 3, .window_overlap = 2, .truncation_side = BRIM_SIDE_LEFT}};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    brim_dataset *d = encode(tokenizer, ways[i], false);
+    int wrong = 0;
+    for (int32_t length = 5; length < 70; length += 6) {
+      wrong += wrong_at(tokenizer, d, length, (brim_windowing){4, length % 3});
+      wrong += wrong_at(tokenizer, d, length, (brim_windowing){2, 0});
+    }
+    ok(wrong == 0, "rows encoded in way %d lose at other lengths what rows encoded so do", (int)i);
+    brim_dataset_free(d);
+  }
+}
+
+static void edges(const brim_tokenizer *tokenizer) {
+  brim_dataset *d = encode(tokenizer, (brim_encode_options){.max_length = 12}, false),
+               *pairs = encode(tokenizer, (brim_encode_options){.max_length = 12}, true);
+  const brim_windowing windows = {4, 3};
+  brim_length_study s;
+  brim_error err = {0};
+  int32_t all[BRIM_MOST_LENGTHS];
+  int count;
+  ok(brim_study_length(pairs, tokenizer, &windows, 20, &s, &err) == BRIM_OK && !s.has_windows && s.lost > 0 && s.cut_rows > 0,
+     "pairs are cut, and have no windows %s", err.message);
+  ok(brim_study_length(d, tokenizer, &windows, 5, &s, &err) == BRIM_OK && !s.has_windows, "windows have something new %s",
+     err.message);
+  ok(brim_study_length(d, tokenizer, &windows, 2, &s, &err) == BRIM_E_USAGE, "%s", err.message);
+  ok(brim_study_usual_lengths(d, tokenizer, 12, all, &count, &err) == BRIM_OK && count == 2 && all[0] == 12 && all[1] == 128,
+     "the usual lengths end where nothing is cut, and have the one that is asked for");
+  ok(brim_study_usual_lengths(d, tokenizer, 512, all, &count, &err) == BRIM_OK && count == 3 && all[1] == 256 && all[2] == 512,
+     "however long that is");
+  ok(brim_study_usual_lengths(d, tokenizer, 0, all, &count, &err) == BRIM_OK && count == 1 && all[0] == 128, "or none");
+  brim_dataset_free(d), brim_dataset_free(pairs);
+}
+
+int main(void) {
+  data_start(1);
+  make_texts();
+  brim_tokenizer *tokenizer = data_tokenizer();
+  lengths(tokenizer);
+  edges(tokenizer);
+  brim_tokenizer_free(tokenizer);
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}
