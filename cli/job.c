@@ -273,10 +273,13 @@ static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling ma
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
 }
 
-static void note_prompts(const cli_call *cli) {
-  if (cli->prompts[0] || cli->prompts[1])
-    cli_note(cli, "the first text of each row begins with \"%.80s\", its others with \"%.80s\"",
-             cli->prompts[0] ? cli->prompts[0] : "", cli->prompts[1] ? cli->prompts[1] : "");
+/* Where the folder is used, they have to be named. */
+static void note_prompts(const cli_call *cli, const brim_prompts *p) {
+  static const char *const which[2] = {"the first text of each row begins", "the others begin"};
+  for (int i = 0; i < 2; i++)
+    if (p->texts[i])
+      cli_note(cli, "%s with \"%.80s\", the prompt %.60s of the run's folder: brim embed --prompt %.60s does the same", which[i],
+               p->texts[i], p->names[i], p->names[i]);
 }
 
 /* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
@@ -341,7 +344,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   for (int i = 0; i < 2; i++)
     cli->prompts[i] = job->prompts.texts[i];
   if (!status)
-    note_prompts(cli);
+    note_prompts(cli, &job->prompts);
   if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);
   brim_profile_end(job->profile, 0);

@@ -24,7 +24,7 @@ static double join(double x, double y) {
 }
 
 static int32_t group_end(const scored *s, int32_t count, int32_t first) {
-  int32_t end = first;
+  int32_t end = first + 1; /* whatever numbers labels are */
   while (end < count && s[end].label == s[first].label)
     end++;
   return end;
@@ -107,7 +107,7 @@ static int32_t list_pairs(const brim_vector_loss *loss, const brim_vector_rows *
   int32_t count = 0;
   for (int32_t r = 0; r < rows->rows; r++) {
     const int32_t first = rows->firsts[r];
-    const double label = rows->labels ? rows->labels[(int64_t)r * rows->label_width] : 1;
+    const double own = rows->labels ? rows->labels[(int64_t)r * rows->label_width] : (double)NAN, label = isnan(own) ? 1 : own;
     for (int32_t t = first + 1; t < rows->firsts[r + 1]; t++, count++) {
       s[count] = (scored){.label = t == first + 1 ? label : 1 - label, .pair = count, .first = first, .second = t};
       s[count].score = loss->scale * similarity(loss, rows->values + (int64_t)first * rows->width,

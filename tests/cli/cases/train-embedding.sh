@@ -50,6 +50,8 @@ train --train lists.jsonl --eval pairs.csv > /dev/null
 $BRIM report run --quiet && grep -o "Nearest neighbours\|Cosines of what [a-z]* [a-z]*" run/report.html | sort | uniq -c | tr -s " "
 echo "--- folds"
 train --train scores.csv --folds 2 | tail -1 && ls run | grep -c predictions
+train --train named.csv --columns left,right,worse --loss angle
+train --train pairs.csv --loss angle
 echo "--- a stream"
 train --train pairs.csv --stream --loss in-batch
 train --train scores.csv --stream --loss cosent
