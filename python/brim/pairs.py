@@ -86,7 +86,7 @@ def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns
 def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
     """Those of files, which are said."""
     of_files = {name: how[name] for name in ("header", "no_header", "delimiter", "format", "text_column", "pair_column", "label_column") if name in how}
-    found = _find(runtime, task, paths, None, columns, of_files)
+    found = _find(runtime, task, paths, None, columns, None, of_files)
     _note(paths[0], found, columns)
     return found
 
