@@ -79,11 +79,22 @@ static int boundary_own_metrics(brim_trainer *t, const brim_evaluation *evaluati
 
 enum { MOST_FOUND = 1000 }; /* rows whose cosines are looked at: each is compared with all */
 
+/* Scores part nothing: labels do, where all are 0 or 1. */
+static bool boundary_parts(const brim_dataset *dataset) {
+  brim_sample sample;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    brim_dataset_sample(dataset, row, &sample);
+    if (sample.text_count == 2 && !isnan(sample.label) && sample.label != 0 && sample.label != 1)
+      return false;
+  }
+  return true;
+}
+
 /* How far what belongs together lies from what does not. Only rank 0 says it. */
 static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
   brim_found_rows rows = {0};
-  if (!brim_target_of(task)->nearest)
+  if (!brim_target_of(task)->nearest || !boundary_parts(set->dataset))
     return BRIM_OK;
   int status = BRIM_OK;
   if (t->options.group.rank == 0)
