@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "columns.h"
 #include "commands.h"
 #include "folds.h"
 #include "shared.h"
@@ -11,7 +12,7 @@ static const cli_option options[] = {
     ROWS(cli_needed_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .fallback = "512", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
-    ROWS(cli_words_option),
+    ROWS(cli_rows_option),
     HEADING("Batches"),
     ROWS(cli_batch_size_option),
     ROWS(cli_seed_option),
@@ -282,12 +283,18 @@ static int read_again(cli_call *cli, const analysis *a, brim_survey *survey, bri
   const int count = cli->arguments.operand_count;
   brim_source_options source;
   brim_encode_options encode;
+  cli_columns columns = {0};
   int status = cli_encode_options(cli, &encode);
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
+    status = cli_columns_find(cli, paths, count, cli_task(cli), &columns, &source);
+  if (!status)
     status = brim_survey_read(survey, paths, count, &source, a->tokenizer, &encode, &cli->error);
-  return status ? status : brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+  if (!status)
+    status = brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+  cli_columns_free(&columns);
+  return status;
 }
 
 static int write_page(cli_call *cli, const analysis *a) {

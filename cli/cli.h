@@ -21,13 +21,14 @@ typedef struct cli_call {
   char hint[320];                   /* what to say after "interrupted", or a failure of files: what is kept */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */
   int where_count;
-  bool runs;              /* its options are read, and it is at work */
-  bool words;             /* rows are words with a label each */
-  brim_windowing windows; /* of the run that predicts, unless --windows says otherwise */
-  bool masks;             /* rows are texts some of whose tokens will be masked */
-  bool whole_texts;       /* and texts are rows, not their windows */
-  bool share_rows;        /* of several ranks: cli_ranks_share */
-  const char *prompts[2]; /* what the first text of a row, and its others begin with; NULL: nothing */
+  bool runs;                 /* its options are read, and it is at work */
+  bool words;                /* rows are words with a label each */
+  brim_windowing windows;    /* of the run that predicts, unless --windows says otherwise */
+  bool masks;                /* rows are texts some of whose tokens will be masked */
+  bool whole_texts;          /* and texts are rows, not their windows */
+  bool share_rows;           /* of several ranks: cli_ranks_share */
+  brim_block_column teacher; /* --teacher-column */
+  const char *prompts[2];    /* what the first text of a row, and its others begin with; NULL: nothing */
 } cli_call;
 
 /* A line on standard error, "brim: ...", unless --quiet. */

@@ -42,10 +42,6 @@ static const cli_option options[] = {
 
 /* ---- output ----------------------------------------------------------------------------------------------- */
 
-static bool is_regression(const brim_model *model) {
-  return !brim_model_shape(model)->named;
-}
-
 static void put_rounds_json(brim_json_writer *json, const brim_mode_result *r) {
   brim_json_open_array(json, "rounds");
   for (int i = 0; i < r->round_count; i++) {
@@ -60,7 +56,17 @@ static void put_rounds_json(brim_json_writer *json, const brim_mode_result *r) {
   brim_json_close_array(json);
 }
 
-static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, bool regression) {
+/* All metrics of the task, and its loss of the evaluation as that. */
+static void put_metrics_json(brim_json_writer *json, const brim_mode_result *r, brim_task task) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  const int count = brim_metrics_fields(task, &r->metrics, fields);
+  for (int i = 0; i < count; i++)
+    if (isfinite(fields[i].real) && strcmp(fields[i].name, "loss") != 0)
+      brim_json_put_number(json, fields[i].name, fields[i].real);
+  brim_json_put_number(json, "eval_loss", r->metrics.loss);
+}
+
+static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, brim_task task) {
   brim_json_open_object(json, NULL);
   brim_json_put_string(json, "method", r->mode.name);
   brim_json_put_string(json, "batching", brim_batching_name(r->mode.batching));
@@ -77,10 +83,8 @@ static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, boo
   brim_json_put_number(json, "speed_high", r->speed_high);
   brim_json_put_number(json, "share", r->padding_share);
   brim_json_put_number(json, "loss", r->loss);
-  if (r->evaluated) {
-    brim_json_put_number(json, regression ? "rmse" : "accuracy", regression ? r->metrics.rmse : r->metrics.accuracy);
-    brim_json_put_number(json, "eval_loss", r->metrics.loss);
-  }
+  if (r->evaluated)
+    put_metrics_json(json, r, task);
   put_rounds_json(json, r);
   brim_json_close_object(json);
 }
@@ -152,7 +156,7 @@ static int on_event(void *context, const brim_event *event) {
   return brim_mode_curve_add(w->cli->runtime, &w->curves[w->mode], event, &w->cli->error);
 }
 
-static int print(cli_call *cli, const brim_comparison *c) {
+static int print(cli_call *cli, const brim_comparison *c, brim_task task) {
   brim_comparison_cells table = {0};
   brim_text out;
   brim_text_init(&out, cli->runtime);
@@ -161,7 +165,7 @@ static int print(cli_call *cli, const brim_comparison *c) {
     brim_json_open_object(&json, NULL);
     brim_json_open_array(&json, "modes");
     for (int i = 0; i < c->count; i++)
-      put_mode_json(&json, &c->results[i], c->regression);
+      put_mode_json(&json, &c->results[i], task);
     brim_json_close_array(&json);
     brim_json_close_object(&json);
     brim_text_string(&out, "\n");
@@ -194,11 +198,13 @@ static int compare(cli_call *cli, cli_job *job, const cli_modes *list) {
   job->options.event = on_event, job->options.event_context = &watched;
   brim_mode_result results[BRIM_MOST_MODES] = {0};
   const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
-  const brim_comparison comparison = {results, watched.curves, list->count, is_regression(job->model)};
+  const brim_task task = brim_model_task(job->model);
+  brim_comparison comparison = {.results = results, .curves = watched.curves, .count = list->count};
   int status = brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->at, list->count, results,
                             &cli->error);
+  comparison.metric = brim_comparison_metric(task, results, list->count);
   if (!status)
-    status = print(cli, &comparison);
+    status = print(cli, &comparison, task);
   if (!status && cli->values->html)
     status = write_page(cli, &comparison);
   for (int i = 0; i < BRIM_MOST_MODES; i++)

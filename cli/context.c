@@ -104,6 +104,10 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
   if (!status)
     status = cut_where(cli);
   out->where = cli->where, out->where_count = cli->where_count;
+  if (cli->values->teacher_column) {
+    cli->teacher = (brim_block_column){.column = cli->values->teacher_column, .shape = {.name = "teacher", .per = BRIM_PER_ROW}};
+    out->blocks = &cli->teacher, out->block_count = 1;
+  }
   return status;
 }
 

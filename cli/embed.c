@@ -24,14 +24,14 @@ static const cli_option options[] = {
     INTEGER("dimensions", dimensions, "N", 1, 1 << 20, .shown = "all", .help = "keep the first N numbers of each vector"),
     FLAG("normalize", normalize, .help = "bring vectors to length 1, after they were cut"),
     HEADING("Output"),
-    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_RESUMABLE, .shown = "standard output",
          .help =
              "file to write; it is complete or absent. NAME.npy holds [texts, numbers] of float32 for numpy, any other name JSON "
              "lines"),
     FLAG("resume", resume, .needs = "output",
          .help = "continue where this command was killed, with the bytes that it would have written. Other texts, options or "
                  "weights are refused"),
-    ROWS(cli_column_options),
+    ROWS(cli_single_column_options),
     ROWS(cli_general_options),
     {0},
 };

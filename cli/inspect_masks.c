@@ -18,7 +18,7 @@ static const cli_option options[] = {
     FLAG("whole-words", whole_words, .help = "choose all tokens of a word or none"),
     SEED("seed", seed, .fallback = "42", .help = "decides which tokens are chosen"),
     INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "another epoch chooses others"),
-    ROWS(cli_column_options),
+    ROWS(cli_single_column_options),
     ROWS(cli_general_options),
     {0},
 };

@@ -167,6 +167,10 @@ static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_
   return status ? status : cli_open_feed(cli, &request, &job->feed);
 }
 
+static bool source_skips(const cli_call *cli) {
+  return cli->values->missing_label && strcmp(cli->values->missing_label, "skip") == 0;
+}
+
 static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_length) {
   const cli_values *v = cli->values;
   cli_dataset_request request = {.paths = v->train.items,
@@ -175,9 +179,12 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
                                  .max_length = max_length,
                                  .need_label = !cli->masks,
                                  .task = task};
-  if (cli->masks && (v->keep_head || cli_folds_wanted(v)))
+  if (cli->masks && (v->keep_head || cli_folds_wanted(v) || v->label_column || source_skips(cli)))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "%s is for rows with labels, which --task mlm does not take",
-                          v->keep_head ? "--keep-head" : "--folds");
+                          v->keep_head          ? "--keep-head"
+                          : cli_folds_wanted(v) ? "--folds"
+                          : v->label_column     ? "--label-column"
+                                                : "--missing-label skip");
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);

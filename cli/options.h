@@ -6,7 +6,7 @@
 #ifndef BRIM_CLI_OPTIONS_H
 #define BRIM_CLI_OPTIONS_H
 
-#include "brim/base.h"
+#include "brim/train.h"
 
 typedef enum cli_kind {
   CLI_END = 0, /* closes a list */
@@ -44,15 +44,16 @@ typedef enum cli_type {
   CLI_STRING
 } cli_type;
 
-/* What a path is for: files.c compares what is written with all that is read. */
+/* What a path is for (brim_check_outputs): what is written is compared with all that is read. */
 typedef enum cli_path {
   CLI_NO_PATH = 0,
-  CLI_READS_FILE,
-  CLI_READS_DATA,  /* a file, a folder of files, a pattern, or any of them after NAME= */
-  CLI_READS_MODEL, /* a folder of a model, a tokenizer or a run, or one file of it */
-  CLI_KEEPS,       /* a folder of files that brim writes and reads again */
-  CLI_WRITES_FILE,
-  CLI_WRITES_RUN /* the folder of a run */
+  CLI_READS_FILE = BRIM_READS_FILE,
+  CLI_READS_DATA = BRIM_READS_DATA,
+  CLI_READS_MODEL = BRIM_READS_MODEL,
+  CLI_KEEPS = BRIM_KEEPS,
+  CLI_WRITES_FILE = BRIM_WRITES_FILE,
+  CLI_WRITES_RESUMABLE = BRIM_WRITES_RESUMABLE,
+  CLI_WRITES_RUN = BRIM_WRITES_RUN
 } cli_path;
 
 /* A field that an option fills. */
@@ -132,7 +133,8 @@ typedef struct cli_values {
   const char *keep;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every, loss_scale_steps;
-  const char *loss, *inner, *distance, *directions, *partition, *similarity, *hardness, *matryoshka, *matryoshka_weights;
+  const char *loss, *inner, *distance, *directions, *partition, *similarity, *hardness, *matryoshka, *matryoshka_weights,
+      *teacher_column;
   double scale, margin, temperature, positive_weight, hardness_strength;
   const char *memory_limit;
   bool whole_words, resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;

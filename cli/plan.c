@@ -17,7 +17,7 @@ static const cli_option options[] = {
          .help = "tokenizer.json, vocab.txt, or a folder that holds one; needed with DATA"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
-    ROWS(cli_words_option),
+    ROWS(cli_rows_option),
     INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "which epoch to plan, from 0; each has its own order"),
     HEADING("Batches"),
     ROWS(cli_batch_options),
@@ -210,6 +210,7 @@ static int plan_data(cli_call *cli) {
     cli_dataset_request request = {.paths = cli->arguments.operands,
                                    .path_count = cli->arguments.operand_count,
                                    .tokenizer = tokenizer,
+                                   .task = cli_task(cli),
                                    .max_length = (int32_t)cli->values->max_length};
     status = cli_load_dataset(cli, &request, &dataset);
   }

@@ -57,23 +57,6 @@ static int put_row(void *context, uint64_t row, const float *logits, brim_error 
   return l->text.length < MOST_WAITING ? BRIM_OK : write_lines(l, err);
 }
 
-/* The scores of all rows are held. */
-static int put_sorted(lines *l, brim_error *err) {
-  const cli_inference *in = l->in;
-  const size_t room = (size_t)brim_dataset_texts(in->dataset) * (size_t)brim_model_outputs(in->model);
-  if (!brim_model_shape(in->model)->joins_pairs)
-    return brim_error_set(err, BRIM_E_USAGE, "--sort: the model is of %s, and a reranker's predictions can be sorted",
-                          brim_task_name(brim_model_task(in->model)));
-  float *logits = calloc(room + 1, sizeof *logits);
-  if (!logits)
-    return cli_no_memory(l->cli, "the scores");
-  int status = brim_predict(l->cli->runtime, in->model, in->dataset, &in->options, logits, err);
-  if (!status)
-    status = brim_predictions_put_sorted(l->cli->runtime, &l->text, in->model, in->dataset, logits, err);
-  free(logits);
-  return status;
-}
-
 static int predict_all(cli_call *cli, cli_inference *in) {
   lines l = {.cli = cli, .in = in};
   int status = cli_inference_open(cli, in, false);
@@ -85,7 +68,7 @@ static int predict_all(cli_call *cli, cli_inference *in) {
   if (!l.scores)
     return cli_no_memory(cli, "the predictions");
   brim_text_init(&l.text, cli->runtime);
-  status = cli->values->sort ? put_sorted(&l, &cli->error)
+  status = cli->values->sort ? brim_predict_sorted(cli->runtime, in->model, in->dataset, &in->options, &l.text, &cli->error)
                              : brim_predict_each(cli->runtime, in->model, in->dataset, &in->options, 0, put_row, &l, &cli->error);
   if (!status)
     status = write_lines(&l, &cli->error);

@@ -111,12 +111,7 @@ static void print_table(const cli_call *cli, const brim_profile *profile) {
 }
 
 int cli_profile_end(cli_call *cli, const brim_profile *profile, int status) {
-  char beside[4096];
   const char *path = cli->values->profile;
-  if (!path[0]) {
-    snprintf(beside, sizeof beside, "%s/trace.json", cli->values->output);
-    path = beside;
-  }
   if (!cli->values->quiet)
     print_table(cli, profile);
   brim_error late;

@@ -1,4 +1,5 @@
 /* brim report: what runs did, as a page or a table. */
+#include "columns.h"
 #include "commands.h"
 #include "infer.h"
 
@@ -30,13 +31,17 @@ static int write_csv(cli_call *cli, const brim_runs *runs) {
 static int page_predictions(cli_call *cli, brim_page *page, const cli_inference *in) {
   brim_judged judged;
   brim_source_options source;
+  cli_columns columns = {0};
   int status = brim_judge_dataset(cli->runtime, in->model, in->dataset, &in->options, NULL, &judged, &cli->error);
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
+    status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), &columns, &source);
+  if (!status)
     status = brim_judged_read_texts(&judged, in->paths, in->path_count, &source, &cli->error);
   if (!status)
     status = brim_page_judged(page, &judged, "", true, &cli->error);
+  cli_columns_free(&columns);
   brim_judged_free(&judged);
   return status;
 }

@@ -130,15 +130,15 @@ const cli_option cli_selection_options[] = {
     {0},
 };
 
-const cli_option cli_column_options[] = {
-    HEADING("Data files"),
+static const cli_option name_options[] = {
     TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header; of words tokens", .to = {SOURCE(text_column)},
          .help = "column of the text"),
     TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .to = {SOURCE(pair_column)},
          .help = "column of the second text"),
-    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
-         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
-         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
+    {0},
+};
+
+static const cli_option file_options[] = {
     FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: columns have numbers, from 0"),
     CHOICE("format", format, "csv|tsv|jsonl|txt|conll", .shown = "by the file's name; standard input is txt",
            .to = {SOURCE(format)}, .parse = cli_parse_format, .help = "format of the data"),
@@ -149,6 +149,23 @@ const cli_option cli_column_options[] = {
     CHOICE("quote", quote, "csv|none|backslash", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
            .help = "whether \"...\" encloses fields; backslash: a quote inside them may be \\\""),
     ROWS(cli_selection_options),
+    {0},
+};
+
+const cli_option cli_column_options[] = {
+    HEADING("Data files"),
+    ROWS(name_options),
+    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
+         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
+         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
+    ROWS(file_options),
+    {0},
+};
+
+const cli_option cli_single_column_options[] = {
+    HEADING("Data files"),
+    ROWS(name_options),
+    ROWS(file_options),
     {0},
 };
 
@@ -319,6 +336,14 @@ const cli_option cli_words_option[] = {
     {0},
 };
 
+const cli_option cli_rows_option[] = {
+    CHOICE(
+        "task", task, "tokens|embedding|rerank", .shown = "rows are texts",
+        .help = "tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded "
+                "by itself. embedding, rerank: rows of several texts, in columns as `brim train` finds them"),
+    {0},
+};
+
 const cli_option cli_job_task_options[] = {
     CHOICE("task", task, CLI_TASKS, .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
@@ -375,12 +400,13 @@ const cli_option cli_method_options[] = {
 /* Losses of embeddings and rerankers. */
 const cli_option cli_vector_loss_options[] = {
     CHOICE("loss", loss,
-           "in-batch|cosent|angle|cosine|contrastive|online-contrastive|triplet|margin-mse|distill-kl|bce|mse|in-group|list-net",
+           "in-batch|cosent|angle|cosine|contrastive|online-contrastive|triplet|margin-mse|distill-kl|mse-vectors|bce|mse|in-"
+           "group|list-net",
            .needs = "task=embedding|rerank", .shown = "by the rows", .to = {TRAIN(loss.name)},
            .help = "of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, angle, "
-                   "cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of "
-                   "rerankers: bce, mse, in-group, list-net, "
-                   "margin-mse"),
+                   "cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl, "
+                   "mse-vectors. Of rerankers: bce, mse, in-group, "
+                   "list-net, margin-mse"),
     REAL("scale", scale, "X", 1e-6, 1e6, .needs = "task=embedding|rerank", .shown = "20; in-group 10", .to = {TRAIN(loss.scale)},
          .help = "factor of cosines in in-batch and cosent, and of scores in in-group"),
     CHOICE("distance", distance, "cosine|euclidean|manhattan", .needs = "task=embedding",
@@ -404,6 +430,10 @@ const cli_option cli_vector_loss_options[] = {
                  "folder keeps under this name"),
     TEXT("document-prompt", document_prompt, "NAME[=TEXT]", .needs = "task=embedding", .shown = "none",
          .help = "the same for the other texts of each row"),
+    TEXT("teacher-column", teacher_column, "NAME", .needs = "task=embedding", .excludes = "stream", .shown = "none",
+         .help =
+             "a column of lists of numbers, of another model: the vector that each text of the row is to have (mse-vectors), or "
+             "a score of each document (margin-mse, distill-kl)"),
     TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",
          .to = {TRAIN(loss.matryoshka)},
          .help = "the sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128"),

@@ -61,8 +61,8 @@ bool cli_parse_quote(const char *text, void *field);
 /* Every command */
 extern const cli_option cli_general_options[];
 /* Data files: their columns, which rows are read, labels, the cache of encoded rows */
-extern const cli_option cli_selection_options[], cli_column_options[], cli_label_option[], cli_missing_label_option[],
-    cli_cache_option[];
+extern const cli_option cli_selection_options[], cli_column_options[], cli_single_column_options[], cli_label_option[],
+    cli_missing_label_option[], cli_cache_option[];
 /* Text */
 extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_windows_options[], cli_truncation_options[];
 /* Batches */
@@ -70,7 +70,8 @@ extern const cli_option cli_batch_size_option[], cli_max_tokens_option[], cli_ac
     cli_seed_option[];
 extern const cli_option cli_batch_options[], cli_stream_options[], cli_fold_options[];
 /* A training job: `brim train` and `brim compare` */
-extern const cli_option cli_words_option[], cli_job_input_options[], cli_job_task_options[], cli_job_length_options[];
+extern const cli_option cli_words_option[], cli_rows_option[], cli_job_input_options[], cli_job_task_options[],
+    cli_job_length_options[];
 extern const cli_option cli_precision_option[], cli_trained_options[], cli_method_options[], cli_vector_loss_options[],
     cli_loss_options[], cli_mask_options[], cli_optimizer_options[], cli_machine_options[];
 /* Where to compute */

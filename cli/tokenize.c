@@ -19,7 +19,7 @@ static const cli_option options[] = {
     HEADING("Output"),
     TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
          .help = "file to write; it is complete or absent"),
-    ROWS(cli_column_options),
+    ROWS(cli_single_column_options),
     ROWS(cli_general_options),
     {0},
 };

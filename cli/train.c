@@ -211,7 +211,10 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
   const brim_field *former = brim_event_field(event, "former_steps"), *kernels = brim_event_field(event, "kernels");
   const brim_field *rate = brim_event_field(event, "lr"), *former_rate = brim_event_field(event, "former_lr");
-  const brim_field *before = brim_event_field(event, "former_kernels");
+  const brim_field *before = brim_event_field(event, "former_kernels"), *lost = brim_event_field(event, "log_lost");
+  if (lost && lost->integer && step)
+    cli_note(cli, "log.jsonl does not have all of the %lld steps that were done: its curves begin again here",
+             (long long)step->integer);
   if (!step || !total || !former || !kernels || !rate || !former_rate || !before)
     return;
   if (former->kind == BRIM_VALUE_INT)
@@ -455,7 +458,7 @@ static int run(cli_call *cli) {
     status = cli_folds_wanted(cli->values) ? cli_train_folds(cli, &job) : train(cli, &job);
     cli->last_evals = NULL;
   }
-  if (job.profile && brim_profile_row_count(job.profile) > 0)
+  if (job.profile && cli->group.rank == 0 && brim_profile_row_count(job.profile) > 0)
     status = cli_profile_end(cli, job.profile, status);
   brim_profile_free(job.profile);
   cli_job_close(&job);

@@ -111,9 +111,8 @@ typedef struct brim_record {
   size_t label_length;     /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   const char *label_forms; /* JSON: a brim_label_form for the label, or for each item of the list; NULL: BRIM_FORM_TEXT */
   bool label_is_list;      /* JSON: it was an array; the text of each item is followed by a NUL */
-  brim_string
-      blocks[BRIM_MOST_BLOCKS]; /* the values of brim_source_options.blocks, from 1 on; bytes NULL: there is no such block */
-  uint64_t row;                 /* 0-based over all files of the source, excluded rows counted too */
+  brim_string blocks[BRIM_MOST_BLOCKS]; /* values of brim_source_options.blocks, from 1 on; bytes NULL: there is none */
+  uint64_t row;                         /* 0-based over all files of the source, excluded rows counted too */
   int64_t file_number;
   uint64_t file_row; /* the file's index and the row's number in it, likewise */
   int64_t line;      /* 1-based line where the record begins in its file */
@@ -331,8 +330,8 @@ BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset); /* rows t
 BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);      /* tokens that were cut */
 /* [rows] tokens that were cut off each; NULL: nothing was, or it is not known. */
 BRIM_API const uint32_t *brim_dataset_losses(const brim_dataset *dataset);
-BRIM_API uint64_t
-brim_dataset_repeated(const brim_dataset *dataset); /* of the tokens, those that a window has from the one before */
+/* Of the tokens, those that a window has from the one before: they are in two. */
+BRIM_API uint64_t brim_dataset_repeated(const brim_dataset *dataset);
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
 BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);        /* tokens of the longest text */
 /* Texts of all rows: as many as rows, unless rows have several. */

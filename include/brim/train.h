@@ -321,6 +321,31 @@ BRIM_API int brim_inspect_losses(brim_runtime *runtime, const char *path, brim_t
 BRIM_API int brim_inspect_metrics(brim_runtime *runtime, const char *kind, const char *path, brim_text *out,
                                   brim_error *err) BRIM_CHECK;
 
+/* ---- outputs and inputs ----------------------------------------------------------------------------------- */
+
+/* What a path of a call is for. */
+typedef enum brim_path_use {
+  BRIM_READS_FILE = 1,
+  BRIM_READS_DATA,  /* a file, a folder of files, a pattern, or any of them after NAME= */
+  BRIM_READS_MODEL, /* a folder of a model, a tokenizer or a run, or one file of it */
+  BRIM_KEEPS,       /* a folder of files that brim writes and reads again */
+  BRIM_WRITES_FILE,
+  BRIM_WRITES_RESUMABLE, /* PATH, and next to it PATH.partial and PATH.partial.json */
+  BRIM_WRITES_RUN        /* the folder of a run */
+} brim_path_use;
+
+typedef struct brim_path {
+  brim_path_use use;
+  const char *name; /* as messages say it: "--output", "output" */
+  const char *path;
+} brim_path;
+
+/* Looks, before anything is done, whether an output of a call would replace one of its inputs (by inode, files of folders too),
+ * another output or what a run writes itself, or cannot be written where it is: BRIM_E_USAGE or BRIM_E_IO. What is wrong with
+ * inputs is left to who reads them. `resume`: the run is continued, which decides the words of a message. */
+BRIM_API int brim_check_outputs(brim_runtime *runtime, const brim_path *paths, size_t count, bool resume,
+                                brim_error *err) BRIM_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

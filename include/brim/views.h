@@ -104,6 +104,9 @@ BRIM_API int brim_judged_read_texts(brim_judged *judged, const char *const *path
 /* The text of wrong[index], by a caller who has it: copied, no more of it than of one that is read. `pair` may be NULL. */
 BRIM_API int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_t length, const char *pair,
                                   size_t pair_length, brim_error *err) BRIM_CHECK;
+/* The same for near[index]: of its row, or of the `other` one. */
+BRIM_API int brim_judged_set_near_text(brim_judged *judged, int index, bool other, const char *text, size_t length,
+                                       const char *pair, size_t pair_length, brim_error *err) BRIM_CHECK;
 /* Which classes were taken for which: all pairs in the order of the classes, or (`most` > 0) the most frequent that are wrong, by
  * rows. *out is released with brim_runtime_release. */
 BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most,
@@ -118,11 +121,11 @@ BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outco
  * or [length, outputs] of its tokens, or [documents]; index: what it is called; scores: room for one for each output. */
 BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row,
                                   uint64_t index, const float *logits, double *scores);
-/* The lines of all rows, pairs of a query and a document, sorted: queries in the order of their first rows, the documents of each
- * by score, best first, with "rank" from 1. logits: [rows] in the order of the rows. BRIM_E_USAGE: the model is no reranker, or
- * rows have several documents. */
-BRIM_API int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const brim_model *model,
-                                         const brim_dataset *dataset, const float *logits, brim_error *err) BRIM_CHECK;
+/* Predicts rows that are pairs of a query and a document, and appends their lines sorted: queries in the order of their first
+ * rows, the documents of each by score, best first, with "rank" from 1. The scores of all rows are held. BRIM_E_USAGE: the model
+ * is no reranker, or rows have several documents. */
+BRIM_API int brim_predict_sorted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                                 const brim_eval_options *options, brim_text *out, brim_error *err) BRIM_CHECK;
 
 /* Mean and standard deviation (of a sample) over the folds of metric `which`, as brim_metrics_fields orders them. */
 BRIM_API void brim_folds_spread(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation);
@@ -191,8 +194,11 @@ typedef struct brim_comparison {
   const brim_mode_result *results; /* [count] */
   const brim_mode_curve *curves;   /* [count] */
   int count;                       /* at most BRIM_MOST_MODES */
-  bool regression;
+  const char *metric;              /* what the rows of --eval are worth: one of brim's, which the table has */
+  const double *scores;            /* [count] its values; NULL: those of the results */
 } brim_comparison;
+/* The metric that says most of these results: one that their task has, and that the rows allow. */
+BRIM_API const char *brim_comparison_metric(brim_task task, const brim_mode_result *results, int count);
 /* A mode's speed as the table says it: "2.31 x"; "1.08 x (1.02–1.21)" where the rounds differ by more than the modes, or are few;
  * "about the same (0.97–1.04)" or "not clear (0.80–1.30)" where they do not say which is faster; "too few rounds". */
 BRIM_API void brim_speed_text(const brim_mode_result *results, int index, char *text, size_t size);

@@ -66,6 +66,7 @@ def train(
     label_column: str | None = None,
     columns: str | Sequence[str] | None = None,
     prompts: dict[str, Any] | str | None = None,
+    teacher_column: str | None = None,
     missing_label: str = 'error',
     delimiter: str | None = None,
     header: bool = True,
@@ -114,7 +115,7 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
-    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-vectors", "bce", "mse", "in-group", "list-net"] | None = None,
     scale: float | None = None,
     distance: Literal["cosine", "euclidean", "manhattan"] | None = None,
     margin: float | None = None,
@@ -259,7 +260,8 @@ def train(
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
     where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
-    (True: the model's own prompt of this name), which the run's folder keeps. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
+    (True: the model's own prompt of this name), which the run's folder keeps. teacher_column: a column of lists of numbers by another model, the vector that each text of
+    the row is to have, or a score of each document. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -337,10 +339,10 @@ def train(
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
-    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl",
-        "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives),
-        cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse,
-        in-group, list-net, margin-mse. Default: by the rows.
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-
+        vectors", "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are
+        negatives), cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl, mse-vectors.
+        Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows.
     scale: float. Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10.
     distance: Literal["cosine", "euclidean", "manhattan"]. Of triplet and contrastive. Default: euclidean; contrastive cosine.
     margin: float. Of triplet and contrastive. Default: 5; contrastive 0.5.
@@ -436,6 +438,7 @@ def train(
     label_column: str | None = None,
     columns: str | Sequence[str] | None = None,
     prompts: dict[str, Any] | str | None = None,
+    teacher_column: str | None = None,
     missing_label: str = 'error',
     delimiter: str | None = None,
     header: bool = True,
@@ -484,7 +487,7 @@ def train(
     prefetch: int | None = 1,
     class_weights: str | Mapping[Any, float] | Sequence[float] | None = None,
     label_smoothing: float | None = 0,
-    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None = None,
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-vectors", "bce", "mse", "in-group", "list-net"] | None = None,
     scale: float | None = None,
     distance: Literal["cosine", "euclidean", "manhattan"] | None = None,
     margin: float | None = None,

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import numbers
 import os
 import pathlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .errors import UsageError
+from .errors import Error, UsageError
 from .notes import log
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
     import numpy as np
 
     facts = core.facts()
+    for name, value in (("dimensions", dimensions), ("max_length", max_length), ("batch_size", options.get("batch_size"))):
+        if value is not None and (isinstance(value, bool) or value < 1):
+            raise UsageError(f"{name} is {value}: a number from 1 on is needed")
     width = dimensions or facts["width"]
     how = {"prompt": _prompt(core, prompt), "dimensions": dimensions, "max_length": max_length, **options}
     out = np.empty((len(texts) if hasattr(texts, "__len__") else 0, width), np.float32)
@@ -76,19 +80,36 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
 
 # ---- how good they are -----------------------------------------------------------------------------------------------
 
-def _document(name: str, value: str | Mapping[str, str]) -> dict[str, Any]:
-    return {"_id": name, **value} if isinstance(value, Mapping) else {"_id": name, "text": value}
+def _id(one: Any) -> Any:
+    """A number as the text that files have."""
+    return str(int(one)) if isinstance(one, numbers.Integral) and not isinstance(one, bool) else one
 
 
-def _pairs(relevant: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _document(name: Any, value: str | Mapping[str, str]) -> dict[str, Any]:
+    return {"_id": _id(name), **value} if isinstance(value, Mapping) else {"_id": _id(name), "text": value}
+
+
+def _pairs(relevant: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
     for query, documents in relevant.items():
+        if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
+            raise TypeError(f"relevant: of {query!r} the ids of documents are needed, a list or {{id: score}}, not {documents!r:.80}")
         for document, score in documents.items() if isinstance(documents, Mapping) else ((one, 1) for one in documents):
-            yield {"query-id": query, "corpus-id": document, "score": score}
+            yield {"query-id": _id(query), "corpus-id": _id(document), "score": score}
+
+
+def _scored(pairs: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for i, row in enumerate(pairs):
+        if isinstance(row, Mapping):
+            yield {name: row[name] for name in ("sentence1", "sentence2", "score") if name in row}
+        elif isinstance(row, (list, tuple)) and len(row) == 3:
+            yield dict(zip(("sentence1", "sentence2", "score"), row))
+        else:
+            raise TypeError(f"pairs: row {i} is {row!r:.80}: (text, text, score) is expected")
 
 
 @contextlib.contextmanager
-def _as_file(data: Any, rows: Iterable[Any]) -> Iterator[str]:
-    """The path that was given, or one of a file with these rows."""
+def _as_file(data: Any, rows: Iterable[Any], name: str) -> Iterator[str]:
+    """The path that was given, or one of a file with these rows, which messages call by its name."""
     if isinstance(data, (str, os.PathLike)):
         yield os.fspath(data)
         return
@@ -96,7 +117,12 @@ def _as_file(data: Any, rows: Iterable[Any]) -> Iterator[str]:
         path = pathlib.Path(folder, "rows.jsonl")
         with path.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
-        yield str(path)
+        try:
+            yield str(path)
+        except Error as error:
+            if error.file != str(path):
+                raise
+            raise type(error)(str(error).replace(str(path), name), None, error.line, error.byte) from None
 
 
 def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int], query_prompt: str | None, document_prompt: str | None,
@@ -106,7 +132,7 @@ def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterab
     documents = (_document(name, value) for name, value in corpus.items()) if isinstance(corpus, Mapping) else ()
     asked = (_document(name, value) for name, value in queries.items()) if isinstance(queries, Mapping) else ()
     wanted = _pairs(relevant) if isinstance(relevant, Mapping) else ()
-    with _as_file(corpus, documents) as a, _as_file(queries, asked) as b, _as_file(relevant, wanted) as c:
+    with _as_file(corpus, documents, "corpus") as a, _as_file(queries, asked, "queries") as b, _as_file(relevant, wanted, "relevant") as c:
         report, metrics, (texts, *counts) = core.retrieval(a, b, c, list(at), {**prompts, **options})
     _note_cut(counts, texts, options["max_length"] or core.facts()["max_length"])
     for column, name in enumerate(("accuracy", "precision", "recall", "mrr", "ndcg", "map"), 1):
@@ -116,8 +142,8 @@ def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterab
 
 def similarity(core: Any, pairs: Any, *, prompt: str | None, **options: Any) -> dict[str, Any]:
     """What Model.evaluate_similarity does."""
-    rows = ({"sentence1": a, "sentence2": b, "score": score} for a, b, score in (() if isinstance(pairs, (str, os.PathLike)) else pairs))
-    with _as_file(pairs, rows) as path:
+    rows = () if isinstance(pairs, (str, os.PathLike)) else _scored(pairs)
+    with _as_file(pairs, rows, "pairs") as path:
         report, found, (texts, *counts) = core.similarity(path, {"prompt": _prompt(core, prompt), **options})
     _note_cut(counts, texts, options["max_length"] or core.facts()["max_length"])
     for name, pearson, spearman in found:

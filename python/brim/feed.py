@@ -201,9 +201,9 @@ class Streamed:
         if not options.get("max_steps"):
             raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
         found = _pairs.columns_of(runtime, task, files, columns, source)
-        if task == "rerank" and len(found.texts) == 2:
+        if _shapes.of(task).joins_pairs and len(found.texts) == 2:
             return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
-        return {"text_columns": found.texts, "least_columns": found.least, "paired": task == "rerank", "label_column": found.label,
+        return {"text_columns": found.texts, "least_columns": found.least, "paired": _shapes.of(task).joins_pairs, "label_column": found.label,
                 "need_label": found.label is not None}
 
     @staticmethod

@@ -25,6 +25,16 @@ class WrongRow(NamedTuple):
     word_text: str | None = None  #: the word, or its first 99 bytes; None: `word` counts tokens, as this one is of no word
 
 
+class NearRow(NamedTuple):
+    """One of the rows whose second text is most like the first text of a sample row, as ``Evaluation.near`` lists them."""
+
+    row: int              #: the sample, in its source
+    other: int            #: the row that is like it, maybe the row itself
+    similarity: float     #: the cosine
+    text: str | None
+    other_text: str | None
+
+
 class ClassScore(NamedTuple):
     """What became of the rows of a class, or of a label."""
 
@@ -96,6 +106,11 @@ class Evaluation(dict[str, Any], _Paged):
         """The 20 rows with the largest loss, largest first, with their texts. A label that is itself wrong shows here too."""
         return [WrongRow(*one) for one in self._facts()["wrong"]]
 
+    @property
+    def near(self) -> list[NearRow]:
+        """Of embeddings: six rows, and for each the three whose second texts are most like its first."""
+        return [NearRow(*one) for one in self._facts()["near"]]
+
     def _page(self):
         return "Evaluation", [("judged", self._judged, "", True)]
 
@@ -117,7 +132,9 @@ def _decoded(dataset, tokenizer, row: int) -> tuple[str, None]:
 
 def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | None]) -> None:
     """The texts of the most wrong rows: read again from their files, or taken from the rows in memory; else what the model saw."""
-    rows = [one[0] for one in judged.facts()["wrong"]]
+    facts = judged.facts()
+    wrong = len(facts["wrong"])
+    rows = [one[0] for one in facts["wrong"]] + [row for one in facts["near"] for row in one[:2]]
     if not rows:
         return
     text, pair = dataset._pair or (columns.get("text_column"), columns.get("pair_column"))
@@ -135,7 +152,10 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
             data = _rows.read_tables(files)
         texts = _rows.texts_at(data, rows, text, pair) or [_decoded(dataset, tokenizer, row) for row in rows]
         for index, (one, other) in enumerate(texts):
-            judged.text(index, one, other)
+            if index < wrong:
+                judged.text(index, one, other)
+            else:
+                judged.near_text((index - wrong) // 2, bool((index - wrong) % 2), one, other)
     except Exception as error:  # whatever the rows' own library raises: an evaluation is worth having without them
         warnings.warn(f"no texts of the most wrong rows: {error}", RuntimeWarning, stacklevel=3)
 
@@ -148,7 +168,7 @@ def keep_texts(runtime, folder: str, sources: dict[str, tuple[Any, Any]], tokeni
         data, dataset = sources.get(one.facts()["name"], (None, None))
         if dataset is not None:
             add_texts(one, data, dataset, tokenizer, columns)
-    if any(one.facts()["wrong"] for one in sets):
+    if any(one.facts()["wrong"] or one.facts()["near"] for one in sets):
         _core.keep(runtime, folder, sets)
         _core.report(runtime, [folder], folder)
     return sets

@@ -99,7 +99,8 @@ class FileOptions(TypedDict, total=False):
     labels: Labels | Sequence[str] | None
     """With stream: the classes in the order of their ids; give it once for each. Default: found by a pass over train."""
     task: str
-    """Each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. Default: rows are texts."""
+    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. embedding,
+    rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
     need_label: bool | None
     text_column: str | None
     """Column of the text. Default: text; 0 without a header; of words tokens."""
@@ -149,7 +150,8 @@ class TextOptions(TypedDict, total=False):
 
     mapping: Labels | Sequence[str] | None
     task: str
-    """Each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. Default: rows are texts."""
+    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. embedding,
+    rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
     max_length: int | None
     """Rows have so many tokens at most, special tokens included."""
     min_chars: int
@@ -239,10 +241,10 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
         step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
-    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl",
-        "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives),
-        cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse,
-        in-group, list-net, margin-mse. Default: by the rows.
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-
+        vectors", "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are
+        negatives), cosent, angle, cosine, contrastive or online-contrastive (pairs with a score), triplet, margin-mse, distill-kl, mse-vectors.
+        Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the rows.
     scale: float. Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10.
     distance: Literal["cosine", "euclidean", "manhattan"]. Of triplet and contrastive. Default: euclidean; contrastive cosine.
     margin: float. Of triplet and contrastive. Default: 5; contrastive 0.5.
@@ -393,10 +395,10 @@ class TrainOptions(TypedDict, total=False):
     1 each."""
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
-    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "bce", "mse", "in-group", "list-net"] | None
+    loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-vectors", "bce", "mse", "in-group", "list-net"] | None
     """Of embeddings: in-batch (pairs and triples: all other documents of the step are negatives), cosent, angle, cosine, contrastive or online-
-    contrastive (pairs with a score), triplet, margin-mse, distill-kl. Of rerankers: bce, mse, in-group, list-net, margin-mse. Default: by the
-    rows."""
+    contrastive (pairs with a score), triplet, margin-mse, distill-kl, mse-vectors. Of rerankers: bce, mse, in-group, list-net, margin-mse.
+    Default: by the rows."""
     scale: float | None
     """Factor of cosines in in-batch and cosent, and of scores in in-group. Default: 20; in-group 10."""
     distance: Literal["cosine", "euclidean", "manhattan"] | None

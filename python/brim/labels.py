@@ -23,8 +23,12 @@ def _one_label(label) -> tuple[str, str]:
         return "true" if label else "false", BOOLEAN
     if hasattr(label, "tolist"):  # NumPy and torch
         return _one_label(label.tolist())
+    if isinstance(label, (bytes, bytearray)):
+        return label.decode(), NAME
+    if isinstance(label, int):  # an IntEnum's too
+        return int.__repr__(label), NUMBER
     if isinstance(label, numbers.Number):
-        return repr(label) if isinstance(label, (int, float)) else str(label), NUMBER
+        return repr(label) if isinstance(label, float) else str(label), NUMBER
     return repr(label), NAME
 
 

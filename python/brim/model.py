@@ -185,6 +185,8 @@ class Model:
         return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task)
 
     def _check_trained(self) -> None:
+        if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):
+            raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
         if self._untrained:
             raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
                                 "Model(..., untrained=True) for the answers of random weights", self.path)
@@ -271,7 +273,7 @@ class Model:
         given in. top_k: the first so many. The rest as for ``logits``.
 
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
-        if self.task != "rerank":
+        if not _shapes.of(self.task).joins_pairs:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")

@@ -71,6 +71,8 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
     elif kind == "resume":
         log.info("the run resumes at step %d", fields["step"])
+        if fields["log_lost"]:
+            log.warning("log.jsonl does not have all of the %d steps that were done: its curves begin again here", fields["step"])
         if fields["former_steps"] is not None:
             log.info("the run becomes longer: %d steps in place of %d; the learning rate of step %d is %.4g by the longer run's schedule, in place of %.4g",
                      fields["total_steps"], fields["former_steps"], fields["step"] + 1, fields["lr"], fields["former_lr"])

@@ -5,7 +5,8 @@ import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, options as _options, rows as _rows, shapes as _shapes
+from . import _core, blocks as _blocks, options as _options, rows as _rows, shapes as _shapes
+from .blocks import Block
 from .dataset import Dataset
 from .errors import UsageError
 from .labels import Labels
@@ -73,12 +74,12 @@ def _in_memory(data: Any) -> tuple[Any, list[str], list[str] | None]:
     return columns, [*columns], [name for name in columns if name != "score"]
 
 
-def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
+def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns: Sequence[str] | None, blocks: dict[str, Block] | None, how: dict[str, Any]) -> Columns:
     if isinstance(columns, str):
         columns = [one.strip() for one in columns.split(",")]
     if columns is not None and not isinstance(columns, (list, tuple)):
         raise UsageError(f"columns={columns!r:.60}: names of columns are expected, such as [\"anchor\", \"positive\"]")
-    given = {"text_columns": None if columns is None else [str(one) for one in columns], **how}
+    given = {"text_columns": None if columns is None else [str(one) for one in columns], "blocks": _blocks.of_files(blocks), **how}
     return Columns(*_core.text_columns(runtime, paths, names, task, given))
 
 
@@ -96,8 +97,8 @@ def _note(name: str, found: Columns, columns) -> None:
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool, runtime, name: str = "rows", text_column: str | None = None,
-            pair_column: str | None = None, label_column: str | None = None, max_length: int | None = None, **how: Any) -> Dataset:
-    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them."""
+            pair_column: str | None = None, label_column: str | None = None, teacher_column: str | None = None, max_length: int | None = None, **how: Any) -> Dataset:
+    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them. teacher_column: one of lists of numbers."""
     files = _rows.paths_of(data) if _rows.is_files(data) else []
     in_text = bool(files) and not _rows.table_files(files)
     names = order = None
@@ -109,10 +110,11 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         columns = columns or order
     columns_of_pair = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
-    found = _find(runtime, task, files, names, columns, {**columns_of_pair, **_options.for_files(of_files)})
+    blocks = None if teacher_column is None else {"teacher": Block("row", 0, str(teacher_column))}
+    found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files)})
     _note(files[0] if files else name, found, columns or text_column or pair_column)
     known = Labels(None, task=task, runtime=runtime)
-    rest = {"task": task, "max_length": max_length, "runtime": runtime, **how}
+    rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
     label = found.label if labelled else None
     joins = _shapes.of(task).joins_pairs
     if joins and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it

@@ -115,10 +115,10 @@ class Comparison(_Paged):
                          for line in [titles, *rows])
 
     def _page(self) -> tuple[str, list[Any]]:
-        metric = "rmse" if self._regression else "accuracy"
+        metric = self.metric or ("rmse" if self._regression else "accuracy")
         return self._title, [("comparison", [
             (w.name, w.rows, w.tokens, w.slots, w.seconds, w.tokens_per_second, w.padding_share, w.loss, w.metrics and w.metrics[metric],
-             w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], self._regression)]
+             w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], metric)]
 
 
 def way(mode: str | tuple[str, dict[str, Any]]) -> tuple[str, str, str, dict[str, Any]]:

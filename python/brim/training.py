@@ -13,6 +13,7 @@ import re
 import tempfile
 import threading
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
@@ -141,7 +142,7 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
+          pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, teacher_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
@@ -163,7 +164,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
     where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
-    (True: the model's own prompt of this name), which the run's folder keeps. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
+    (True: the model's own prompt of this name), which the run's folder keeps. teacher_column: a column of lists of numbers by another model, the vector that each text of
+    the row is to have, or a score of each document. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
@@ -219,6 +221,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     more = {name: options.pop(name, None) for name in _options.HERE}
+    _refuse_said_wrongly(options, output)
     share = _share(eval, more["validation_split"])
     _refuse_idle({_options.brims(name): name for name in asked_for}, options, more,
                  bool(share or _named(eval, train)), folds is not None or more["fold_column"] is not None)
@@ -240,7 +243,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, model)
-    _outputs.check(output, told.trace, model.path if isinstance(model, Model) else model, bool(options.get("resume")),
+    reads = [("model", "model", model.path if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
+    _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or min(fits, tokenizer.max_length or fits)
@@ -257,8 +261,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
-    if prompts is not None and task != "embedding":
-        raise UsageError('prompts are of embeddings: task="embedding"')
+    for name, value in {"prompts": prompts, "teacher_column": teacher_column}.items():
+        if value is not None and not shape.bare:
+            raise UsageError(f'{name} is of embeddings: task="embedding"')
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model
     begin = _core.prompts(runtime, folder, *wanted) if any(wanted) else None
@@ -291,7 +296,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         with _in_set(name):
             if several and not isinstance(data, Dataset):
                 found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train",
-                                       **({"prompts": begin} if begin else {}), **how)
+                                       teacher_column=teacher_column, **({"prompts": begin} if begin else {}), **how)
             else:
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
@@ -382,6 +387,19 @@ def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str,
     idle = next((asked[name] for name in _OF_EVALUATIONS if name in asked and name in given), None)
     if idle and not (evaluated or folded):
         raise UsageError(f"{idle} has no effect without an evaluation set: give eval, or leave it out")
+
+
+def _refuse_said_wrongly(options: dict[str, Any], output) -> None:
+    """Words where a truth value is meant, nothing where something is, and what has no effect without a folder."""
+    for name in ("stream", "resume", "overwrite"):
+        if options.get(name) is not None and _options.flag(name, options[name]) and name != "stream" and output is None:
+            raise UsageError(f"{name} has no effect without output: add it or leave out {name}")
+    empty = next((name for name in ("cache", "freeze", "train_only") if isinstance(options.get(name), str) and not options[name]), None)
+    if empty:
+        raise UsageError(f"{empty} is empty: give a value, or leave it out")
+    where = options.get("where")
+    if where is not None and not isinstance(where, Mapping):
+        raise TypeError(f"where: {{column: value}} is needed, not {where!r:.60}")
 
 
 _OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
@@ -563,7 +581,7 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
 def _compared(task: str, metrics: dict[str, Any]) -> str:
     """The metric that a comparison shows; what there is depends on the rows."""
     shape = _shapes.of(task)
-    wanted = ("mrr",) if shape.joins_pairs else ("average_precision", shape.best)
+    wanted = ("ndcg", "average_precision") if shape.joins_pairs else ("average_precision", shape.best, "mrr")
     return next((name for name in wanted if not math.isnan(metrics.get(name, math.nan))), "accuracy")
 
 
@@ -584,6 +602,11 @@ class Listeners:
         if callable(progress):
             self.functions.append(progress)
         self._ask = _callbacks.several(self.functions)
+
+    def files(self, output) -> list[tuple[str, str]]:
+        """What is written that is not of every run, by what asked for it."""
+        table = [("report_to", os.path.join(os.fspath(output), "log.csv"))] if "csv" in self.reports else []
+        return table + ([("profile", self.trace)] if self.trace is not None else [])
 
     def listen(self, kind: str, fields: dict[str, Any]):
         if self.bar:

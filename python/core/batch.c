@@ -109,16 +109,16 @@ static bool add_blocks(brim_batch *batch, const core_blocks *blocks) {
 }
 
 /* batch(runtime, ids, type_ids, offsets, labels (flat), rows, places, token_labels or None, firsts or None, label_width, width,
- * slots, step, step_rows, blocks: [(name, None, per, integers, width, numbers, [0, numbers])]) */
+ * slots, step, step_rows[, blocks: [(name, None, per, integers, width, numbers, [0, numbers])]]) */
 PyObject *core_batch_load(PyObject *module, PyObject *args) {
   static const char formats[] = "iBifqiii";
   enum { ARRAYS = sizeof formats - 1, MAY_BE_NONE = 6 };
-  PyObject *runtime, *given[ARRAYS], *more, *result = NULL;
+  PyObject *runtime, *given[ARRAYS], *more = NULL, *result = NULL;
   core_array *made[ARRAYS] = {0};
   core_blocks blocks = {0};
   parts p;
   long long slots;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOiiLKKO", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOiiLKK|O", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
                         &given[6], &given[7], &p.label_width, &p.width, &slots, &p.step, &p.step_rows, &more))
     return NULL;
   core_state *state = core_of(module);
@@ -127,7 +127,7 @@ PyObject *core_batch_load(PyObject *module, PyObject *args) {
     made[i] = given[i] == Py_None && i >= MAY_BE_NONE ? NULL : core_array_from(state, module, given[i], formats[i]);
   p.ids = made[0], p.types = made[1], p.offsets = made[2], p.labels = made[3], p.rows = made[4], p.places = made[5];
   p.token_labels = made[6], p.firsts = made[7];
-  if (of && !PyErr_Occurred() && arrays_agree(&p) && core_blocks_read(state, module, more, &blocks)) {
+  if (of && !PyErr_Occurred() && arrays_agree(&p) && (!more || core_blocks_read(state, module, more, &blocks))) {
     brim_batch from = {.count = (int32_t)(p.offsets->shape[0] - 1),
                        .row_count = (int32_t)p.rows->shape[0],
                        .firsts = p.firsts ? p.firsts->data : NULL,

@@ -71,6 +71,7 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
   PyObject *runtime, *files, *list, *options, *held = NULL, *texts = NULL, *result = NULL;
   const char *task_name;
   brim_source_options source = {0};
+  core_blocks blocks = {0};
   brim_text_columns found = {0};
   brim_error error;
   Py_ssize_t path_count, count;
@@ -82,7 +83,8 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
     return of ? PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name) : NULL;
   const char **paths = core_strings(files, &path_count), **names = PyErr_Occurred() ? NULL : core_strings(list, &count);
   if (!PyErr_Occurred() && core_text_columns(options, &source, &held) && core_source_options(options, &source) &&
-      core_no_more(options)) {
+      core_blocks_take(core_of(module), module, options, &blocks) && core_no_more(options)) {
+    source.blocks = blocks.columns, source.block_count = blocks.count;
     status = names ? brim_text_columns_among(core_use(of), names, (int)count, &source, (brim_task)task, &found, &error)
                    : brim_text_columns_find(core_use(of), paths, (int)path_count, &source, (brim_task)task, &found, &error);
     texts = status == BRIM_OK ? PyList_New(0) : core_fail(core_of(module), status, &error);
@@ -96,6 +98,7 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
   if (texts)
     result = Py_BuildValue("(Niz)", texts, found.least, found.label);
   brim_text_columns_free(&found);
+  core_blocks_free(&blocks);
   PyMem_Free(paths);
   PyMem_Free(names);
   Py_XDECREF(held);

@@ -59,7 +59,13 @@ static PyObject *wrong_of(const brim_judged *j, size_t i) {
                        text_of(w->text, w->length), word, text_of(w->word_text[0] ? w->word_text : NULL, strlen(w->word_text)));
 }
 
-/* facts() -> {name, step, rows, task, outputs, metrics, classes, confused, labels, values, wrong} */
+static PyObject *near_of(const brim_judged *j, size_t i) {
+  const brim_near_row *n = &j->near[i];
+  return Py_BuildValue("(KKdNN)", (unsigned long long)n->row, (unsigned long long)n->other, n->similarity,
+                       text_of(n->text, n->length), text_of(n->other_text, n->other_length));
+}
+
+/* facts() -> {name, step, rows, task, outputs, metrics, classes, confused, labels, values, wrong, near} */
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_judged *j = &((core_judged *)object)->judged;
@@ -72,11 +78,12 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
       Py_CLEAR(metrics);
     Py_XDECREF(value);
   }
-  return Py_BuildValue("{sNsKsKsssisNsNsNsNsNsN}", "name", text_of(j->name, strlen(j->name)), "step", (unsigned long long)j->step,
-                       "rows", (unsigned long long)j->rows, "task", core_task_name(j->task), "outputs", (int)j->outputs,
-                       "metrics", metrics, "classes", list_of(j, classes, class_of), "confused",
+  return Py_BuildValue("{sNsKsKsssisNsNsNsNsNsNsN}", "name", text_of(j->name, strlen(j->name)), "step",
+                       (unsigned long long)j->step, "rows", (unsigned long long)j->rows, "task", core_task_name(j->task),
+                       "outputs", (int)j->outputs, "metrics", metrics, "classes", list_of(j, classes, class_of), "confused",
                        list_of(j, j->confused_count, confused_of), "labels", list_of(j, points, label_of), "values",
-                       list_of(j, points, value_of), "wrong", list_of(j, (size_t)j->wrong_count, wrong_of));
+                       list_of(j, points, value_of), "wrong", list_of(j, (size_t)j->wrong_count, wrong_of), "near",
+                       list_of(j, (size_t)j->near_count, near_of));
 }
 
 /* text(index, text, pair or None): of the wrong row of that number */
@@ -91,6 +98,23 @@ static PyObject *set_text(PyObject *object, PyObject *args) {
     return NULL;
   int status = brim_judged_set_text(&self->judged, index, first.data, (size_t)first.size, second.data, (size_t)second.size,
                                     &error);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  Py_RETURN_NONE;
+}
+
+/* near_text(index, other, text, pair or None): of the neighbour of that number */
+static PyObject *set_near_text(PyObject *object, PyObject *args) {
+  core_judged *self = (core_judged *)object;
+  PyObject *text, *pair;
+  core_bytes first, second = {0};
+  brim_error error;
+  int index, other;
+  if (!PyArg_ParseTuple(args, "ipOO", &index, &other, &text, &pair) || !core_text(text, &first) ||
+      (pair != Py_None && !core_text(pair, &second)))
+    return NULL;
+  const int status = brim_judged_set_near_text(&self->judged, index, other, first.data, (size_t)first.size, second.data,
+                                               (size_t)second.size, &error);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   Py_RETURN_NONE;
@@ -137,6 +161,7 @@ static void destroy(PyObject *object) {
 
 static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"text", set_text, METH_VARARGS, NULL},
+                                {"near_text", set_near_text, METH_VARARGS, NULL},
                                 {"read", read_texts, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};

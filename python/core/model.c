@@ -209,7 +209,8 @@ static int evaluate_work(void *context, brim_error *error) {
     return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
   const brim_task task = brim_model_task(j->model->model);
   int status;
-  if (several_of(j->dataset) || !brim_task_shape(task)->judged) { /* there is no answer of a row */
+  const brim_shape *shape = brim_task_shape(task);                           /* rows of several texts are judged as such */
+  if (!shape->several_texts && (several_of(j->dataset) || !shape->judged)) { /* there is no answer of a row */
     j->judged = (brim_judged){.runtime = j->runtime->runtime, .task = task};
     status = brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
   } else {

@@ -1,6 +1,7 @@
 /* runtime.c: threads and CPU level. */
 #include "core.h"
 
+#include <string.h>
 #include <unistd.h>
 
 brim_runtime *core_use(core_runtime *self) {
@@ -46,6 +47,55 @@ PyObject *core_hub_find(PyObject *module, PyObject *args) {
     return core_fail(core_of(module), status, &error);
   PyObject *result = PyUnicode_DecodeFSDefault(folder);
   brim_runtime_release(of->runtime, folder);
+  return result;
+}
+
+/* [(use, name, path)] into `paths`, whose strings the tuples and `kept`, a list of bytes, hold. */
+static bool read_paths(PyObject *list, brim_path *paths, PyObject *kept) {
+  static const char *const uses[] = {"none", "file", "data", "model", "keeps", "writes", "resumable", "run"};
+  enum { USES = sizeof uses / sizeof *uses };
+  for (Py_ssize_t i = 0; i < PyList_Size(list); i++) {
+    const char *use;
+    PyObject *path = NULL;
+    int at = 1;
+    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "ssO&", &use, &paths[i].name, PyUnicode_FSConverter, &path))
+      return false;
+    const bool held = PyList_Append(kept, path) == 0;
+    Py_DECREF(path);
+    while (at < USES && strcmp(uses[at], use) != 0)
+      at++;
+    if (at == USES)
+      PyErr_Format(PyExc_ValueError, "no path is for \"%s\"", use);
+    paths[i].use = (brim_path_use)at;
+    paths[i].path = PyBytes_AsString(path);
+    if (!held || at == USES)
+      return false;
+  }
+  return true;
+}
+
+/* check_outputs(runtime, [(use, name, path)], resume): brim_check_outputs. */
+PyObject *core_check_outputs(PyObject *module, PyObject *args) {
+  PyObject *runtime, *list;
+  int resume;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "OOp", &runtime, &list, &resume))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  if (!of || !PyList_Check(list))
+    return of ? PyErr_Format(PyExc_TypeError, "a list is needed") : NULL;
+  const size_t count = (size_t)PyList_Size(list);
+  PyObject *kept = PyList_New(0);
+  brim_path *paths = kept ? PyMem_Calloc(count + 1, sizeof *paths) : NULL;
+  PyObject *result = NULL;
+  if (kept && !paths)
+    PyErr_NoMemory();
+  if (paths && read_paths(list, paths, kept)) {
+    const int status = brim_check_outputs(core_use(of), paths, count, resume, &error);
+    result = status ? core_fail(core_of(module), status, &error) : Py_NewRef(Py_None);
+  }
+  PyMem_Free(paths);
+  Py_XDECREF(kept);
   return result;
 }
 

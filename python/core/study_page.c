@@ -18,7 +18,7 @@ static double *numbers_of(PyObject *list, size_t *count) {
 
 /* (name, rows, tokens, slots, seconds, tokens_per_second, padding_share, loss, score or None, memory, samples, seconds, losses,
  * speed, its low and high, rounds) */
-static bool read_mode(PyObject *item, brim_mode_result *r, brim_mode_curve *c, bool regression) {
+static bool read_mode(PyObject *item, brim_mode_result *r, brim_mode_curve *c, double *score_of) {
   PyObject *score, *lists[3];
   unsigned long long rows, tokens, slots;
   double **const columns[] = {&c->samples, &c->seconds, &c->loss};
@@ -30,7 +30,7 @@ static bool read_mode(PyObject *item, brim_mode_result *r, brim_mode_curve *c, b
   r->rows = rows, r->tokens = tokens, r->slots = slots;
   r->evaluated = score != Py_None;
   if (r->evaluated)
-    *(regression ? &r->metrics.rmse : &r->metrics.accuracy) = PyFloat_AsDouble(score);
+    *score_of = PyFloat_AsDouble(score);
   for (int i = 0; i < 3; i++)
     if (!(*columns[i] = numbers_of(lists[i], &counts[i])))
       return false;
@@ -39,23 +39,25 @@ static bool read_mode(PyObject *item, brim_mode_result *r, brim_mode_curve *c, b
   return !PyErr_Occurred();
 }
 
-/* ("comparison", modes, regression) */
+/* ("comparison", modes, metric) */
 bool core_put_comparison(brim_page *page, PyObject *item, core_state *state) {
   PyObject *modes;
   brim_error error;
-  int regression, status = BRIM_OK;
+  int status = BRIM_OK;
+  const char *metric;
+  double scores[BRIM_MOST_MODES] = {0};
   brim_mode_result results[BRIM_MOST_MODES] = {0};
   brim_mode_curve curves[BRIM_MOST_MODES] = {0};
-  if (!PyArg_ParseTuple(item, "sOp", &(const char *){0}, &modes, &regression))
+  if (!PyArg_ParseTuple(item, "sOs", &(const char *){0}, &modes, &metric))
     return false;
   const Py_ssize_t count = PyList_Check(modes) ? PyList_Size(modes) : 0;
   bool fine = count >= 1 && count <= BRIM_MOST_MODES;
   if (!fine)
     PyErr_SetString(PyExc_ValueError, "a comparison has from 1 to 16 ways");
   for (Py_ssize_t i = 0; fine && i < count; i++)
-    fine = read_mode(PyList_GetItem(modes, i), &results[i], &curves[i], regression);
+    fine = read_mode(PyList_GetItem(modes, i), &results[i], &curves[i], &scores[i]);
   if (fine)
-    status = brim_page_comparison(page, &(brim_comparison){results, curves, (int)count, regression}, &error);
+    status = brim_page_comparison(page, &(brim_comparison){results, curves, (int)count, metric, scores}, &error);
   for (int i = 0; i < BRIM_MOST_MODES; i++) {
     PyMem_Free(curves[i].samples);
     PyMem_Free(curves[i].seconds);

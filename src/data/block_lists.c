@@ -68,13 +68,14 @@ int brim_numbers_read(brim_numbers *numbers, brim_runtime *runtime, const brim_b
   list l = {.to = numbers, .runtime = runtime, .shape = shape};
   brim_json_reader json;
   brim_json_token token = {.kind = BRIM_JSON_NULL};
-  brim_error ignored;
+  brim_error why;
   int status = BRIM_OK;
   brim_json_reader_init(&json, runtime, NULL);
   brim_json_reader_start(&json, text.bytes, text.length, 0, 0);
   while (status == BRIM_OK) {
-    if (brim_json_next(&json, &token, &ignored) != BRIM_OK)
-      status = refuse(&l, err);
+    status = brim_json_next(&json, &token, &why);
+    if (status != BRIM_OK)
+      status = status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : refuse(&l, err);
     else if (token.kind == BRIM_JSON_END)
       break;
     else

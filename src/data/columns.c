@@ -21,6 +21,7 @@ typedef struct names {
   brim_arena *arena;
   const char *of[MOST];
   int count;
+  bool table; /* they are those of every row */
 } names;
 
 static int add_name(names *n, const char *text, size_t length, brim_error *err) {
@@ -42,6 +43,7 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
     status = add_name(n, decoded, used, err);
   }
+  n->table = n->count > 0;
   brim_csv_scan_free(&scan);
   brim_release(runtime, decoded);
   return status;
@@ -125,42 +127,79 @@ static void take_negatives(const names *n, brim_text_columns *c) {
       take(c, n->of[i]);
 }
 
+/* A column of numbers besides the label. */
+static bool is_block(const brim_source_options *given, const char *name) {
+  for (int i = 0; i < given->block_count; i++)
+    if (strcmp(given->blocks[i].column, name) == 0)
+      return true;
+  return false;
+}
+
 /* Where no names are known: all but the label and what is no text by its name, in order. */
-static void take_in_order(const names *n, brim_text_columns *c) {
+static void take_in_order(const names *n, const brim_source_options *given, brim_text_columns *c) {
   for (int i = 0; i < n->count; i++)
-    if (place_of(n->of[i], labels) < 0 && place_of(n->of[i], others) < 0 && (!c->label || strcmp(n->of[i], c->label) != 0))
+    if (!is_block(given, n->of[i]) && place_of(n->of[i], labels) < 0 && place_of(n->of[i], others) < 0 &&
+        (!c->label || strcmp(n->of[i], c->label) != 0))
       take(c, n->of[i]);
 }
 
-static void choose(const names *n, brim_text_columns *c) {
+static void choose(const names *n, const brim_source_options *given, brim_text_columns *c) {
   const int first = best_of(n, firsts, -1), second = first >= 0 ? best_of(n, seconds, first) : -1;
   if (second >= 0) {
     take(c, n->of[first]);
     take(c, n->of[second]);
     take_negatives(n, c);
   } else {
-    take_in_order(n, c);
+    take_in_order(n, given, c);
   }
 }
 
-static int refuse(const char *file, const names *n, brim_task task, brim_error *err) {
-  char list[300] = "";
+/* "a", "b"; or "". */
+static const char *listed(const names *n, char list[300]) {
   size_t used = 0;
-  for (int i = 0; i < n->count && used < sizeof list - 60; i++)
-    used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.40s\"", i ? ", " : "", n->of[i]);
+  list[0] = 0;
+  for (int i = 0; i < n->count && used < 240; i++)
+    used += (size_t)snprintf(list + used, 300 - used, "%s\"%.40s\"", i ? ", " : "", n->of[i]);
+  return list;
+}
+
+static int no_column(const names *n, const char *file, const char *name, brim_error *err) {
+  char list[300];
+  return brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%.60s\"; the columns are %s", name, listed(n, list));
+}
+
+static int refuse(const char *file, const names *n, brim_task task, brim_error *err) {
+  char list[300];
   return brim_error_at(
       err, BRIM_E_USAGE, file, 0, -1,
       "the task %s needs columns with two texts or more, such as anchor and positive, or sentence1, sentence2 and "
       "score; the columns are %s: name them (--columns)",
-      brim_task_name(task), used ? list : "not known before they are read");
+      brim_task_name(task), n->count > 0 ? listed(n, list) : "not known before they are read");
 }
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
+/* Columns that the caller named: each once, and of a table each is there. A line of JSON may lack the last ones. */
+static int check_given(const names *n, const char *file, const brim_source_options *given, brim_error *err) {
+  const char *const *columns = given->text_columns;
+  for (int i = 0; i < given->text_column_count; i++) {
+    for (int k = 0; k < i; k++)
+      if (strcmp(columns[i], columns[k]) == 0)
+        return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named twice: name each text's own", columns[i]);
+    bool there = !n->table || n->count == MOST;
+    for (int k = 0; k < n->count && !there; k++)
+      there = strcmp(columns[i], n->of[k]) == 0;
+    if (!there)
+      return no_column(n, file, columns[i], err);
+  }
+  return BRIM_OK;
+}
+
 static int choose_among(const names *n, const char *file, const brim_source_options *given, brim_task task,
                         brim_text_columns *out, brim_error *err) {
   const int label = best_of(n, labels, -1);
-  out->label = given->label_column ? given->label_column : label >= 0 ? n->of[label] : NULL;
+  out->label = given->label_column ? given->label_column : label >= 0 && !is_block(given, n->of[label]) ? n->of[label] : NULL;
+  BRIM_TRY(check_given(n, file, given, err));
   for (int i = 0; i < given->text_column_count; i++)
     take(out, given->text_columns[i]);
   if (given->text_column_count == 0 && (given->text_column || given->pair_column)) {
@@ -168,10 +207,11 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
     take(out, given->pair_column ? given->pair_column : "text_pair");
   }
   if (out->count == 0)
-    choose(n, out);
-  out->paired = brim_task_has_scores(task);
+    choose(n, given, out);
+  out->paired = brim_task_shape(task)->joins_pairs;
   out->least = out->count < 2 ? out->count : 2;
-  return out->count >= 2 ? BRIM_OK : refuse(file, n, task, err);
+  const bool taught = given->block_count > 0 && !out->paired; /* a text has something to be compared with */
+  return out->count >= (taught ? 1 : 2) ? BRIM_OK : refuse(file, n, task, err);
 }
 
 static int find(brim_source *source, brim_arena *arena, const brim_source_options *given, brim_task task, brim_text_columns *out,
@@ -188,6 +228,7 @@ int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, i
   *out = (brim_text_columns){.runtime = runtime};
   for (int i = 0; i < column_count && n.count < MOST; i++)
     n.of[n.count++] = columns[i];
+  n.table = n.count > 0;
   return choose_among(&n, NULL, given, task, out, err);
 }
 

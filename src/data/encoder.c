@@ -205,8 +205,11 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->forms = append(b, forms ? record->label_forms : NULL, forms);
   row->damage = append(b, record->damage, why);
   b->alone &= !record->pair && !record->further_count && !record->label && !record->damage && !encoder->further;
-  BRIM_TRY(add_values(encoder, b, record, err));
-  return add_further(encoder, b, row, record, err);
+  int status = add_values(encoder, b, record, err);
+  if (status == BRIM_OK)
+    status = add_further(encoder, b, row, record, err);
+  b->row_count -= status != BRIM_OK; /* it is not whole */
+  return status;
 }
 
 /* The lines of a run, as many as there is room for. */
@@ -309,8 +312,9 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
+  const brim_encode_options *options = &encoder->options;
   row->first_text = b->texts.count;
-  if (encoder->options.numbering || encoder->words || row->further_count > 0 || brim_makes_windows(&encoder->options))
+  if (options->numbering || encoder->words || row->further_count > 0 || brim_makes_windows(options) || options->prompts[0])
     BRIM_TRY(encode_texts(encoder, scratch, b, row, text, pair, err));
   else
     BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));

@@ -93,7 +93,7 @@ int brim_label_taker_number(brim_label_taker *taker, const brim_label_text *labe
     return brim_label_taker_value(taker, (float)value.real, err);
   return brim_error_at(
       err, BRIM_E_FORMAT, at->file, at->line, -1,
-      !brim_task_has_scores(taker->task) && !brim_task_has_vectors(taker->task)
+      !brim_task_shape(taker->task)->optional
           ? "label \"%.*s\" is not a finite number, and regression needs one: correct it, or choose the task classification"
           : "label \"%.*s\" is not a finite number, and a score is one: correct it, or name another column (--label-column)",
       brim_label_shown(label->text, label->length, 60), label->text);

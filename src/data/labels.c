@@ -58,7 +58,7 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
     return brim_error_set(err, BRIM_E_USAGE, "labels without a task: say classification, regression or multi-label");
   if (count < 1 || count > BRIM_MAX_CLASSES)
     return brim_error_set(err, BRIM_E_FORMAT, "%d classes: from 1 to %d are possible", (int)count, BRIM_MAX_CLASSES);
-  if (brim_task_has_values(task) || brim_task_has_masks(task)) { /* outputs without names */
+  if (!brim_task_shape(task)->named) { /* outputs without names */
     *out = (brim_labels){.task = task, .count = count, .runtime = runtime};
     return BRIM_OK;
   }
@@ -157,7 +157,7 @@ int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t 
 }
 
 brim_block_shape brim_labels_shape(const brim_labels *labels) {
-  if (brim_task_has_tokens(labels->task) || brim_task_has_masks(labels->task))
+  if (brim_task_has_tokens(labels->task) || brim_task_shape(labels->task)->made)
     return brim_token_label_shape();
   return brim_row_label_shape(brim_task_has_outcomes(labels->task) ? 1 : labels->count);
 }

@@ -40,7 +40,7 @@ bool brim_dataset_is_numbered(const brim_dataset *d) {
 }
 
 int brim_dataset_set_numbered(brim_dataset *d, brim_error *err) {
-  BRIM_TRY(brim_labels_make(d->runtime, brim_task_of_masks(), NULL, BRIM_MAX_CLASSES, &d->labels, err));
+  BRIM_TRY(brim_labels_make(d->runtime, brim_task_of_made(), NULL, BRIM_MAX_CLASSES, &d->labels, err));
   d->mapped = d->numbered = true;
   return BRIM_OK;
 }

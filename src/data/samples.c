@@ -18,7 +18,7 @@ static int check_label(const brim_sample *sample, const brim_labels *labels, uin
   const int32_t width = sample->labels ? sample->label_width : 1;
   const brim_row_name name = {.row = row};
   if (sample->token_labels)
-    return brim_token_labels_fit(labels ? labels->task : brim_task_of_tokens(), labels ? labels->count : INT32_MAX,
+    return brim_token_labels_fit(labels ? labels->task : brim_task_of_words(), labels ? labels->count : INT32_MAX,
                                  sample->token_labels, sample->length, name, err)
                ? BRIM_E_USAGE
                : BRIM_OK;

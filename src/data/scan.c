@@ -72,7 +72,7 @@ static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, uint64_t
   brim_record record;
   int status;
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
-    if (brim_task_has_masks(taker->task)) {
+    if (brim_task_shape(taker->task)->made) {
       ++*rows;
       continue;
     }
@@ -101,18 +101,18 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   uint64_t count = 0;
   how.words |= brim_task_has_tokens(task);
   if (how.words)
-    task = brim_task_of_tokens();
-  how.need_label = !brim_task_has_masks(task);
+    task = brim_task_of_words();
+  how.need_label = !brim_task_shape(task)->made;
   how.empty_label |= brim_task_has_lists(task);
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
   tally t = {.runtime = runtime};
   int status = scan(reader, &taker, &t, &count, progress, context, err);
-  if (status == BRIM_OK && brim_task_has_masks(task))
+  if (status == BRIM_OK && brim_task_shape(task)->made)
     status = brim_labels_make(runtime, task, NULL, BRIM_MAX_CLASSES, out, err);
   else if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, out, &values, err);
-  if (status == BRIM_OK && !brim_task_has_masks(task))
+  if (status == BRIM_OK && !brim_task_shape(task)->made)
     status = tally_finish(&t, &taker, &count, out, err);
   out->none += taker.unlabelled;
   if (status != BRIM_OK)

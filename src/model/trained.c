@@ -71,7 +71,7 @@ int64_t brim_trained_at(const brim_trained *t, int64_t value) {
 /* Of the sections with a gradient. */
 static int32_t lowest_section(const brim_trained *t, const brim_program *p) {
   int32_t weight = 0;
-  while (brim_trained_at(t, brim_weight_at(p, weight)) < 0)
+  while (weight + 1 < (int32_t)p->weight_count && brim_trained_at(t, brim_weight_at(p, weight)) < 0)
     weight++;
   return p->weights[weight].section;
 }

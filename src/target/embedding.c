@@ -12,6 +12,9 @@
 #include "target/vectors.h"
 #include "task/task.h"
 
+/* The block that a teacher's numbers come in. */
+#define TEACHER "teacher"
+
 /* ---- which loss ---------------------------------------------------------------------------------------------- */
 
 static const char *const directions[] = {"query-to-doc", "query-to-query", "doc-to-query", "doc-to-doc", NULL};
@@ -21,7 +24,23 @@ static const char *const similarities[] = {"cosine", "dot", NULL};
 static const char *const distances[] = {"cosine", "euclidean", "manhattan", NULL};
 enum { DIRECTIONS = 4 };
 
+/* NULL: the rows have none. */
+static const brim_block_shape *teacher_of(const brim_row_facts *facts) {
+  const int at = brim_block_find(facts->shapes, facts->block_count, TEACHER);
+  return at > 0 ? &facts->shapes[at] : NULL;
+}
+
+/* A teacher's numbers are scores where a row has one for each document, or a margin for each negative. */
+static bool are_scores(const brim_row_facts *facts, const brim_block_shape *teacher) {
+  const int32_t documents = facts->most_texts - 1;
+  return teacher->per == BRIM_PER_ROW && documents > 1 && facts->least_texts == facts->most_texts &&
+         (teacher->width == documents || teacher->width == documents - 1);
+}
+
 static const char *loss_by_rows(const brim_row_facts *facts) {
+  const brim_block_shape *teacher = teacher_of(facts);
+  if (teacher)
+    return are_scores(facts, teacher) ? "margin-mse" : "mse-vectors";
   if (facts->labels == BRIM_RANGE_NONE)
     return "in-batch";
   if (facts->most_texts > 2)
@@ -146,7 +165,7 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs %d%s texts a row, and the rows have %d%s%.0d", name, least,
                           most ? "" : " or more", facts->least_texts, facts->most_texts > facts->least_texts ? " to " : "",
                           facts->most_texts > facts->least_texts ? facts->most_texts : 0);
-  if (labelled && facts->labels == BRIM_RANGE_NONE)
+  if (labelled && facts->labels == BRIM_RANGE_NONE && loss->teacher_width == 0)
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
   if (loss->kind == BRIM_LOSS_CONTRASTIVE && facts->labels > BRIM_RANGE_UNIT)
     return brim_error_set(err, BRIM_E_MISMATCH,
@@ -159,13 +178,48 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   return BRIM_OK;
 }
 
+/* Which losses look at a teacher's numbers, and what these have to be. */
+static int take_teacher(brim_vector_loss *loss, const brim_row_facts *facts, brim_error *err) {
+  const brim_block_shape *teacher = teacher_of(facts);
+  const char *name = brim_vector_loss_name(loss->kind);
+  const bool vectors = loss->kind == BRIM_LOSS_MSE_VECTORS,
+             scores = loss->kind == BRIM_LOSS_MARGIN_MSE || loss->kind == BRIM_LOSS_DISTILL_KL;
+  if (!teacher)
+    return vectors ? brim_error_set(err, BRIM_E_MISMATCH,
+                                    "the loss mse-vectors needs vectors of a teacher: teacher_column names the column that has a "
+                                    "list of numbers in each row")
+                   : BRIM_OK;
+  if (teacher->integers || teacher->per == BRIM_PER_TOKEN || (!vectors && !scores))
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "the loss %s looks at no numbers of a teacher: leave out teacher_column, or use mse-vectors, margin-mse or "
+        "distill-kl",
+        name);
+  if (vectors && teacher->width > facts->width)
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the teacher's vectors have %d numbers, and the model's %d: a teacher may have fewer, not more",
+                          teacher->width, facts->width);
+  if (scores && !are_scores(facts, teacher))
+    return brim_error_set(
+        err, BRIM_E_MISMATCH,
+        "the loss %s needs a number of the teacher for each document of a row, and the rows have %d of them, and "
+        "%d to %d texts",
+        name, teacher->width, facts->least_texts, facts->most_texts);
+  loss->teacher_width = teacher->width;
+  loss->teacher_of_texts = teacher->per == BRIM_PER_TEXT;
+  return BRIM_OK;
+}
+
 static const brim_target of_step, of_part;
 
 static int choose(const brim_loss_options *options, const brim_row_facts *facts, brim_loss_how *how, const brim_target **target,
                   brim_error *err) {
   const char *name = options->name ? options->name : loss_by_rows(facts);
-  if (facts->least_texts < 2)
-    return brim_error_set(err, BRIM_E_MISMATCH, "embeddings are trained with rows of two or more texts, and these have one");
+  if (facts->least_texts < 2 && !teacher_of(facts))
+    return brim_error_set(
+        err, BRIM_E_MISMATCH,
+        "embeddings are trained with rows of two or more texts, and these have one: a teacher's vectors would do "
+        "(teacher_column)");
   if (!brim_vector_loss_named(name, strlen(name), &how->vectors))
     return brim_error_set(
         err, BRIM_E_USAGE,
@@ -178,6 +232,7 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
     if (how->vectors.dimensions[i] > facts->width)
       return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\", but vectors have %d numbers", options->matryoshka,
                             facts->width);
+  BRIM_TRY(take_teacher(&how->vectors, facts, err));
   BRIM_TRY(check_rows(&how->vectors, facts, err));
   const brim_vector_loss_kind kind = how->vectors.kind;
   const bool compares = kind == BRIM_LOSS_IN_BATCH || kind == BRIM_LOSS_COSENT || kind == BRIM_LOSS_ANGLE ||
@@ -193,24 +248,30 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
 /* ---- the loss ------------------------------------------------------------------------------------------------ */
 
 typedef struct job {
-  double *values, *gradient, *lengths, *labels;
+  double *values, *gradient, *lengths, *labels, *teacher;
   int32_t *firsts;
   void *work;
 } job;
 
+/* Numbers of the teacher that so many rows and texts have. */
+static uint64_t teacher_numbers(const brim_vector_loss *loss, uint64_t rows, uint64_t texts) {
+  return (loss->teacher_of_texts ? texts : rows) * (uint64_t)loss->teacher_width;
+}
+
 static int take_memory(brim_runtime *runtime, const brim_outputs *o, int32_t texts, job *j, brim_error *err) {
   const size_t n = (size_t)texts, rows = (size_t)o->rows;
+  j->teacher = brim_alloc_array(runtime, (size_t)teacher_numbers(&o->how->vectors, rows, n), sizeof *j->teacher);
   j->values = brim_alloc_array(runtime, n, (size_t)o->width * sizeof *j->values);
   j->gradient = brim_alloc_array(runtime, n, (size_t)o->width * sizeof *j->gradient);
   j->lengths = brim_alloc_array(runtime, n, sizeof *j->lengths);
   j->labels = brim_alloc_array(runtime, rows, ((size_t)o->label_width + 1) * sizeof *j->labels);
   j->firsts = brim_alloc_array(runtime, rows + 1, sizeof *j->firsts);
   j->work = brim_alloc(runtime, brim_vector_loss_work(&o->how->vectors, o->rows, texts, o->width));
-  return j->values && j->gradient && j->lengths && j->labels && j->firsts && j->work ? BRIM_OK : BRIM_NOMEM(err);
+  return j->values && j->gradient && j->lengths && j->labels && j->teacher && j->firsts && j->work ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 static void give_back(brim_runtime *runtime, job *j) {
-  void *const blocks[] = {j->values, j->gradient, j->lengths, j->labels, j->firsts, j->work};
+  void *const blocks[] = {j->values, j->gradient, j->lengths, j->labels, j->teacher, j->firsts, j->work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     brim_release(runtime, blocks[i]);
 }
@@ -225,6 +286,17 @@ static void read_vectors(const brim_outputs *o, int32_t texts, job *j) {
   }
   for (int64_t i = 0; i < (int64_t)o->rows * o->label_width; i++)
     j->labels[i] = (double)o->labels[i];
+}
+
+/* NULL: the loss looks at none. */
+static const double *read_teacher(const brim_outputs *o, int32_t texts, job *j) {
+  const brim_vector_loss *loss = &o->how->vectors;
+  const int at = loss->teacher_width > 0 ? brim_block_find(o->shapes, o->block_count, TEACHER) : -1;
+  const float *from = at > 0 ? o->blocks[at] : NULL;
+  const uint64_t count = from ? teacher_numbers(loss, (uint64_t)o->rows, (uint64_t)texts) : 0;
+  for (uint64_t i = 0; i < count; i++)
+    j->teacher[i] = (double)from[i];
+  return from ? j->teacher : NULL;
 }
 
 static void write_gradient(const brim_outputs *o, int32_t texts, job *j, double factor, float *gradient) {
@@ -246,13 +318,19 @@ static int compute(brim_runtime *runtime, const brim_outputs *o, double divisor,
   read_vectors(o, texts, j);
   for (int32_t r = 0; r <= o->rows; r++)
     j->firsts[r] = o->firsts ? o->firsts[r] : r;
-  const brim_vector_rows rows = {.rows = o->rows,
-                                 .width = o->width,
-                                 .firsts = j->firsts,
-                                 .values = j->values,
-                                 .labels = o->label_width > 0 ? j->labels : NULL,
-                                 .label_width = o->label_width,
-                                 .same = o->same};
+  const brim_vector_loss *how = &o->how->vectors;
+  brim_vector_rows rows = {.rows = o->rows,
+                           .width = o->width,
+                           .firsts = j->firsts,
+                           .values = j->values,
+                           .labels = o->label_width > 0 ? j->labels : NULL,
+                           .label_width = o->label_width,
+                           .same = o->same,
+                           .teacher = read_teacher(o, texts, j),
+                           .teacher_width = how->teacher_width,
+                           .teacher_of_texts = how->teacher_of_texts};
+  if (rows.teacher && how->kind != BRIM_LOSS_MSE_VECTORS) /* scores: several labels */
+    rows.labels = rows.teacher, rows.label_width = rows.teacher_width;
   BRIM_TRY(brim_vector_loss_compute(runtime, &o->how->vectors, &rows, j->work, j->gradient, loss, &left_out, err));
   *loss *= factor;
   write_gradient(o, texts, j, factor, gradient);
@@ -276,6 +354,7 @@ static int vector_loss(brim_runtime *runtime, const brim_outputs *o, double divi
 static uint64_t room(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width) {
   return texts * (2 * (uint64_t)width + 1) * sizeof(double) +
          rows * (((uint64_t)label_width + 1) * sizeof(double) + sizeof(int32_t)) +
+         teacher_numbers(&how->vectors, rows, texts) * sizeof(double) +
          brim_vector_loss_work(&how->vectors, (int32_t)rows, (int32_t)texts, width);
 }
 

@@ -47,6 +47,10 @@ typedef struct brim_vector_loss {
   double hardness_strength;
   brim_distance distance; /* of both CONTRASTIVE and of TRIPLET */
   double margin, temperature;
+  /* Numbers that come with the rows, of each row or of each text: its vector by another model, or its scores. 0: there are none.
+   */
+  int32_t teacher_width;
+  bool teacher_of_texts;
   /* Matryoshka: the sum over k of weights[k] times the loss of the first dimensions[k] numbers, brought to length 1. None: the
    * loss of the vectors themselves. */
   int32_t dimension_count, dimensions[BRIM_MOST_DIMENSIONS];

@@ -132,12 +132,19 @@ brim_task brim_task_of_folder(brim_folder_form form) {
   return BRIM_TASK_AUTO;
 }
 
-brim_task brim_task_of_tokens(void) {
-  return BRIM_TASK_TOKENS;
+static brim_task first_that(bool (*is)(brim_task task)) {
+  for (int i = 1; i < TASKS; i++)
+    if (is((brim_task)i))
+      return (brim_task)i;
+  return BRIM_TASK_AUTO;
 }
 
-brim_task brim_task_of_masks(void) {
-  return BRIM_TASK_MASKED;
+brim_task brim_task_of_words(void) {
+  return first_that(brim_task_has_tokens);
+}
+
+brim_task brim_task_of_made(void) {
+  return first_that(brim_task_has_masks);
 }
 
 /* ---- whether a label fits ------------------------------------------------------------------------------------ */

@@ -20,9 +20,9 @@ void brim_task_problems(char *text, size_t size);
 /* Without a task: of a model with so many outputs; and of a first label that is a decimal number or not, a list or not. */
 brim_task brim_task_of_outputs(int32_t outputs);
 brim_task brim_task_of_label(bool decimal, bool list);
-brim_task brim_task_of_tokens(void);                  /* whose labels are of tokens */
+brim_task brim_task_of_words(void);                   /* the first whose texts are lists of words */
 brim_task brim_task_of_folder(brim_folder_form form); /* the first whose models' folders are such */
-brim_task brim_task_of_masks(void);                   /* whose labels are made of the texts */
+brim_task brim_task_of_made(void);                    /* the first whose labels are made of the texts */
 
 /* A row as messages name it: "row 17", or "eval.csv: row 17" where a set is named. */
 typedef struct brim_row_name {

@@ -267,6 +267,19 @@ static int load_folder(brim_tokenizer *t, const char *folder, brim_error *err) {
   return refuse_folder(t, folder, err);
 }
 
+/* What is wrong with a file by its name alone is said of the file in its folder. */
+static void name_folder(brim_runtime *runtime, const char *path, brim_error *err) {
+  if (!err || !err->file[0] || strchr(err->file, '/') || strcmp(err->file, path) == 0)
+    return;
+  char *folder = brim_path_is_folder(path) ? brim_copy_string(runtime, path, strlen(path)) : brim_path_parent(runtime, path);
+  char *file = folder && strcmp(folder, ".") != 0 ? brim_path_join(runtime, folder, err->file) : NULL;
+  const size_t length = file ? strlen(file) : 0, most = sizeof err->file - 1;
+  if (file)
+    memcpy(err->file, file + (length > most ? length - most : 0), (length > most ? most : length) + 1);
+  brim_release(runtime, folder);
+  brim_release(runtime, file);
+}
+
 int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer **out, brim_error *err) {
   *out = NULL;
   brim_tokenizer *t = brim_alloc_zero(runtime, sizeof *t);
@@ -285,6 +298,7 @@ int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer 
   }
   if (status != BRIM_OK) {
     brim_tokenizer_free(t);
+    name_folder(runtime, path, err);
     return status;
   }
   *out = t;

@@ -83,7 +83,7 @@ enum { MOST_FOUND = 1000 }; /* rows whose cosines are looked at: each is compare
 static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
   brim_found_rows rows = {0};
-  if (!brim_task_shape(task)->bare)
+  if (!brim_target_of(task)->nearest)
     return BRIM_OK;
   int status = BRIM_OK;
   if (t->options.group.rank == 0)

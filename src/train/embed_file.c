@@ -2,10 +2,12 @@
  * was killed.
  *
  *   read a window -> embed -> append, count, sync -> note what is there (PATH.partial.json) -> .. -> rename */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hashmap.h"
@@ -17,6 +19,13 @@
 #include "train/embed.h"
 
 enum { WINDOW_TEXTS = 8192, WINDOW_BYTES = 16 << 20, STATE_LIMIT = 1 << 20, FACTS = 8 };
+
+/* A hash of bytes that come in pieces of any size. */
+typedef struct running_hash {
+  char block[4096];
+  size_t used;
+  uint64_t before; /* of the blocks before */
+} running_hash;
 
 /* What vectors depend on besides texts. */
 typedef struct fact {
@@ -35,12 +44,14 @@ typedef struct work {
   char *partial, *state; /* OUTPUT.partial, OUTPUT.partial.json; NULL: the output is no file, and nothing is noted */
   fact facts[FACTS];
   int fact_count;
+  bool begun;                  /* by this call */
   brim_text bytes;             /* texts of the window */
   size_t starts[WINDOW_TEXTS]; /* where they begin */
   brim_string texts[WINDOW_TEXTS];
   uint64_t numbers[WINDOW_TEXTS]; /* of their records */
   uint64_t count;
   uint64_t written, input; /* bytes of vectors, and a hash of the texts so far */
+  running_hash sum;        /* of the vectors so far, without a header */
   float *vectors;          /* [WINDOW_TEXTS, width] */
   int32_t width;
   brim_text line;
@@ -49,8 +60,27 @@ typedef struct work {
 
 /* ---- vectors ------------------------------------------------------------------------------------------------- */
 
+enum { HEADER = 128 }; /* of numpy's file */
+
+static void add_to_hash(running_hash *h, const char *bytes, size_t length) {
+  for (size_t part; length > 0; bytes += part, length -= part) {
+    part = length < sizeof h->block - h->used ? length : sizeof h->block - h->used;
+    memcpy(h->block + h->used, bytes, part);
+    h->used += part;
+    if (h->used < sizeof h->block)
+      continue;
+    h->before = brim_hash64(h->block, h->used, h->before);
+    h->used = 0;
+  }
+}
+
+static uint64_t hash_of(const running_hash *h) {
+  return brim_hash64(h->block, h->used, h->before);
+}
+
 static int write_bytes(work *w, const void *bytes, size_t length) {
   w->written += length;
+  add_to_hash(&w->sum, bytes, length);
   return brim_file_write(w->file, bytes, length, w->err);
 }
 
@@ -80,7 +110,7 @@ static int write_vectors(work *w) {
 
 /* numpy's format, version 1. The header is as long for any number of rows, and is written again when they are more. */
 static int write_header(work *w) {
-  enum { HEADER = 128, BEFORE = 10 };
+  enum { BEFORE = 10 };
   char header[HEADER + 1] = "\x93NUMPY\x01\x00\x76\x00", *text = header + BEFORE;
   if (w->options->form != BRIM_VECTORS_NUMPY)
     return BRIM_OK;
@@ -89,7 +119,10 @@ static int write_header(work *w) {
                             (unsigned long long)w->result->counts.texts, (int)w->width);
   text[used] = ' ';
   header[HEADER - 1] = '\n';
-  return w->written ? brim_file_rewrite(w->file, header, HEADER, w->err) : write_bytes(w, header, HEADER);
+  if (w->written)
+    return brim_file_rewrite(w->file, header, HEADER, w->err);
+  w->written = HEADER;
+  return brim_file_write(w->file, header, HEADER, w->err);
 }
 
 /* ---- what was done ------------------------------------------------------------------------------------------- */
@@ -131,14 +164,16 @@ static int find_facts(work *w) {
 static int note_state(work *w) {
   const brim_embed_counts *c = &w->result->counts;
   brim_text text;
-  char input[24];
+  char input[24], output[24];
   brim_text_init(&text, w->runtime);
   brim_json_writer json = {.out = &text};
   snprintf(input, sizeof input, "%016" PRIx64, w->input);
+  snprintf(output, sizeof output, "%016" PRIx64, hash_of(&w->sum));
   brim_json_open_object(&json, NULL);
   for (int i = 0; i < w->fact_count; i++)
     brim_json_put_string(&json, w->facts[i].name, w->facts[i].value);
   brim_json_put_string(&json, "texts", input);
+  brim_json_put_string(&json, "vectors", output);
   brim_json_put_count(&json, "count", c->texts);
   brim_json_put_count(&json, "bytes", w->written);
   brim_json_put_count(&json, "cut", c->cut);
@@ -181,8 +216,19 @@ static int check_facts(work *w, const brim_json_document *d) {
 }
 
 typedef struct done {
-  uint64_t count, bytes, input;
+  uint64_t count, bytes, input, output;
 } done;
+
+static int read_hash(work *w, const brim_json_document *d, const char *name, uint64_t *out) {
+  const char *digits = "";
+  size_t length = 0;
+  BRIM_TRY(brim_json_read_string(d, brim_json_root(d), name, &digits, &length, w->err));
+  if (length != 16 || sscanf(digits, "%16" SCNx64, out) != 1)
+    return brim_error_at(w->err, BRIM_E_FORMAT, w->state, 0, -1,
+                         "\"%s\" is no hash of 16 digits, so this was not written by brim: move it away, or name another output",
+                         name);
+  return BRIM_OK;
+}
 
 static int read_counts(work *w, const brim_json_document *d, done *was) {
   brim_embed_counts *c = &w->result->counts;
@@ -190,27 +236,24 @@ static int read_counts(work *w, const brim_json_document *d, done *was) {
     const char *name;
     uint64_t *to;
   } numbers[] = {{"count", &was->count}, {"bytes", &was->bytes}, {"cut", &c->cut}, {"lost", &c->lost}, {"unread", &c->unread}};
-  const char *input = "";
-  size_t length = 0;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     int64_t value = 0;
     BRIM_TRY(brim_json_read_int(d, brim_json_root(d), numbers[i].name, 0, INT64_MAX, &value, w->err));
     *numbers[i].to = (uint64_t)value;
   }
-  BRIM_TRY(brim_json_read_string(d, brim_json_root(d), "texts", &input, &length, w->err));
-  if (length != 16 || sscanf(input, "%16" SCNx64, &was->input) != 1)
-    return brim_error_at(w->err, BRIM_E_FORMAT, w->state, 0, -1, "\"texts\" is no hash of 16 digits");
-  return BRIM_OK;
+  BRIM_TRY(read_hash(w, d, "texts", &was->input));
+  return read_hash(w, d, "vectors", &was->output);
 }
 
+/* What is noted of vectors that are there; of none it says nothing. */
 static int read_state(work *w, done *was) {
   brim_json_document *d;
   BRIM_TRY(brim_json_load(w->runtime, w->state, STATE_LIMIT, &d, w->err));
-  int status = find_facts(w);
-  if (!status)
-    status = check_facts(w, d);
-  if (!status)
-    status = read_counts(w, d, was);
+  int status = read_counts(w, d, was);
+  if (!status && was->count > 0 && w->options->resume) {
+    status = find_facts(w);
+    status = status ? status : check_facts(w, d);
+  }
   brim_json_free(d);
   return status;
 }
@@ -284,8 +327,8 @@ static bool is_file(const char *path) {
   return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
 }
 
-/* OUTPUT.partial, or with the further ending what is noted of it. */
-static char *beside_output(const work *w, const char *ending) {
+/* OUTPUT.partial, or what is noted of it. */
+static char *named(const work *w, const char *ending) {
   const size_t room = strlen(w->output) + strlen(ending) + 1;
   char *path = brim_alloc(w->runtime, room);
   if (path)
@@ -293,37 +336,61 @@ static char *beside_output(const work *w, const char *ending) {
   return path;
 }
 
-static bool holds_bytes(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && info.st_size > 0;
+/* The vectors that are there must be those that were written. */
+static int check_vectors(work *w, const done *was) {
+  char bytes[1 << 14];
+  uint64_t at = 0;
+  const uint64_t skipped = w->options->form == BRIM_VECTORS_NUMPY ? HEADER : 0;
+  const int file = open(w->partial, O_RDONLY | O_CLOEXEC);
+  for (ssize_t got = 1; file >= 0 && got > 0 && at < was->bytes; at += (uint64_t)got) {
+    const uint64_t left = was->bytes - at, most = at < skipped ? skipped - at : sizeof bytes;
+    got = read(file, bytes, (size_t)(left < most ? left : most));
+    if (got > 0 && at >= skipped)
+      add_to_hash(&w->sum, bytes, (size_t)got);
+    got = got > 0 ? got : 0;
+  }
+  if (file >= 0)
+    close(file);
+  if (file >= 0 && at == was->bytes && hash_of(&w->sum) == was->output)
+    return BRIM_OK;
+  return brim_error_at(w->err, BRIM_E_FORMAT, w->partial, 0, -1,
+                       "these are not the vectors that were written: remove this file, and begin again");
 }
 
-/* *there: both the vectors and what is noted of them, which this process holds now. One alone is of a call that was killed at its
- * beginning or its end: a note without vectors would be taken for one of those that come. */
-static int find_state(work *w, bool *there) {
-  w->partial = beside_output(w, ".partial");
-  w->state = beside_output(w, ".partial.json");
-  const bool known = w->partial && w->state;
-  const bool vectors = known && holds_bytes(w->partial), note = known && brim_path_exists(w->state);
-  *there = vectors && note;
-  if (!known)
-    return BRIM_NOMEM(w->err);
-  const int number = note && !vectors ? brim_remove(w->state) : 0;
-  return number ? brim_error_system(w->err, w->state, "remove the file", number) : BRIM_OK;
+/* The partial file, which this process holds now, and what is noted of it are brim's, or one of them is not there. Empty, it is
+ * of this call or of one that was killed at its beginning; what is noted alone, of one that was killed at its end. */
+static int look_at_partial(work *w, done *was) {
+  struct stat info = {0};
+  const bool there = stat(w->partial, &info) == 0 && info.st_size > 0, noted = brim_path_exists(w->state);
+  if (there && !noted)
+    return brim_error_at(
+        w->err, BRIM_E_USAGE, w->partial, 0, -1,
+        "vectors are written here first, and nothing says that brim wrote this file: move it away, or name another output");
+  if (noted)
+    BRIM_TRY(read_state(w, was));
+  if (!there || was->count == 0)
+    *was = (done){0};
+  else if (!w->options->resume)
+    return brim_error_at(w->err, BRIM_E_USAGE, w->state, 0, -1,
+                         "vectors of a call that did not end are there: resume continues with them; or remove this file");
+  w->result->counts = was->count > 0 ? w->result->counts : (brim_embed_counts){0};
+  return was->count > 0 ? check_vectors(w, was) : BRIM_OK;
 }
 
 static int open_continued(work *w) {
   done was = {0};
-  bool there = false;
+  w->partial = named(w, ".partial");
+  w->state = named(w, ".partial.json");
+  if (!w->partial || !w->state)
+    return BRIM_NOMEM(w->err);
   BRIM_TRY(brim_file_continue(w->runtime, w->output, BRIM_FILE_ALL, &w->file, w->err));
-  BRIM_TRY(find_state(w, &there));
-  if (there && !w->options->resume)
-    return brim_error_at(w->err, BRIM_E_USAGE, w->state, 0, -1,
-                         "vectors of a call that did not end are there: resume continues with them; or remove this file");
-  if (there)
-    BRIM_TRY(read_state(w, &was));
+  BRIM_TRY(look_at_partial(w, &was));
   BRIM_TRY(brim_file_cut(w->file, was.bytes, w->err));
-  return was.bytes > 0 ? pass_over(w, &was) : write_header(w);
+  if (was.bytes > 0)
+    return pass_over(w, &was);
+  w->begun = true;
+  BRIM_TRY(note_state(w)); /* before a byte is there, which would be another's without it */
+  return write_header(w);
 }
 
 static int open_output(work *w) {
@@ -338,13 +405,16 @@ static int open_output(work *w) {
   return write_header(w);
 }
 
+/* Without vectors it says nothing. Another call may have begun since: then it is that one's. */
+static void forget_state(const work *w) {
+  if (w->state && !brim_path_exists(w->partial))
+    (void)brim_remove(w->state);
+}
+
 static int commit(work *w) {
   BRIM_TRY(write_header(w));
   BRIM_TRY(brim_file_commit(w->file, w->err));
-  if (!w->state)
-    return BRIM_OK;
-  if (!brim_path_exists(w->partial)) /* another call may have begun since: the note is its own */
-    (void)brim_remove(w->state);
+  forget_state(w);
   return BRIM_OK;
 }
 
@@ -368,6 +438,8 @@ int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *ou
   brim_text_init(&w->line, runtime);
   const int status = embed_all(w);
   brim_file_free(w->file);
+  if (status && w->begun && !result->kept)
+    forget_state(w);
   brim_text_free(&w->bytes);
   brim_text_free(&w->line);
   brim_release(runtime, w->vectors);

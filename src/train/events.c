@@ -109,7 +109,7 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   };
   const int count = BRIM_FIELD_COUNT(fields) - (t->options.loss.name ? 0 : 2);
   if (!status)
-    status = emit(t, t->state.step == 0, "start", fields, count, err);
+    status = emit(t, t->state.step == 0 || (t->resumed.log_lost && t->folder.log.bytes == 0), "start", fields, count, err);
   brim_text_free(&text);
   return status;
 }
@@ -126,8 +126,9 @@ int brim_trainer_emit_resume(brim_trainer *t, brim_error *err) {
       r->longer ? BRIM_FIELD_REAL("former_lr", r->former_rate) : BRIM_FIELD_JSON("former_lr", "null"),
       BRIM_FIELD_TEXT("kernels", t->identity.kernels),
       r->other_kernels ? BRIM_FIELD_TEXT("former_kernels", r->former_kernels) : BRIM_FIELD_JSON("former_kernels", "null"),
+      BRIM_FIELD_BOOL("log_lost", r->log_lost),
   };
-  return emit(t, r->longer || r->other_kernels, "resume", fields, BRIM_FIELD_COUNT(fields), err);
+  return emit(t, r->longer || r->other_kernels || r->log_lost, "resume", fields, BRIM_FIELD_COUNT(fields), err);
 }
 
 static int emit_progress(brim_trainer *t, double loss, brim_error *err) {

@@ -182,6 +182,11 @@ static int make_up(const brim_dataset *dataset, brim_runtime *runtime, float **o
   return logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+bool brim_metrics_tried(brim_task task) {
+  const brim_target *target = brim_target_of(task);
+  return target->check && !target->nearest;
+}
+
 int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char *name, brim_metrics *out,
                           brim_error *err) {
   brim_scored s = scored_of(runtime, task, 1, NULL, dataset);
@@ -189,7 +194,7 @@ int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_data
   *out = brim_metrics_none(s.rows);
   if (s.rows == 0 || !brim_target_of(task)->check)
     return BRIM_OK;
-  if (!brim_task_shape(task)->bare)
+  if (brim_metrics_tried(task))
     BRIM_TRY(make_up(dataset, runtime, &logits, err));
   s.set = name, s.logits = logits;
   const int status = measure_by_target(brim_target_of(task), &s, dataset, out, err);

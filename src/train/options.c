@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "model/run/freeze.h"
+#include "model/run/optimizer.h"
 #include "task/task.h"
 #include "train/masks.h"
 #include "train/options.h"
@@ -97,6 +98,28 @@ static int options_check_rhythm(const brim_train_options *o, brim_error *err) {
   return BRIM_OK;
 }
 
+/* A number that is not its default, and that the optimizer does not look at. */
+static int options_check_idle(const brim_train_options *o, brim_error *err) {
+  brim_train_options usual;
+  brim_train_options_init(&usual);
+  const brim_optimizer *by = brim_optimizer_find(o->optimizer);
+  const struct {
+    const char *name;
+    double given, usual;
+    bool used;
+  } numbers[] = {{"momentum", o->momentum, usual.momentum, by->momentum},
+                 {"beta1", o->beta1, usual.beta1, !by->momentum},
+                 {"beta2", o->beta2, usual.beta2, !by->momentum},
+                 {"eps", o->eps, usual.eps, by->rule != BRIM_RULE_SGD}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (numbers[i].given != numbers[i].usual && numbers[i].given != 0 && !numbers[i].used) /* 0: as a run fills it in */
+      return brim_error_set(err, BRIM_E_USAGE, "%s is %g, but %.40s has none: leave it out, or name another optimizer",
+                            numbers[i].name, numbers[i].given, by->name);
+  if (o->decay_towards && strcmp(o->decay_towards, "pretrained") == 0 && o->weight_decay <= 0)
+    return brim_error_set(err, BRIM_E_USAGE, "decay_towards has no effect without weight_decay: add it, or leave both out");
+  return BRIM_OK;
+}
+
 int brim_train_options_check(const brim_train_options *options, brim_error *err) {
   const brim_train_options *o = options;
   const option_range ranges[] = {
@@ -146,6 +169,8 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   double first, last;
   BRIM_TRY(brim_mask_rates(o->mask_rate, &first, &last, err));
   int status = brim_optimizer_check(&optimizer, err);
+  if (!status)
+    status = options_check_idle(o, err);
   if (!status)
     status = options_check_rhythm(o, err);
   if (!status)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -225,6 +226,7 @@ static bool is_name_of_run(const char *name) {
                                      "tokenizer.json",
                                      "tokenizer_config.json",
                                      "special_tokens_map.json",
+                                     "added_tokens.json",
                                      "vocab.txt",
                                      "vocab.json",
                                      "merges.txt",
@@ -239,6 +241,16 @@ static bool is_name_of_run(const char *name) {
     if (strcmp(name, ours[i]) == 0)
       return true;
   return brim_is_temporary(name) || is_dense(name);
+}
+
+bool brim_owned_path(const char *path) {
+  static const char *const others[] = {BRIM_LOG_NAME, "checkpoints", "folds.csv", "folds.json"};
+  char name[NAME_MAX + 1];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0)
+      return true;
+  return is_name_of_run(name) || strncmp(name, "fold-", 5) == 0 || strncmp(name, "predictions", 11) == 0;
 }
 
 int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {

@@ -35,6 +35,9 @@ int brim_owned_run(brim_runtime *runtime, const char *folder, bool *run, char **
 
 /* May replaced-run in the folder be used: is it absent, empty or a run of brim's? */
 int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
+/* Does a run write, rename or keep this, a path below its folder: "checkpoints/step-2/config.json", "report.html"? By name alone.
+ */
+bool brim_owned_path(const char *path);
 /* Is the folder a run (or one that never began) and nothing else? Something else in it is BRIM_E_USAGE, which names it. What is
  * no folder is not ours. */
 int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;

@@ -99,5 +99,6 @@ int brim_trainer_resume(brim_trainer *t, brim_error *err) {
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));
     BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
   }
+  t->resumed.log_lost = t->folder.log.file >= 0 && t->folder.log.bytes < t->state.log_bytes;
   return brim_log_cut(&t->folder.log, t->state.log_bytes, err);
 }

@@ -73,7 +73,7 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
 static int check_metric(const brim_trainer *t, const brim_named_dataset *set, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
   brim_metrics possible;
-  if (!brim_task_shape(task)->joins_pairs)
+  if (!brim_metrics_tried(task))
     return BRIM_OK;
   BRIM_TRY(brim_metrics_possible(t->runtime, task, set->dataset, set->name, &possible, err));
   if (!isnan(brim_metric_value(t->metric, &possible)))

@@ -21,6 +21,7 @@ typedef struct brim_eval_set {
 /* What a run that is resumed has otherwise than before. */
 typedef struct brim_resumed {
   bool longer, other_kernels;
+  bool log_lost;            /* log.jsonl does not reach as far as the checkpoint knows */
   uint64_t former_steps;    /* of the whole run, as it was planned */
   double rate, former_rate; /* of the next step */
   char former_kernels[64];

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "report/page.h"
+#include "task/task.h"
 #include "views/views.h"
 
 /* ---- curves ----------------------------------------------------------------------------------------------- */
@@ -59,16 +60,34 @@ void brim_speed_text(const brim_mode_result *results, int index, char *text, siz
     snprintf(text, size, "%s%s", low > 0.9 && high < 1.1 ? "about the same" : "not clear", range);
 }
 
+const char *brim_comparison_metric(brim_task task, const brim_mode_result *results, int count) {
+  static const char *const best[] = {"rmse", "ndcg", "average_precision", "spearman", "mrr", "accuracy"};
+  const bool evaluated = count > 0 && results[0].evaluated;
+  for (size_t i = 0; i < sizeof best / sizeof *best; i++) {
+    const brim_metric *metric = brim_metric_find(task, best[i]);
+    if (metric && (evaluated ? isfinite(brim_metric_value(metric, &results[0].metrics)) : i == 0))
+      return best[i];
+  }
+  return "accuracy";
+}
+
+/* NaN: there was no evaluation. */
+static double score_of(const brim_comparison *c, int i) {
+  const brim_metric *metric = brim_metric_find(BRIM_TASK_AUTO, c->metric);
+  if (!c->results[i].evaluated)
+    return (double)NAN;
+  return c->scores ? c->scores[i] : metric ? brim_metric_value(metric, &c->results[i].metrics) : (double)NAN;
+}
+
 void brim_comparison_table(const brim_comparison *c, brim_comparison_cells *t) {
   static const brim_column columns[BRIM_COMPARISON_COLUMNS] = {{"method", false}, {"seconds", true}, {"tokens/s", true},
                                                                {"slots", true},   {"padding", true}, {"memory", true},
                                                                {"speed", true},   {"loss", true},    {"accuracy", true}};
   memcpy(t->columns, columns, sizeof columns);
-  t->columns[BRIM_COMPARISON_COLUMNS - 1].title = c->regression ? "rmse" : "accuracy";
+  t->columns[BRIM_COMPARISON_COLUMNS - 1].title = c->metric;
   for (int i = 0; i < c->count; i++) {
     const brim_mode_result *r = &c->results[i];
     char (*text)[48] = t->text[i];
-    const double score = c->regression ? r->metrics.rmse : r->metrics.accuracy;
     snprintf(text[1], sizeof *text, "%.1f", r->seconds);
     brim_count_text((int64_t)r->tokens_per_second, text[2], sizeof *text);
     brim_count_text((int64_t)r->slots, text[3], sizeof *text);
@@ -76,7 +95,7 @@ void brim_comparison_table(const brim_comparison *c, brim_comparison_cells *t) {
     snprintf(text[5], sizeof *text, "%.1f MiB", c->curves[i].memory / (1 << 20));
     brim_speed_text(c->results, i, text[6], sizeof *text);
     snprintf(text[7], sizeof *text, "%.4f", r->loss);
-    snprintf(text[8], sizeof *text, r->evaluated ? "%.4f" : "-", score);
+    snprintf(text[8], sizeof *text, r->evaluated ? "%.4f" : "-", score_of(c, i));
     t->cells[i * BRIM_COMPARISON_COLUMNS] = r->mode.name;
     for (int j = 1; j < BRIM_COMPARISON_COLUMNS; j++)
       t->cells[i * BRIM_COMPARISON_COLUMNS + j] = text[j];
@@ -132,12 +151,16 @@ static void put_slots(brim_page *page, const brim_comparison *c) {
                  &(brim_bars){names, labels, values, c->count, parts, 2});
 }
 
+static const char *metric_title(const char *metric) {
+  return strcmp(metric, "rmse") == 0 ? "Root mean square error" : strcmp(metric, "accuracy") == 0 ? "Accuracy" : metric;
+}
+
 int brim_page_comparison(brim_page *page, const brim_comparison *c, brim_error *err) {
   double seconds[BRIM_MOST_MODES], rate[BRIM_MOST_MODES], memory[BRIM_MOST_MODES], score[BRIM_MOST_MODES];
   for (int i = 0; i < c->count; i++) {
     const brim_mode_result *r = &c->results[i];
     seconds[i] = r->seconds, rate[i] = r->tokens_per_second, memory[i] = c->curves[i].memory;
-    score[i] = !r->evaluated ? (double)NAN : c->regression ? r->metrics.rmse : r->metrics.accuracy;
+    score[i] = score_of(c, i);
   }
   brim_comparison_cells *table = brim_alloc(page->runtime, sizeof *table);
   if (!table)
@@ -156,8 +179,7 @@ int brim_page_comparison(brim_page *page, const brim_comparison *c, brim_error *
   put_slots(page, c);
   put_bars(page, c, (brim_caption){"Memory", "Weights, gradients, moments and activations that training plans for."}, memory,
            "%.1f MiB", 1 << 20);
-  put_bars(page, c, (brim_caption){c->regression ? "Root mean square error" : "Accuracy", "On the rows of --eval."}, score,
-           "%.4f", 1);
+  put_bars(page, c, (brim_caption){metric_title(c->metric), "On the rows of --eval."}, score, "%.4f", 1);
   brim_page_section(page, "Loss");
   put_loss(page, c, false);
   put_loss(page, c, true);

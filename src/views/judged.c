@@ -340,3 +340,14 @@ int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_
   judged->wrong[index].text = passage.text, judged->wrong[index].length = passage.length;
   return BRIM_OK;
 }
+
+int brim_judged_set_near_text(brim_judged *judged, int index, bool other, const char *text, size_t length, const char *pair,
+                              size_t pair_length, brim_error *err) {
+  brim_passage passage = {0};
+  if (index < 0 || index >= judged->near_count)
+    return brim_error_set(err, BRIM_E_USAGE, "there are %d neighbours, not one of number %d", judged->near_count, index);
+  brim_near_row *near = &judged->near[index];
+  BRIM_TRY(brim_passage_set(judged->runtime, &passage, text, length, pair, pair_length, err));
+  hand_over(judged->runtime, &passage, other ? &near->other_text : &near->text, other ? &near->other_length : &near->length);
+  return BRIM_OK;
+}

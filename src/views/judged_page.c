@@ -129,13 +129,12 @@ static void put_side(brim_page *page, const brim_judged *j, double label, double
   if (all == 0)
     return;
   snprintf(description, sizeof description, "Number of rows, of %llu that were looked at.", (unsigned long long)all);
-  brim_page_histogram(
-      page, (brim_caption){title, description},
-      &(brim_bins){least, width, false, counts, BINS, brim_task_shape(j->task)->bare ? "cosine" : "score", "rows"});
+  brim_page_histogram(page, (brim_caption){title, description},
+                      &(brim_bins){least, width, false, counts, BINS, j->near_count ? "cosine" : "score", "rows"});
 }
 
 static void put_apart(brim_page *page, const brim_judged *j) {
-  const bool vectors = brim_task_shape(j->task)->bare;
+  const bool vectors = j->near_count > 0; /* which scores have not */
   double least = HUGE_VAL, most = -HUGE_VAL;
   for (size_t i = 0; i < j->points; i++)
     least = fmin(least, j->values[i]), most = fmax(most, j->values[i]);

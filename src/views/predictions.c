@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "base/status.h"
 #include "model/run/ask.h"
+#include "target/target.h"
 #include "task/task.h"
 #include "train/evaluate.h"
 #include "views/views.h"
@@ -111,8 +112,12 @@ static void put_tokens(brim_json_writer *json, const brim_model *model, const br
   }
 }
 
+static bool gives_scores(const brim_model *model) {
+  return brim_model_shape(model)->joins_pairs;
+}
+
 static bool has_documents(const brim_model *model, const brim_dataset *dataset) {
-  return brim_model_shape(model)->joins_pairs && brim_dataset_firsts(dataset);
+  return gives_scores(model) && brim_dataset_firsts(dataset);
 }
 
 void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, uint64_t index,
@@ -166,20 +171,10 @@ static void sort_rows(const brim_dataset *dataset, const float *logits, ranked *
   brim_sort(rows, count, sizeof *rows, is_after, NULL);
 }
 
-int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const brim_model *model, const brim_dataset *dataset,
-                                const float *logits, brim_error *err) {
-  const size_t count = (size_t)brim_dataset_rows(dataset);
+static int put_sorted(brim_text *out, const brim_model *model, const brim_dataset *dataset, const ranked *rows, size_t count,
+                      brim_error *err) {
   int64_t rank = 0;
   double score;
-  if (!brim_model_shape(model)->joins_pairs)
-    return brim_error_set(err, BRIM_E_USAGE, "a reranker's predictions can be sorted, and the model is of %s",
-                          brim_task_name(brim_model_task(model)));
-  if (has_documents(model, dataset))
-    return brim_error_set(err, BRIM_E_USAGE, "rows of several documents have the rank of each: they are not sorted besides");
-  ranked *rows = brim_alloc_array(runtime, count + 1, sizeof *rows);
-  if (!rows)
-    return BRIM_NOMEM(err);
-  sort_rows(dataset, logits, rows, count);
   for (size_t i = 0; i < count; i++) {
     brim_json_writer json = {.out = out};
     rank = i > 0 && rows[i].first == rows[i - 1].first ? rank + 1 : 1;
@@ -190,8 +185,27 @@ int brim_predictions_put_sorted(brim_runtime *runtime, brim_text *out, const bri
     brim_json_close_object(&json);
     brim_text_string(out, "\n");
   }
-  brim_release(runtime, rows);
   return brim_text_status(out, err);
+}
+
+int brim_predict_sorted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
+                        brim_text *out, brim_error *err) {
+  const size_t count = (size_t)brim_dataset_rows(dataset);
+  if (!gives_scores(model))
+    return brim_error_set(err, BRIM_E_USAGE, "a reranker's predictions can be sorted, and the model is of %s",
+                          brim_task_name(brim_model_task(model)));
+  if (has_documents(model, dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "rows of several documents have the rank of each: they are not sorted besides");
+  ranked *rows = brim_alloc_array(runtime, count + 1, sizeof *rows);
+  float *logits = brim_alloc_array(runtime, count + 1, sizeof *logits);
+  int status = rows && logits ? brim_predict(runtime, model, dataset, options, logits, err) : BRIM_NOMEM(err);
+  if (!status) {
+    sort_rows(dataset, logits, rows, count);
+    status = put_sorted(out, model, dataset, rows, count, err);
+  }
+  brim_release(runtime, rows);
+  brim_release(runtime, logits);
+  return status;
 }
 
 /* ---- lines of all rows ------------------------------------------------------------------------------------ */
@@ -333,7 +347,7 @@ static int write_json(brim_runtime *runtime, const char *folder, const brim_fold
 
 int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
                      const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) {
-  const bool vectors = brim_model_shape(model)->bare; /* which `brim embed` writes */
+  const bool vectors = brim_target_of(brim_model_task(model))->nearest; /* which `brim embed` writes */
   if (!vectors)
     BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));
   for (int i = 0; i < result->average_count && !vectors; i++)

@@ -302,7 +302,7 @@ static void put_evaluation_table(brim_page *page, eval_set *sets, int count, con
 /* ---- cosines ----------------------------------------------------------------------------------------------- */
 
 /* Of one run and its first set: others would be one heap of lines. */
-static void put_cosines(brim_page *page, const brim_event_log *log) {
+static int put_cosines(brim_page *page, const brim_event_log *log, brim_error *err) {
   static const struct {
     const char *field, *name;
   } lines[] = {{"positive", "together, median"},
@@ -313,10 +313,14 @@ static void put_cosines(brim_page *page, const brim_event_log *log) {
   const size_t count = brim_event_log_count(log, "cosines");
   const double *steps = brim_event_log_numbers(log, "cosines", "step");
   const char *first = count ? brim_event_log_text(log, "cosines", 0, "name") : NULL;
-  double *numbers = first ? brim_alloc_array(page->runtime, count, (LINES + 1) * sizeof *numbers) : NULL;
+  if (!first || !steps)
+    return BRIM_OK;
+  double *numbers = brim_alloc_array(page->runtime, count, (LINES + 1) * sizeof *numbers);
   brim_series series[LINES];
   size_t used = 0;
-  for (size_t i = 0; numbers && i < count; i++) {
+  if (!numbers)
+    return BRIM_NOMEM(err);
+  for (size_t i = 0; i < count; i++) {
     const char *name = brim_event_log_text(log, "cosines", i, "name");
     if (!name || strcmp(name, first) != 0)
       continue;
@@ -327,20 +331,21 @@ static void put_cosines(brim_page *page, const brim_event_log *log) {
     }
     used++;
   }
-  for (size_t k = 0; numbers && k < LINES; k++)
+  for (size_t k = 0; k < LINES; k++)
     series[k] = (brim_series){lines[k].name, numbers, numbers + (k + 1) * count, used};
   if (used > 1)
     brim_page_chart(
         page, (brim_caption){"Cosines", "Of what belongs together, and of the best of the others, after each evaluation."},
         &(brim_chart){.x = {.title = "step", .zero = true}, .y = {.title = "cosine"}, .series = series, .series_count = LINES});
   brim_release(page->runtime, numbers);
+  return BRIM_OK;
 }
 
-static void put_evaluations(brim_page *page, const eval_sets *sets) {
+static int put_evaluations(brim_page *page, const eval_sets *sets, brim_error *err) {
   const char *fields[MOST_METRICS], *field;
   int used = 0;
   if (!sets->count)
-    return;
+    return BRIM_OK;
   for (size_t i = 0; used < MOST_METRICS && (field = brim_event_log_field(sets->items[0].log, "eval", i)) != NULL; i++)
     if (is_metric(sets->items[0].log, field))
       fields[used++] = field;
@@ -348,7 +353,7 @@ static void put_evaluations(brim_page *page, const eval_sets *sets) {
   put_evaluation_table(page, sets->items, sets->count, fields, used);
   for (int i = 0; i < used; i++)
     put_metric(page, sets->items, sets->count, fields[i]);
-  put_cosines(page, sets->items[0].log);
+  return put_cosines(page, sets->items[0].log, err);
 }
 
 /* ---- options and environment ------------------------------------------------------------------------------ */
@@ -452,7 +457,7 @@ int brim_page_runs(brim_page *page, const brim_runs *runs, brim_error *err) {
   if (!status)
     status = put_curves(page, runs, &sets, err);
   if (!status)
-    put_evaluations(page, &sets);
+    status = put_evaluations(page, &sets, err);
   close_sets(page->runtime, &sets);
   return status;
 }

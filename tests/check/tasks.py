@@ -20,8 +20,7 @@ PYTHON_NOISE = re.compile(r'"""(?:.|\n)*?"""|(?<!["\w])#[^\n]*')
 FOLDERS = ("src", "cli", "python/core", "python/brim")
 # Where tasks are, and the table, which also says what data and models mean that name none.
 OWN = {"src/target", "src/task"}
-KIND = r"\bbrim_task_(has_(vectors|scores|masks)|of_(tokens|masks))\b"
-SHAPE = r"\bbrim_(task|model)_shape\s*\(|\bbrim_task_has_(classes|lists|values|tokens|outcomes)\b|\bshape\(|\b(shape|rules)->(?!\w+\()\w+"
+KIND = r"\bbrim_task_has_(vectors|scores|masks)\b"
 
 
 def tasks(root):
@@ -30,11 +29,19 @@ def tasks(root):
     return re.findall(r'X\((\w+), \w+, "([\w-]+)"\)', text)
 
 
+def parts(root):
+    """The members of brim_shape."""
+    text = (root / "include/brim/task.h").read_text(encoding="utf-8")
+    body = NOISE.sub("", text[text.index("typedef struct brim_shape {"):text.index("} brim_shape;")])
+    return re.findall(r"\b\*?(\w+);", body)
+
+
 def questions(root):
     """{(kind of question, folder): lines}."""
     known = tasks(root)
     words = "|".join(sorted({form for _, name in known for form in (name, name.replace("-", "_"))}))
     in_c = rf"\bBRIM_TASK_({'|'.join(constant for constant, _ in known)})\b"
+    shape = rf"\bbrim_(task|model)_shape\s*\(|\bbrim_task_has_(classes|lists|values|tokens|outcomes)\b|\bshape\w*(->|\.)({'|'.join(parts(root))})\b"
     in_python = rf"\btask\b[^\n]*(==|!=|\bin\b|\bget\()[^\n]*[\"']({words})[\"']"
     found = {}
     for top in FOLDERS:
@@ -44,7 +51,7 @@ def questions(root):
                 continue
             text = (PYTHON_NOISE if path.suffix == ".py" else NOISE).sub(lambda noise: "\n" * noise[0].count("\n"), path.read_text(encoding="utf-8"))
             for line in text.split("\n"):
-                for kind, asked in (("name", in_python if path.suffix == ".py" else in_c), ("kind", KIND), ("shape", SHAPE)):
+                for kind, asked in (("name", in_python if path.suffix == ".py" else in_c), ("kind", KIND), ("shape", shape)):
                     if re.search(asked, line):
                         found[kind, folder] = found.get((kind, folder), 0) + 1
                         break
@@ -69,7 +76,7 @@ def main():
         path.write_text("# Lines that ask what task it is (tasks.py); `python3 tests/check/tasks.py . --update` lowers the counts.\n"
                         + "".join(f"{kind} {folder} {lower[kind, folder]}\n" for kind, folder in sorted(lower)), encoding="utf-8")
         return 0
-    point(len(tasks(root)) > 3, "the list of tasks is read")
+    point(len(tasks(root)) > 3 and len(parts(root)) > 3, "the list of tasks is read, and the parts of a shape")
     for kind in ("name", "kind", "shape"):
         holds([f"{folder}: {count} lines ask for the {kind} of a task, and tasks.txt allows {counts.get(key, 0)}"
                for key, count in sorted(found.items()) for folder in [key[1]] if key[0] == kind and count > counts.get(key, 0)],

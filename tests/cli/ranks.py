@@ -316,6 +316,11 @@ class Case:
         missing = [word.replace("data/train", "missing") for word in self.train("none")]
         self.refused("a missing file on a rank", 3, self.only(2, self.train("none"), "exec " + " ".join(missing)), r"rank 2: missing\.jsonl: cannot open")
         self.refused("a missing file on all ranks", 2, missing, r"^brim: missing\.jsonl: cannot open")
+        os.mkdir("traced")
+        shutil.copy("data/train.jsonl", "traced/trace.json")
+        traced = [word.replace("data/train.jsonl", "traced/trace.json") for word in self.train("none", "--format", "jsonl", "--profile=traced/trace.json")]
+        self.refused("a trace over the data", 2, traced, r"--profile traced/trace\.json is also an input \(--train\)")
+        ok(pathlib.Path("traced/trace.json").read_text(encoding="utf-8") == "".join(lines), "which no rank replaces")
         self.refused("a wrong option", 2, self.train("none", "--nonsense"), "unknown option")
         self.refused("no MPI library", 2, self.train("none"), "BRIM_MPI: the MPI library cannot be loaded", BRIM_MPI="/nowhere/libmpi.so")
         libc = next(line.split()[-1] for line in open("/proc/self/maps", encoding="utf-8") if "libc.so" in line or "libc-" in line)

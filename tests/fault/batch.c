@@ -15,19 +15,25 @@ static int plan_once(brim_runtime *runtime, void *context, brim_error *err) {
 
 static int fill_once(brim_runtime *runtime, void *context, brim_error *err) {
   int32_t ids[] = {1, 2, 3};
-  brim_sample samples[] = {{.ids = ids, .length = 3}, {.ids = ids, .length = 2}};
+  const float numbers[] = {1, 2, 3, 4, 5, 6};
+  brim_sample samples[] = {{.ids = ids, .length = 3, .blocks = {NULL, numbers, numbers}},
+                           {.ids = ids, .length = 2, .blocks = {NULL, numbers, numbers}}};
+  const brim_block_shape further[] = {{.name = "of rows", .width = 6}, {.name = "of tokens", .per = BRIM_PER_TOKEN, .width = 2}};
   brim_dataset *dataset = NULL;
   brim_plan *plan = NULL;
-  brim_batch batch = {0};
+  brim_batch batch = {0}, copy = {0};
   brim_planned part;
-  int status = brim_dataset_from_samples(runtime, samples, 2, NULL, &dataset, err);
+  int status = brim_dataset_from_rows(runtime, samples, 2, NULL, further, 2, &dataset, err);
   if (status == BRIM_OK)
     status = brim_plan_new(runtime, brim_dataset_lengths(dataset), 2, context, 0, &plan, err);
   for (uint64_t p = 0; status == BRIM_OK && p < brim_plan_parts(plan); p++) {
     brim_plan_part(plan, 0, p, &part);
     status = brim_batch_fill(&batch, runtime, dataset, &part, err);
+    if (status == BRIM_OK)
+      status = brim_batch_copy(&copy, runtime, &batch, err);
   }
   brim_batch_free(&batch);
+  brim_batch_free(&copy);
   brim_plan_free(plan);
   brim_dataset_free(dataset);
   return status;

@@ -21,6 +21,8 @@ static void make_files(void) {
                 "{\"text\":\"a\\u0062\",\"label\":1}\n{\"x\":[1,{}],\"text\":\"c\",\"label\":0,\"text_pair\":\"d\"}\n");
   scratch_write("array.json",
                 "[\n{\"text\":\"a\",\n\"label\":1},{\"text\":\"b\"},{\"x\":[1,{}],\"text\":\"c\",\"label\":[\"0\"]}\n]");
+  scratch_write("blocks.jsonl", "{\"text\":\"ab\",\"vector\":[1,2],\"kinds\":[1],\"label\":\"x\"}\n"
+                                "{\"text\":\"c\",\"kinds\":\"[2]\",\"vector\":[3,0.5],\"label\":\"y\"}\n");
   scratch_write("batch.json", "[{\"ids\":[1,2,3],\"type_ids\":[0,1,1],\"label\":1},{\"ids\":[4],\"label\":0.5}]");
 }
 
@@ -48,6 +50,27 @@ static int load_cached(brim_runtime *runtime, void *context, brim_error *err) {
   int status = brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &tokenizer, err);
   if (status == BRIM_OK)
     status = brim_dataset_load(runtime, &path, 1, tokenizer, &options, &dataset, err);
+  brim_dataset_free(dataset);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}
+
+/* With blocks of numbers, whose rows are copied to another data set. */
+static int load_blocks(brim_runtime *runtime, void *context, brim_error *err) {
+  static const brim_block_column blocks[] = {
+      {.column = "vector", .shape = {.name = "teacher", .per = BRIM_PER_TEXT}},
+      {.column = "kinds", .shape = {.name = "kinds", .per = BRIM_PER_ROW, .integers = true}}};
+  const char *path = scratch_file("blocks.jsonl");
+  const uint64_t rows[] = {1, 0, 1};
+  brim_tokenizer *tokenizer;
+  brim_dataset *dataset = NULL, *some = NULL;
+  brim_dataset_options options = {.source = {.need_label = true, .blocks = blocks, .block_count = 2}, .cache = context};
+  int status = brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &tokenizer, err);
+  if (status == BRIM_OK)
+    status = brim_dataset_load(runtime, &path, 1, tokenizer, &options, &dataset, err);
+  if (status == BRIM_OK)
+    status = brim_dataset_subset(runtime, dataset, rows, 3, &some, err);
+  brim_dataset_free(some);
   brim_dataset_free(dataset);
   brim_tokenizer_free(tokenizer);
   return status;
@@ -193,6 +216,8 @@ int main(void) {
   fault_check("a folder of csv, with threads", 2, load_table, NULL, (void *)scratch_file("shards"));
   fault_check("into a cache", 1, load_cached, one_cache_or_none, (void *)fault_file("cache"));
   fault_check("from a cache", 1, load_cached, NULL, (void *)fault_file("cache"));
+  fault_check("blocks of numbers, into a cache", 1, load_blocks, one_cache_or_none, (void *)fault_file("blocks"));
+  fault_check("from a cache", 1, load_blocks, NULL, (void *)fault_file("blocks"));
   fault_check("a glob", 1, load_table, NULL, (void *)scratch_file("sh*/b.*"));
   fault_check("JSON lines", 1, read_lines, NULL, (void *)scratch_file("rows.jsonl"));
   fault_check("a JSON array, rows without a label", 1, read_lines, NULL, (void *)scratch_file("array.json"));

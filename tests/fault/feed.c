@@ -12,11 +12,11 @@ static void make_files(void) {
     char name[32];
     snprintf(name, sizeof name, "shards/%d.csv.gz", f);
     gzFile gz = gzopen(scratch_file(name), "wb");
-    gzputs(gz, "text,label\n");
+    gzputs(gz, "text,label,vector\n");
     if (f == 1)
-      gzputs(gz, "a,damaged,row\n");
+      gzputs(gz, "a,damaged,row,\n");
     for (int i = 0; i < 9; i++)
-      gzprintf(gz, "%.*s,%s\n", 1 + i * 7 % 20, "abcdefghijklmnopqrstuvwxyz", i % 2 ? "pos" : "neg");
+      gzprintf(gz, "%.*s,%s,\"[%d, 0.5]\"\n", 1 + i * 7 % 20, "abcdefghijklmnopqrstuvwxyz", i % 2 ? "pos" : "neg", i);
     gzclose(gz);
   }
 }
@@ -28,8 +28,9 @@ typedef struct way {
 
 static int read_twice(brim_runtime *runtime, const brim_tokenizer *tokenizer, const brim_labels *labels, const way *w,
                       brim_error *err) {
+  static const brim_block_column vector = {.column = "vector", .shape = {.name = "teacher", .width = 2}};
   const char *path = scratch_file("shards");
-  brim_feed_options options = {.source = {.need_label = true, .skip_damaged = true},
+  brim_feed_options options = {.source = {.need_label = true, .skip_damaged = true, .blocks = &vector, .block_count = 1},
                                .labels = labels,
                                .plan = {.batching = BRIM_BUCKETED, .max_tokens = 40, .read_ahead = 6},
                                .window = 10,

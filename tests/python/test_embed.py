@@ -89,6 +89,12 @@ class Embedding(unittest.TestCase):
             model.evaluate_retrieval(corpus, queries, relevant, similarity="taste")
         with self.assertRaisesRegex(brim.Error, "no query"):
             model.evaluate_retrieval(corpus, queries, {"q99": ["1"]})
+        self.assertEqual(model.evaluate_retrieval({int(k): v for k, v in corpus.items()}, queries, {k: [int(v[0])] for k, v in relevant.items()}, at=[1, 40]) | {"seconds": 0},
+                         model.evaluate_retrieval(corpus, queries, {k: [v[0]] for k, v in relevant.items()}, at=[1, 40]) | {"seconds": 0})
+        with self.assertRaisesRegex(TypeError, "relevant: of 'q1' the ids of documents"):
+            model.evaluate_retrieval(corpus, queries, {"q1": "39"})
+        with self.assertRaisesRegex(ValueError, "^relevant: line 1: there is no query"):
+            model.evaluate_retrieval(corpus, queries, {"q99": ["1"]})
 
     def test_similarity(self):
         """Pairs from Python and from a file."""
@@ -98,6 +104,9 @@ class Embedding(unittest.TestCase):
         a, b = (model.embed(column) for column in list(zip(*pairs))[:2])
         self.assertAlmostEqual(found["pearson_cosine"], np.corrcoef((a.astype(float) * b).sum(1), [p[2] for p in pairs])[0, 1], places=5)
         (HERE / "pairs.jsonl").write_text("".join(json.dumps(dict(zip(("sentence1", "sentence2", "score"), p))) + "\n" for p in pairs), encoding="utf-8")
+        self.assertEqual(model.evaluate_similarity([dict(zip(("sentence1", "sentence2", "score"), row)) for row in pairs]) | {"seconds": 0}, found | {"seconds": 0})
+        with self.assertRaisesRegex(TypeError, "pairs: row 1 is "):
+            model.evaluate_similarity([pairs[0], pairs[1][:2]])
         self.assertEqual(model.evaluate_similarity(HERE / "pairs.jsonl") | {"seconds": 0}, found | {"seconds": 0})
 
     def test_says_what_is_wrong(self):

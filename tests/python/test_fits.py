@@ -1,4 +1,5 @@
 """Encoded rows that meet a model made for others, options that have no effect on them, and labels of every kind of source."""
+import enum
 import json
 import os
 import pickle
@@ -111,6 +112,15 @@ class Asked(unittest.TestCase):
                                ({"fold_seed": 1}, "fold_seed is for folds")):
             with self.assertRaisesRegex(brim.errors.UsageError, words):
                 brim.train(MODEL, TRAIN, **options)
+        for options, kind, words in (({"momentum": 0.5}, brim.errors.UsageError, "adamw has none"), ({"optimizer": "sgd", "beta2": 0.5}, brim.errors.UsageError, "sgd has none"),
+                                     ({"decay_towards": "pretrained"}, brim.errors.UsageError, "without weight_decay"),
+                                     ({"resume": True}, brim.errors.UsageError, "resume has no effect without output"), ({"overwrite": True}, brim.errors.UsageError, "without output"),
+                                     ({"stream": "no"}, TypeError, "stream: True or False"), ({"cache": ""}, brim.errors.UsageError, "cache is empty"),
+                                     ({"freeze": ""}, brim.errors.UsageError, "freeze is empty"), ({"where": "a=b"}, TypeError, "where: "),
+                                     ({"windows": 2, "max_length": 8, "max_windows": 1}, brim.errors.UsageError, "max_windows is 1"),
+                                     ({"windows": True, "max_length": 8}, TypeError, "windows: a whole number")):
+            with self.assertRaisesRegex(kind, words):
+                brim.train(MODEL, TRAIN, max_steps=1, **options)
         self.assertEqual(brim.train(MODEL, TRAIN, epochs=9, max_steps=-1, batch_size=60).steps, 9)
         brim.train(MODEL, TRAIN, eval="10%", fold_seed=1, max_steps=1, best_metric="f1")
 
@@ -121,18 +131,19 @@ class Asked(unittest.TestCase):
         weights = (run / "model.safetensors").read_bytes()
         (run / "predictions.csv").write_text(file.read_text())
         (HERE / "trace.csv").symlink_to(file)
-        for model, data, options, words in ((run, file, {"output": run, "overwrite": True}, "the model .* would be replaced"),
+        for model, data, options, words in ((run, file, {"output": run, "overwrite": True}, "model .* is in output .*, which would be replaced"),
                                             (brim.Model(run), file, {"output": HERE / "data" / ".." / "own", "overwrite": True}, "would be replaced"),
                                             (run / "checkpoints" / "step-1", file, {"output": run, "overwrite": True}, "would be replaced"),
                                             (run, file, {"output": run, "resume": True}, "is the run's own"),
                                             (MODEL, run / "predictions.csv", {"output": run, "overwrite": True}, r"predictions.csv in it is also an input \(train\)"),
                                             (MODEL, file, {"profile": HERE / "trace.csv"}, r"is also an input \(train\)"),
                                             (MODEL, TWO, {"eval": str(file), "profile": file}, r"is also an input \(own\)"),
-                                            (run, TWO, {"profile": run / "config.json"}, r"is also an input \(the model\)")):
+                                            (run, TWO, {"profile": run / "config.json"}, r"is also an input \(model\)"),
+                                            (MODEL, file, {"tokenizer": run, "output": run, "overwrite": True}, "tokenizer .* is in output .*, which would be replaced"),
+                                            (MODEL, file, {"output": HERE / "other", "cache": HERE / "other"}, "cache .* is in output"),
+                                            (run, file, {"output": HERE / "not-there" / ".." / "own", "overwrite": True}, "a folder before .. is not there")):
             with self.assertRaisesRegex(brim.errors.UsageError, words):
                 brim.train(model, data, max_steps=2, **options)
-        with self.assertRaisesRegex(brim.errors.FileError, "cannot make the folder: No such file"):
-            brim.train(run, file, output=HERE / "not-there" / ".." / "own", overwrite=True, max_steps=2)
         self.assertEqual((file.read_text().splitlines()[0], (run / "model.safetensors").read_bytes()), ("text,label", weights))
 
     def test_pipe(self):
@@ -141,6 +152,11 @@ class Asked(unittest.TestCase):
         os.mkfifo(pipe)
         with self.assertRaisesRegex(brim.errors.UsageError, "a pipe can be read only once"):
             brim.train(MODEL, pipe, stream=True, epochs=2)
+
+
+class Order(enum.IntEnum):
+    FIRST = 0
+    SECOND = 1
 
 
 class Labels(unittest.TestCase):
@@ -154,6 +170,8 @@ class Labels(unittest.TestCase):
     def test_names(self):
         self.assertEqual(self.names(["007", "7", "08"]), ["007", "08", "7"])
         self.assertEqual(self.names(["10", "9"]), ["10", "9"])
+        self.assertEqual(self.names([b"good", b"bad"]), ["bad", "good"])
+        self.assertEqual(self.names([Order.FIRST, Order.SECOND]), ["0", "1"])
         self.assertEqual(self.names(["1.10", "4.5"]), ["1.10", "4.5"])
         self.assertEqual(self.names([10, 9]), ["9", "10"])
         self.assertEqual(self.names([True, False]), ["false", "true"])

@@ -92,10 +92,12 @@ class Pairs(unittest.TestCase):
 
     def test_compare(self):
         """Ways of batching are compared by what the rows are measured by."""
-        for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "mrr")]:
+        for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "ndcg")]:
             found = brim.compare(FOLDERS / "st-mean-normalize", rows, eval=rows[:12], modes=["fixed", "brim"], task=task, pooling="mean", batch_size=8, max_steps=2, progress=False)
             self.assertEqual(found.metric, metric)
             self.assertAlmostEqual(*(way.metrics[metric] for way in found.ways), places=5)
+            found.page(HERE / "compared.html")
+            self.assertIn(metric.title() if metric == "accuracy" else metric, (HERE / "compared.html").read_text(encoding="utf-8"))
 
     def test_says_what_it_does(self):
         """The loss, the columns and the negatives are said."""
@@ -193,7 +195,10 @@ class Pairs(unittest.TestCase):
             for line in kinds["wrong"]:
                 self.assertIn(rows[line["row"]]["anchor"] if rows is PAIRS else rows[line["row"]][0] if rows is tuples else rows[line["row"]]["sentence1"], line["text"])
             vectors = {name: result.model.embed([row[at] if rows is tuples else list(row.values())[at] for row in rows], normalize=True) for at, name in enumerate(("a", "b"))}
+            found = result.model.evaluate(given)
+            self.assertEqual([(one.row, one.other) for one in found.near], [(line["row"], line["other"]) for line in kinds["near"]])
             for line in kinds["near"]:
+                self.assertTrue(line["text"] and line["other_text"], line)
                 self.assertAlmostEqual(line["similarity"], float(vectors["a"][line["row"]] @ vectors["b"][line["other"]]), places=5)
             log = [json.loads(line) for line in (HERE / "kept" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
             apart = [line for line in log if line["event"] == "cosines"]
@@ -229,7 +234,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"prompts": {"poem": "a"}}, "prompts=.*is expected"),
                 (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
                 (PAIRS, {"pooling": "mean,mean"}, "pooling"),
-                (RANKED, {"task": "rerank", "prompts": "a: "}, "prompts are of embeddings"),
+                (RANKED, {"task": "rerank", "prompts": "a: "}, "prompts is of embeddings"),
                 (PAIRS, {"keep_head": True}, "has no keep_head"),
                 ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
                 (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),

@@ -153,7 +153,7 @@ static char *read_file(const char *path, size_t *size) {
   return bytes;
 }
 
-/* What another version wrote is found under its name, told, and replaced. */
+/* What another version wrote is found under its name, said, and replaced. */
 static void old_version(void) {
   const char *path = scratch_write("old.csv", "text,label\nab,1\ncd,0\n"), *folder = scratch_file("old");
   const brim_dataset_options options = {.source.need_label = true};

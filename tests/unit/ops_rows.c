@@ -153,6 +153,36 @@ static void largest_pool(const brim_ops *ops, brim_ops_context *c, const void *p
   smooth_pool(ops, c, parameters, out, true);
 }
 
+/* All ways side by side, without the first token of every second sequence. */
+static void joined_pool(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  static const brim_pool_list all = {
+      BRIM_POOL_MODES,
+      {BRIM_POOL_CLS, BRIM_POOL_MAX, BRIM_POOL_MEAN, BRIM_POOL_MEAN_SQRT, BRIM_POOL_WEIGHTED_MEAN, BRIM_POOL_LAST}};
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {37};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t count = (int64_t)layout.slots * s->hidden, few = (int64_t)s->n * s->hidden * all.count;
+  const real *x = case_values(&m, &in, count, 1), *dy = case_values(&m, &in, few, 1);
+  int32_t *skipped = case_alloc(&m, (size_t)s->n * sizeof *skipped);
+  for (int i = 0; i < s->n; i++)
+    skipped[i] = i % 2;
+  const brim_pool_joined op = {.layout = layout,
+                               .width = s->hidden,
+                               .modes = all,
+                               .skipped = skipped,
+                               .x = x,
+                               .chosen = case_alloc(&m, (size_t)s->n * (size_t)s->hidden * sizeof(int32_t)),
+                               .y = case_fill(&m, few, 7),
+                               .dy = dy,
+                               .dx = case_fill(&m, count, 7)};
+  ops->pool_joined_forward(c, &op);
+  emit_output(out, "pooled", op.y, few, dy);
+  ops->pool_joined_backward(c, &op);
+  emit_gradient(out, "dx", op.dx, count, x, false);
+  case_free(&m);
+}
+
 /* Random bits, so that all magnitudes occur, infinities and NaN too. */
 static void precisions(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   enum { COUNT = 40001 };
@@ -222,6 +252,8 @@ CASES(rows) {
       check_case(name, &limits, mean_pool, &s, 1e-6);
       snprintf(name, sizeof name, "largest, width %d, setting %zu", s.hidden, i);
       check_case(name, &limits, largest_pool, &s, 1e-6);
+      snprintf(name, sizeof name, "all ways of pooling, width %d, setting %zu", s.hidden, i);
+      check_case(name, &limits, joined_pool, &s, 1e-6);
     }
   }
   const brim_ops_limits small = {.max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 1, .intermediate = 1, .heads = 1};

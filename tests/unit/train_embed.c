@@ -84,6 +84,25 @@ static void growing(brim_embedder *embedder) {
   ok(prepared >= 1 && prepared <= 7, "texts that grow from 1 word to %d prepare the model %d times", MOST_WORDS, prepared);
 }
 
+/* Of megabytes no more is tokenized than what comes before the cut. */
+static void long_text(brim_embedder *embedder) {
+  enum { BYTES = 5 << 20, START = 1 << 16 };
+  char *bytes = malloc(BYTES);
+  for (int i = 0; i < BYTES; i++)
+    bytes[i] = "red green "[i % 10];
+  const brim_string texts[] = {{bytes, BYTES}, {bytes, START}};
+  float vectors[2][WIDTH];
+  brim_embed_counts counts = {0};
+  brim_error err = {0};
+  ok(brim_embedder_run(embedder, texts, 1, NULL, vectors[0], &counts, &err) == BRIM_OK && counts.cut == 1 &&
+         counts.unread >= BYTES - 2 * START,
+     "of %d bytes %llu are not read %s", BYTES, (unsigned long long)counts.unread, err.message);
+  embed(embedder, &texts[1], 1, BRIM_PRECISION_FP32, vectors[1]);
+  ok(memcmp(vectors[0], vectors[1], (size_t)brim_embedder_width(embedder) * sizeof(float)) == 0,
+     "the vector is that of its beginning");
+  free(bytes);
+}
+
 int main(void) {
   char folder[600];
   brim_error err = {0};
@@ -99,6 +118,8 @@ int main(void) {
   growing(embedder);
   one_by_one(embedder, BRIM_PRECISION_FP32);
   one_by_one(embedder, BRIM_PRECISION_INT8);
+  one_by_one(embedder, BRIM_PRECISION_BF16);
+  long_text(embedder);
   brim_embedder_free(embedder);
   brim_runtime_free(runtime);
   return tap_done();

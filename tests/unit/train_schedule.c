@@ -124,6 +124,25 @@ static void options_defaults(void) {
   ok_int(brim_train_options_check(&o, &err), BRIM_OK, "lr 0 trains nothing, but is a number");
 }
 
+/* What the optimizer does not look at is not passed over. */
+static void options_idle(void) {
+  REFUSED(momentum, 0.5, "momentum is 0.5, but adamw has none");
+  REFUSED(decay_towards, "pretrained", "decay_towards has no effect without weight_decay");
+  brim_train_options o;
+  brim_error err;
+  brim_train_options_init(&o);
+  o.optimizer = "sgd", o.momentum = 0.5;
+  ok_int(brim_train_options_check(&o, &err), BRIM_OK, "sgd has a momentum");
+  o.beta2 = 0.9;
+  refused(&o, "beta2 is 0.9, but sgd has none");
+  o.beta2 = 0.999, o.eps = 1e-4;
+  refused(&o, "eps is 0.0001, but sgd has none");
+  o.optimizer = "madgrad";
+  ok_int(brim_train_options_check(&o, &err), BRIM_OK, "madgrad has both");
+  o.beta1 = 0.5;
+  refused(&o, "beta1 is 0.5, but madgrad has none");
+}
+
 static void options_refused(void) {
   REFUSED(lr, (double)NAN, "lr ");
   REFUSED(lr, -1e-5, "lr ");
@@ -155,5 +174,6 @@ int main(void) {
   schedule_names();
   options_defaults();
   options_refused();
+  options_idle();
   return tap_done();
 }

@@ -116,6 +116,9 @@ static int take_values(brim_model *m, brim_error *err) {
 /* Of tasks other than embeddings. */
 static int take_pooling(brim_pooling pooling, brim_config *config, brim_error *err) {
   char name[BRIM_POOLING_NAME];
+  if (brim_task_shape(config->labels.task)->outputs != BRIM_OUTPUTS_OF_TEXTS)
+    return brim_error_set(err, BRIM_E_USAGE, "pooling has no effect on the task %s, whose head sees every token: leave it out",
+                          brim_task_name(config->labels.task));
   if (!brim_pooling_is_simple(pooling))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "pooling %s is of embeddings: other tasks have cls, mean or max, one of them",
                           brim_pooling_name(pooling, name));

@@ -116,7 +116,8 @@ static int add_mode(brim_modules *m, const brim_json_document *d, const brim_jso
                          "brim pools by cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken, each once");
 }
 
-/* {"pooling_mode": "mean"}, or a list of them; or the older {"pooling_mode_mean_tokens": true, ..}, where none is the mean. */
+/* {"pooling_mode": "mean"}, or a list of them; or the older {"pooling_mode_mean_tokens": true, ..}, where none, if the mean is
+ * not even false, is the mean. */
 static int read_modes(brim_modules *m, const brim_json_document *d, brim_error *err) {
   const brim_json_value *root = brim_json_root(d), *named = brim_json_get(root, "pooling_mode");
   if (named && named->kind == BRIM_JSON_STRING)
@@ -129,7 +130,12 @@ static int read_modes(brim_modules *m, const brim_json_document *d, brim_error *
     if (is_on)
       m->modes.of[m->modes.count++] = (brim_pool_mode)i;
   }
-  return BRIM_OK;
+  const brim_json_value *mean = brim_json_get(root, mode_names[BRIM_POOL_MEAN].flag);
+  if (m->modes.count == 0 && !mean && root->kind == BRIM_JSON_OBJECT)
+    m->modes.of[m->modes.count++] = BRIM_POOL_MEAN;
+  return m->modes.count > 0 ? BRIM_OK
+                            : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
+                                              "no pooling is chosen: a text's vector is some of cls, max, mean");
 }
 
 static int read_pooling(brim_modules *m, const char *folder, const char *path, brim_error *err) {
@@ -216,6 +222,9 @@ static int read_step(brim_modules *m, const char *folder, const brim_json_value 
   brim_module_step *step = &m->steps[m->step_count];
   if (m->step_count == BRIM_MOST_STEPS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1, "modules.json lists more than %d modules", BRIM_MOST_STEPS);
+  if (m->modes.count == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, folder, 0, -1, "modules.json lists %s before a Pooling: it has no vectors to take",
+                         *path ? path : "a module");
   *step = (brim_module_step){.in = width, .out = width};
   if (is_class(type, "Dense"))
     BRIM_TRY(read_dense(m, folder, path, step, err));
@@ -250,10 +259,15 @@ static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
   brim_json_document *d;
   BRIM_TRY(load_json(m->runtime, folder, "", "modules.json", &d, err));
   const brim_json_value *root = d ? brim_json_root(d) : NULL;
-  int status = BRIM_OK;
+  const brim_json_value *first = root ? brim_json_first(root) : NULL;
+  int status = !d || is_class(first ? brim_json_get(first, "type") : NULL, "Transformer")
+                   ? BRIM_OK
+                   : brim_json_error(d, first ? first : root, err, BRIM_E_FORMAT, "the first module must be a Transformer");
   m->modes.count = 0;
   for (const brim_json_value *v = root ? brim_json_first(root) : NULL; v && !status; v = brim_json_after(root, v))
     status = read_module(m, folder, d, v, err);
+  if (!status && d && m->modes.count == 0)
+    status = brim_json_error(d, root, err, BRIM_E_FORMAT, "no module is a Pooling, which makes a text's vector from its tokens");
   brim_json_free(d);
   if (m->modes.count == 0)
     m->modes.of[m->modes.count++] = BRIM_POOL_MEAN;
@@ -300,6 +314,20 @@ int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_mo
   return m->encoder ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* A default that names no prompt: sentence-transformers refuses it, and vectors without it would be others. */
+static int check_prompt(const brim_modules *m, brim_error *err) {
+  const brim_json_value *root = m->settings ? brim_json_root(m->settings) : NULL;
+  const brim_json_value *name = root ? brim_json_get(root, "default_prompt_name") : NULL;
+  const brim_json_value *prompts = name && name->kind == BRIM_JSON_STRING ? brim_json_get(root, "prompts") : NULL;
+  const bool listed = prompts && prompts->kind == BRIM_JSON_OBJECT;
+  if (!name || name->kind == BRIM_JSON_NULL)
+    return BRIM_OK;
+  for (const brim_json_value *key = listed ? brim_json_first(prompts) : NULL; key; key = brim_json_after(prompts, key))
+    if (key->length == name->length && memcmp(key->as.text, name->as.text, name->length) == 0)
+      return BRIM_OK;
+  return brim_json_error(m->settings, name, err, BRIM_E_FORMAT, "\"default_prompt_name\" is none of the names in \"prompts\"");
+}
+
 static void set_widths(brim_modules *m) {
   m->width = width_of(m);
   m->widest = m->hidden * m->modes.count;
@@ -325,7 +353,8 @@ int brim_modules_set_modes(brim_modules *m, const brim_pool_list *modes, const c
 }
 
 int brim_modules_load_settings(brim_modules *m, const char *folder, brim_error *err) {
-  return load_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err);
+  BRIM_TRY(load_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
+  return check_prompt(m, err);
 }
 
 int brim_modules_load(brim_modules *m, const char *folder, int32_t hidden, brim_error *err) {

@@ -225,7 +225,7 @@ static int choose(const brim_model *m, const char *only, const char *frozen, cho
   for (size_t i = 0; i < p->weight_count; i++)
     c->weights[i] = c->weights[i] && p->weights[i].section >= c->frozen.sections;
   BRIM_TRY(mark(p, "freeze", &c->frozen, false, c->weights, err));
-  return c->only.count + c->frozen.count > 0 ? check_weights(m, c, err) : BRIM_OK;
+  return check_weights(m, c, err);
 }
 
 /* A text that stays the same stays where it is: options of a run point to it. */

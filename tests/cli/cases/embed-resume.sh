@@ -18,12 +18,23 @@ print(data[10:128].decode().split(", }")[0], len(data))'
   embed all.jsonl -o part.$form --resume --normalize
   embed other.jsonl -o part.$form --resume
   embed short.jsonl -o part.$form --resume
+  cp part.$form.partial kept && cp part.$form.partial.json noted
+  printf wrong | dd of=part.$form.partial bs=1 seek=4000 conv=notrunc status=none
+  embed all.jsonl -o part.$form --resume
+  cp kept part.$form.partial
   printf 'half of a window' >> part.$form.partial
   embed all.jsonl -o part.$form --resume
   cmp whole.$form part.$form && ls part.*
   rm part.*
 done
-echo '{"a note": "of a call that ended long ago"}' > left.npy.partial.json
+# What lies where vectors are written first, and is another's, stays.
+echo mine > new.npy.partial
+embed short.jsonl -o new.npy
+echo '{"mine": true}' > new.npy.partial.json
+embed short.jsonl -o new.npy
+cat new.npy.partial* && rm new.npy.*
+# What is noted of vectors that are not there goes with a call that fails.
+cp noted left.npy.partial.json
 tail -210 broken.jsonl > bad.jsonl
 embed bad.jsonl -o left.npy
 ls left.* 2>&1 | sed 's/.*: //'

@@ -22,5 +22,19 @@ print([round(sum(x * x for x in struct.unpack("<4f", data[128 + 16 * i:144 + 16 
 "$BRIM" embed -m "$MODEL" texts.jsonl --max-length 8 > mean.jsonl
 cp -r "$FOLDERS/st-old-form" other && sed -i 's/models.Dense/models.LSTM/' other/modules.json
 "$BRIM" embed -m other texts.jsonl
+# What sentence-transformers would not take has no vectors here either.
+cp -r "$FOLDERS/st-prompts" folder && chmod -R u+w folder
+refused() {
+  cp "folder/$1" kept && echo "$2" > "folder/$1"
+  "$BRIM" embed -m folder texts.jsonl
+  mv kept "folder/$1"
+}
+transformer='{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}'
+refused modules.json '[]'
+refused modules.json '[{"idx": 0, "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]'
+refused modules.json "[$transformer]"
+refused modules.json "[$transformer, {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}]"
+refused 1_Pooling/config.json '{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": false}'
+refused config_sentence_transformers.json '{"prompts": {"query": "q: "}, "default_prompt_name": "poem"}'
 : > none.txt
 "$BRIM" embed -m "$FOLDERS/st-prompts" none.txt

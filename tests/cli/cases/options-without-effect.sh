@@ -46,6 +46,18 @@ train --seed -1
 train --seed 1e3
 model="-m $MODEL"
 for size in 1GB 1gb "1 GB" 2gib 4096 0x1GB 1XB -1GB " GB"; do train --memory-limit "$size"; done
+$BRIM train --train "$DATA/train.txt" --task mlm --pooling mean -m "$MODEL" -o run 2>&1 | tail -1
+train --train "$DATA/train.txt" --task mlm --missing-label skip
+train --train "$DATA/train.txt" --task mlm --label-column label
+train --momentum 0.5
+train --optimizer sgd --beta1 0.5
+train --decay-towards pretrained
+for option in --where=a=b --text-column=x --columns=a,b --format=csv --windows=2 --tokenizer=x --device=cuda; do
+  echo "evaluate $option"
+  $BRIM evaluate $model --corpus x --queries y --relevant z $option
+  $BRIM evaluate $model --scored-pairs x $option --windows=3
+done 2>&1 | grep -v "no such file"
+$BRIM embed $model --columns a,b x.csv 2>&1
 model="-m none"
 train --batch 4
 train --accum 4

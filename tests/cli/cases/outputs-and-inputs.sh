@@ -13,6 +13,7 @@ mkdir data && cp io.csv data/one.csv
 echo 12 >lengths && echo '{"quiet": true}' >config.json
 echo '[{"ids":[2,5,3],"label":0}]' >batch.json
 "$BRIM" train -m model --train io.csv --max-steps 1 --eval io.csv -o run -q >/dev/null
+cp -r "$CASES/../../golden/tasks/folders/st-prompts" vectors && chmod -R u+w vectors
 ln io.csv hard.csv && ln -s io.csv soft.csv && ln -s run/model.safetensors weights
 sums >before.sums
 brim analyze -t model --html io.csv io.csv
@@ -42,6 +43,19 @@ brim train -m run --train io.csv -o ./run/ --resume
 brim train -m run/checkpoints/step-1 --train io.csv -o run --overwrite
 brim train -m model -t run --train io.csv -o run --overwrite
 brim train -m model --train run/evaluation.jsonl -o run --overwrite
+mkdir named && cp io.csv named/trace.json && cp io.csv v.npy.partial && cp io.csv w.npy.partial.json && sums >before.sums
+brim train -m model --format csv --train named/trace.json -o named --profile
+brim train -m model --train io.csv -o new --profile=new
+brim train -m model --train io.csv -o new --profile=new/config_sentence_transformers.json
+brim train -m model --train io.csv -o new --cache new
+brim train -m model --train io.csv -o new --cache new/checkpoints
+brim embed -m model --format csv v.npy.partial -o v.npy
+brim embed -m model --format csv w.npy.partial.json -o w.npy
+brim embed -m model io.csv -o v.npy
+brim embed -m model io.csv -o w.npy
+brim embed -m vectors io.csv -o vectors/config_sentence_transformers.json
+brim embed -m vectors io.csv -o vectors/1_Pooling/config.json
+brim predict -m run io.csv -o new/
 brim train -m model --train io.csv -o new --profile=nowhere/x
 brim train -m model --train io.csv -o new --profile=new/deeper/x
 brim train -m model --train io.csv -o io.csv/new

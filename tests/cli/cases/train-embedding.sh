@@ -39,6 +39,15 @@ train --train lists.jsonl
 train --train margins.csv --eval margins.csv
 train --train same.csv --max-steps 1
 train --train alone.csv --max-steps 1
+echo "--- looked at before"
+$BRIM plan -t $MODEL --task embedding lists.jsonl --batch-size 8 2>/dev/null | tr -s " " | cut -d " " -f 1-7
+$BRIM plan -t $MODEL --task rerank lists.jsonl --batch-size 8 2>/dev/null | tr -s " " | cut -d " " -f 1-7
+$BRIM analyze -t $MODEL --task embedding lists.jsonl --max-length 40 --batch-size 8 --html page.html 2>/dev/null | grep "rows,\|none"
+grep -c "Texts" page.html
+$BRIM analyze -t $MODEL pairs.csv
+echo "--- the page of a run"
+train --train lists.jsonl --eval pairs.csv > /dev/null
+$BRIM report run --quiet && grep -o "Nearest neighbours\|Cosines of what [a-z]* [a-z]*" run/report.html | sort | uniq -c | tr -s " "
 echo "--- folds"
 train --train scores.csv --folds 2 | tail -1 && ls run | grep -c predictions
 echo "--- a stream"
@@ -50,6 +59,9 @@ train --train far.csv --loss cosine --stream
 train --train pairs.csv --eval lists.jsonl
 $BRIM predict --model run pairs.csv 2>&1
 train --train one.csv
+train --train named.csv --columns left,right,wrose
+train --train named.csv --columns left,left
+train --train pairs.csv --freeze encoder
 train --train words.csv
 train --train pairs.csv --loss cosent
 train --train pairs.csv --loss bce

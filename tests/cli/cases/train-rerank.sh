@@ -65,9 +65,15 @@ labels = [float(row["score"]) for row in csv.DictReader(open("halves.csv"))]
 mean = sum((s - y) ** 2 for s, y in zip(scores, labels)) / len(labels)
 print("squared error, though the labels are probabilities too:", abs(float(sys.argv[1]) - mean) < 1e-6 * mean)
 END
+$BRIM report run --data grades.csv --output data.html --quiet && grep -c "row [0-9]*: label" data.html
 echo "--- queries with one document"
 train --train pairs.csv --eval lone.csv
 train --train pairs.csv --eval lone.csv --best-metric ndcg
+echo "--- compared"
+$BRIM compare --model $MODEL --task rerank --train pairs.csv --eval pairs.csv --max-steps 2 --modes brim,fixed --max-length 40 --json --quiet | python3 -c '
+import json, sys
+modes = json.load(sys.stdin)["modes"]
+print(all(abs(modes[0][name] - modes[1][name]) < 1e-4 for name in ("ndcg", "mrr", "map", "eval_loss")), "rmse" in modes[0])'
 echo "--- folds of values"
 train --train grades.csv --folds 2 --test grades=grades.csv --max-steps 6 --lr 1e-2 | tail -1
 for fold in 0 1; do $BRIM predict --model run/fold-$fold grades.csv --quiet > fold-$fold.jsonl; done

@@ -1,4 +1,4 @@
-/* facts.c: what there is to be asked of a data set. */
+/* dataset_facts.c: what there is to be asked of a data set. */
 #include "data/facts.h"
 
 #include <math.h>

@@ -1,0 +1,186 @@
+/* Rows that have led other programs' losses and metrics astray: equal texts, vectors and scores, by hand. */
+#include "target/metrics.h"
+#include "target/target.h"
+#include "target/vector_loss.h"
+
+#include "tap.h"
+
+enum { WIDTH = 2 };
+
+static brim_runtime *runtime;
+
+static bool all_finite(const double *values, int count) {
+  for (int i = 0; i < count; i++)
+    if (!isfinite(values[i]))
+      return false;
+  return true;
+}
+
+static double loss_of(const char *name, brim_distance distance, const brim_vector_rows *rows, double *gradient,
+                      uint64_t *left_out) {
+  brim_vector_loss loss;
+  brim_error err = {0};
+  double value = NAN;
+  if (!brim_vector_loss_named(name, strlen(name), &loss))
+    exit(99);
+  if (loss.kind == BRIM_LOSS_TRIPLET)
+    loss.distance = distance;
+  void *work = malloc(brim_vector_loss_work(&loss, rows->rows, rows->firsts[rows->rows], rows->width) + 1);
+  ok(brim_vector_loss_compute(runtime, &loss, rows, work, gradient, &value, left_out, &err) == BRIM_OK, "%s %s", name,
+     err.message);
+  free(work);
+  return value;
+}
+
+/* sqrt has no derivative at 0. */
+static void a_positive_that_is_its_anchor(void) {
+  static const double values[] = {1, 2, 1, 2, 3, -1}, equal[] = {1, 2, 1, 2, 1, 2};
+  static const int32_t firsts[] = {0, 3};
+  static const char *const names[] = {"cosine", "euclidean", "manhattan"};
+  for (int d = 0; d < 3; d++) {
+    const brim_vector_rows row = {.rows = 1, .width = WIDTH, .firsts = firsts, .values = values},
+                           same = {.rows = 1, .width = WIDTH, .firsts = firsts, .values = equal};
+    double gradient[6];
+    ok(isfinite(loss_of("triplet", (brim_distance)d, &row, gradient, NULL)) && all_finite(gradient, 6),
+       "%s: a positive that is its anchor has a loss and a gradient", names[d]);
+    ok(fabs(gradient[2]) < 1e-12 && fabs(gradient[3]) < 1e-12, "%s: which does not move the positive", names[d]);
+    ok(isfinite(loss_of("triplet", (brim_distance)d, &same, gradient, NULL)) && all_finite(gradient, 6),
+       "%s: nor do three equal texts break it", names[d]);
+  }
+}
+
+/* -log softmax of 20 times the cosines of what is left. */
+static void equal_texts_are_no_negatives(void) {
+  static const double values[] = {1, 0, 0.6, 0.8, 0, 1, 0.6, 0.8, 0.8, -0.6, 1, 0};
+  static const int32_t firsts[] = {0, 2, 4, 6};
+  static const uint64_t same[] = {1, 2, 3, 2, 4, 5}; /* the first two rows have the same positive */
+  const brim_vector_rows rows = {.rows = 3, .width = WIDTH, .firsts = firsts, .values = values, .same = same};
+  double gradient[12], by_hand = 0;
+  uint64_t left_out = 0;
+  const double value = loss_of("in-batch", BRIM_DISTANCE_COSINE, &rows, gradient, &left_out);
+  for (int r = 0; r < 3; r++) {
+    double sum = 0, own = 0;
+    for (int d = 0; d < 3; d++) {
+      const double *a = values + 4 * r, *p = values + 4 * d + 2, score = 20 * (a[0] * p[0] + a[1] * p[1]);
+      own = d == r ? score : own;
+      sum += d == r || same[2 * d + 1] != same[2 * r + 1] ? exp(score) : 0;
+    }
+    by_hand += (log(sum) - own) / 3;
+  }
+  ok(fabs(value - by_hand) < 1e-12 && left_out == 2, "the loss is that without the equal texts: %.6f, %d left out", value,
+     (int)left_out);
+}
+
+static void one_row_has_nothing_to_learn_from(void) {
+  static const double values[] = {1, 0, 0.6, 0.8};
+  static const int32_t firsts[] = {0, 2};
+  double gradient[4];
+  const brim_vector_rows row = {.rows = 1, .width = WIDTH, .firsts = firsts, .values = values};
+  ok(loss_of("in-batch", BRIM_DISTANCE_COSINE, &row, gradient, NULL) == 0 && gradient[0] == 0 && gradient[3] == 0,
+     "a row alone has a loss of 0 and no gradient");
+}
+
+/* ---- metrics ------------------------------------------------------------------------------------------------- */
+
+static brim_metrics measured(const float *logits, const float *labels, const uint64_t *groups, uint64_t rows, bool values) {
+  const brim_scored s = {.runtime = runtime,
+                         .rows = rows,
+                         .outputs = 1,
+                         .logits = logits,
+                         .labels = labels,
+                         .width = 1,
+                         .groups = groups,
+                         .values = values};
+  brim_metrics m = {.mrr = (double)NAN, .ndcg = (double)NAN, .map = (double)NAN, .accuracy = (double)NAN};
+  brim_error err = {0};
+  ok(brim_check_scores(&s, &err) == BRIM_OK && brim_measure_scores(&s, &m, &err) == BRIM_OK, "measured %s", err.message);
+  return m;
+}
+
+/* Scores that are equal, as those of half precision often are, are no order. */
+static void ties_win_nothing(void) {
+  static const float equal[] = {1, 1, 1, 1}, labels[] = {0, 0, 0, 1};
+  static const uint64_t one[] = {7, 7, 7, 7};
+  const brim_metrics m = measured(equal, labels, one, 4, false);
+  const double shared = (1 + 1 / log2(3) + 0.5 + 1 / log2(5)) / 4;
+  ok(fabs(m.ndcg - shared) < 1e-12, "equal scores share their gain: nDCG %.6f", m.ndcg);
+  ok(m.mrr == 0.25 && m.map == 0.25, "and the relevant document is no better than its row: MRR %.2f", m.mrr);
+}
+
+static void queries_with_one_document_have_no_order(void) {
+  static const float scores[] = {3, -2, 1, 0}, labels[] = {1, 0, 1, 0};
+  static const uint64_t apart[] = {1, 2, 3, 4}, two[] = {1, 2, 2, 4}, useless[] = {1, 2, 3, 2};
+  ok(isnan(measured(scores, labels, apart, 4, false).ndcg), "one document each: no nDCG");
+  ok(measured(scores, labels, two, 4, false).ndcg == 1, "one query with two: its own");
+  ok(isnan(measured(scores, labels, useless, 4, false).ndcg), "a query whose two documents are both irrelevant: none either");
+}
+
+static void the_loss_is_that_of_training(void) {
+  static const float scores[] = {2, -1}, labels[] = {1, 0};
+  static const uint64_t one[] = {1, 1}, firsts[] = {0, 3, 6};
+  const double bce = (log1p(exp(-2)) + log1p(exp(-1))) / 2;
+  ok(fabs(measured(scores, labels, one, 2, false).loss - bce) < 1e-7, "of logits of probabilities the cross entropy");
+  ok(fabs(measured(scores, labels, one, 2, true).loss - 1) < 1e-12, "of values the squared error");
+  static const float groups[] = {3, 1, 2, 0, 0, 4}, margins[] = {2, 0, -1, -4}; /* 3 - 1, 3 - 2 and 0 - 0, 0 - 4 */
+  const brim_scored s = {.runtime = runtime,
+                         .rows = 2,
+                         .outputs = 1,
+                         .logits = groups,
+                         .labels = margins,
+                         .width = 2,
+                         .firsts = firsts,
+                         .values = true};
+  brim_metrics m = {0};
+  brim_error err = {0};
+  ok(brim_measure_scores(&s, &m, &err) == BRIM_OK && fabs(m.loss - (0 + 1 + 1 + 0) / 4.0) < 1e-12, "of margins theirs: %g %s",
+     m.loss, err.message);
+}
+
+static void rows_that_cannot_be_measured_are_named(void) {
+  static const uint64_t firsts[] = {0, 2, 5};
+  static const float labels[] = {NAN, 1}, none[] = {NAN};
+  brim_error err = {0};
+  const brim_scored mixed = {.runtime = runtime, .rows = 2, .outputs = 1, .firsts = firsts, .set = "eval"},
+                    scored = {.runtime = runtime,
+                              .rows = 2,
+                              .outputs = 1,
+                              .firsts = (const uint64_t[]){0, 2, 4},
+                              .labels = labels,
+                              .width = 1,
+                              .set = "eval"},
+                    bare = {.runtime = runtime, .rows = 1, .outputs = 1, .labels = none, .width = 1, .set = "eval"};
+  ok(brim_check_vectors(&mixed, &err) == BRIM_E_MISMATCH && strstr(err.message, "eval: row 1 has 3 texts"), "%s", err.message);
+  ok(brim_check_vectors(&scored, &err) == BRIM_E_MISMATCH && strstr(err.message, "eval: row 0 has no label"), "%s", err.message);
+  ok(brim_check_scores(&bare, &err) == BRIM_E_MISMATCH && strstr(err.message, "eval: row 0 has no label"), "%s", err.message);
+}
+
+/* ---- single rows --------------------------------------------------------------------------------------------- */
+
+static void rivals_are_other_texts(void) {
+  static const float vectors[] = {1, 0, 0.6F, 0.8F, 1, 0, 0.6F, 0.8F, 0, 1, 1, 0};
+  static const uint64_t firsts[] = {0, 2, 4, 6}, same[] = {1, 2, 1, 2, 3, 4};
+  const brim_scored s = {.runtime = runtime, .rows = 3, .outputs = WIDTH, .logits = vectors, .firsts = firsts, .same = same};
+  brim_row_found found[3];
+  brim_near near[3];
+  brim_error err = {0};
+  ok(brim_find_vectors(&s, 1, found, &err) == BRIM_OK, "found %s", err.message);
+  ok(found[0].other == 2 && fabs(found[0].rival - 1) < 1e-6 && fabs(found[0].loss - 0.4) < 1e-6,
+     "a row's rival is no row with the same text: %.3f of row %d", found[0].rival, (int)found[0].other);
+  ok(brim_nearest_vectors(&s, 2, 3, near) == 3 && near[0].row == 0 && fabs(near[0].similarity - 0.8) < 1e-6 && near[2].row == 2,
+     "neighbours come nearest first, equal ones in their order");
+}
+
+int main(void) {
+  if (brim_runtime_new(&(brim_runtime_options){.threads = 2}, &runtime, NULL) != BRIM_OK)
+    return 1;
+  a_positive_that_is_its_anchor();
+  equal_texts_are_no_negatives();
+  one_row_has_nothing_to_learn_from();
+  ties_win_nothing();
+  queries_with_one_document_have_no_order();
+  the_loss_is_that_of_training();
+  rows_that_cannot_be_measured_are_named();
+  rivals_are_other_texts();
+  brim_runtime_free(runtime);
+  return tap_done();
+}
