@@ -95,7 +95,7 @@ static double peak(void) {
   return (double)usage.ru_maxrss * 1024;
 }
 
-/* In a separate process: 0 where the peak is what was planned, within a tenth and two megabytes. */
+/* In another process: 0 where the peak is what was planned, within a tenth and two megabytes. */
 static int peak_run(brim_precision precision, uint64_t evaluated) {
   brim_error err = {0};
   brim_runtime *runtime;

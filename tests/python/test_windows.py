@@ -65,7 +65,7 @@ class Windows(unittest.TestCase):
         self.assertAlmostEqual(measured["accuracy"], right / len(answers))
         path = HERE / "words.jsonl"
         path.write_text("".join(json.dumps({"tokens": words, "ner_tags": tags}) + "\n" for words, tags in rows))
-        streamed = brim.train(MODEL, path, output=HERE / "streamed", stream=True, max_steps=2, labels=["A", "B", "O"], **options)
+        streamed = brim.train(MODEL, path, output=HERE / "streamed", stream=True, max_steps=2, **options)
         self.assertEqual(streamed.steps, 2)
 
     def test_masked(self):
