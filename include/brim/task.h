@@ -62,11 +62,6 @@ BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);
 BRIM_API bool brim_task_has_values(brim_task task);
 BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
-BRIM_API bool
-brim_task_has_masks(brim_task task); /* texts have no labels: some of their tokens are masked, and are to be found */
-BRIM_API bool
-brim_task_has_vectors(brim_task task); /* outputs are a vector of each text; rows may lack a label, which is a value */
-BRIM_API bool brim_task_has_scores(brim_task task); /* an output is a score of a query and a document; likewise */
 /* Whether a label is one class, of a row or of a token: what such a model makes of it is a brim_outcome, and not its logits. */
 BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */

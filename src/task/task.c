@@ -57,18 +57,6 @@ bool brim_task_has_tokens(brim_task task) {
   return brim_task_shape(task)->words;
 }
 
-bool brim_task_has_masks(brim_task task) {
-  return brim_task_shape(task)->made;
-}
-
-bool brim_task_has_vectors(brim_task task) {
-  return brim_task_shape(task)->bare;
-}
-
-bool brim_task_has_scores(brim_task task) {
-  return brim_task_shape(task)->joins_pairs;
-}
-
 bool brim_task_has_outcomes(brim_task task) {
   return brim_task_shape(task)->one_class;
 }
@@ -133,19 +121,18 @@ brim_task brim_task_of_folder(brim_folder_form form) {
   return BRIM_TASK_AUTO;
 }
 
-static brim_task first_that(bool (*is)(brim_task task)) {
+brim_task brim_task_of_words(void) {
   for (int i = 1; i < TASKS; i++)
-    if (is((brim_task)i))
+    if (tasks[i]->shape.words)
       return (brim_task)i;
   return BRIM_TASK_AUTO;
 }
 
-brim_task brim_task_of_words(void) {
-  return first_that(brim_task_has_tokens);
-}
-
 brim_task brim_task_of_made(void) {
-  return first_that(brim_task_has_masks);
+  for (int i = 1; i < TASKS; i++)
+    if (tasks[i]->shape.made)
+      return (brim_task)i;
+  return BRIM_TASK_AUTO;
 }
 
 /* ---- whether a label fits ------------------------------------------------------------------------------------ */

@@ -95,7 +95,7 @@ static float *predicted(brim_model *model, const brim_dataset *rows, brim_precis
 }
 
 static void predict(brim_model *model, const brim_dataset *rows, brim_precision precision, outcome *out) {
-  if (brim_task_has_masks(brim_model_task(model))) /* logits would be as wide as a vocabulary */
+  if (brim_model_shape(model)->made) /* logits would be as wide as a vocabulary */
     return;
   out->logit_count = brim_dataset_rows(rows);
   if (brim_model_task(model) == BRIM_TASK_TOKENS) {
