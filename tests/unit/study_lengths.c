@@ -10,7 +10,7 @@ static void make_texts(void) {
   for (int r = 0; r < ROWS; r++) {
     const int length = r % 9 == 0 ? 0 : (r * r * 7 + 3 * r) % 70;
     for (int i = 0; i < length; i++)
-      texts[r][i] = i % 5 == 4 ? ' ' : (char)('a' + (r + i) % 26);
+      texts[r][i] = (char)(i % 5 == 4 ? ' ' : 'a' + (r + i) % 26);
     texts[r][length] = 0;
   }
 }
