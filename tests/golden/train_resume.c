@@ -247,7 +247,7 @@ static void refuse(const brim_train_options *options, const char *folder, uint64
 
 static void leave_out(char *text, const char *member) {
   char *at = strstr(text, member);
-  ok(at != NULL, "the state has %s", member);
+  ok(at != NULL, "the state has a member that came later");
   if (at)
     memmove(at, at + strlen(member), strlen(at + strlen(member)) + 1);
 }

@@ -96,7 +96,7 @@ static void make_blocks(blocks_case *c, uint64_t number) {
 }
 
 static brim_labels labels_of(const blocks_case *c) {
-  static char names[CLASSES][4];
+  static char names[CLASSES][16];
   const char *list[CLASSES];
   brim_labels labels;
   brim_error err;
