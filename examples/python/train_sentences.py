@@ -65,11 +65,12 @@ def train(model: SentenceTransformer, rows: brim.Dataset, padding: str, batch_si
     batches = rows.batches(batch_size=batch_size, padding=padding)
     losses, slots = [], 0
     model.train()
+    no_labels = torch.empty(0)  # the rows of a batch say which texts belong together
     for _ in range(epochs):
         total, count = 0.0, 0
         for batch in batches:
             inputs = batch.torch(model=encoder_of(model))
-            value = loss.compute_loss_from_embeddings(columns(vectors(model, inputs), inputs), None)
+            value = loss.compute_loss_from_embeddings(columns(vectors(model, inputs), inputs), no_labels)
             value.backward()
             optimizer.step()
             optimizer.zero_grad()
