@@ -123,6 +123,9 @@ static void check_joined(const brim_ops *ops, brim_pool_list modes, bool skips, 
      "%s, %d ways from the %dth on%s, %s: values %.1e and gradients %.1e from the formulas", ops->name, (int)modes.count,
      (int)modes.of[0], skips ? " without prompts" : "", width ? "padded" : "ragged", worst, worst_gradient);
   case_free(&m);
+#ifdef BRIM_REAL_DOUBLE
+  case_made_forget();
+#endif
 }
 
 static void check_pools(const brim_ops *ops) {

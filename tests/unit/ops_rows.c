@@ -153,6 +153,7 @@ static void largest_pool(const brim_ops *ops, brim_ops_context *c, const void *p
   smooth_pool(ops, c, parameters, out, true);
 }
 
+#ifndef BRIM_CASE_CUDA /* cards have no such operation */
 /* All ways but the largest, which has corners, side by side, without the first token of every second sequence. */
 static void joined_pool(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   static const brim_pool_list all = {
@@ -180,6 +181,7 @@ static void joined_pool(const brim_ops *ops, brim_ops_context *c, const void *pa
   emit_gradient(out, "dx", op.dx, count, x, false);
   case_free(&m);
 }
+#endif
 
 /* Random bits, so that all magnitudes occur, infinities and NaN too. */
 static void precisions(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
@@ -250,8 +252,10 @@ CASES(rows) {
       check_case(name, &limits, mean_pool, &s, 1e-6);
       snprintf(name, sizeof name, "largest, width %d, setting %zu", s.hidden, i);
       check_case(name, &limits, largest_pool, &s, 1e-6);
+#ifndef BRIM_CASE_CUDA
       snprintf(name, sizeof name, "all ways of pooling, width %d, setting %zu", s.hidden, i);
       check_case(name, &limits, joined_pool, &s, 1e-6);
+#endif
     }
   }
   const brim_ops_limits small = {.max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 1, .intermediate = 1, .heads = 1};
