@@ -33,7 +33,7 @@ def arguments():
     parser.add_argument("--epochs", type=float, default=1, help="of the fine-tune (default: 1)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--model", help="a folder (default: MiniLM of the quick start)")
-    parser.add_argument("--masked", default="--epochs 1 --lr 1e-4 --batch-size 32 --warmup-ratio 0.1",
+    parser.add_argument("--masked", default="--epochs 1 --lr 2e-5 --batch-size 32 --warmup-ratio 0.1",
                         help="words for the training on masked words (default: %(default)s)")
     parser.add_argument("--options", default="--batch-size 16 --warmup-ratio 0.1", help="words for the fine-tune (default: %(default)s)")
     return parser.parse_args()
