@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <zlib.h>
 
-#include "data_tokenizer.h"
+#include "feed_case.h"
 
 enum { FILES = 7, ROWS = 230, EPOCHS = 3, MOST_BATCHES = 1500 };
 
@@ -75,38 +75,8 @@ static brim_feed_options options_of(const way *w) {
   return o;
 }
 
-static void must(int status, const brim_error *err) {
-  if (status == BRIM_OK)
-    return;
-  char text[1200];
-  brim_error_text(err, text, sizeof text);
-  printf("Bail out! %s\n", text);
-  exit(99);
-}
-
-typedef struct opened {
-  brim_runtime *runtime;
-  brim_tokenizer *tokenizer;
-  brim_feed *feed;
-} opened;
-
 static opened open_feed(const brim_feed_options *o, int threads) {
-  opened f;
-  brim_error err;
-  must(brim_runtime_new(&(brim_runtime_options){.threads = threads}, &f.runtime, &err), &err);
-  must(brim_tokenizer_load(f.runtime, scratch_file("vocab.txt"), &f.tokenizer, &err), &err);
-  must(brim_feed_open(f.runtime, &shards, 1, f.tokenizer, o, &f.feed, &err), &err);
-  return f;
-}
-
-static void close_feed(opened *f) {
-  brim_feed_close(f->feed);
-  brim_tokenizer_free(f->tokenizer);
-  brim_runtime_free(f->runtime);
-}
-
-static uint64_t mix(uint64_t h, uint64_t v) {
-  return ((h ^ v) * 0x9E3779B97F4A7C15ull) ^ (h >> 29);
+  return feed_of(&shards, 1, o, threads);
 }
 
 /* Everything about a batch in one number. */

@@ -1,7 +1,6 @@
 /* Streams of rows with blocks of numbers from columns: each row's with it, whatever the strategy, for any number of threads and
  * ranks, and from any place where the stream was interrupted. */
-#include "brim/feed.h"
-#include "data_tokenizer.h"
+#include "feed_case.h"
 
 enum { FILES = 3, ROWS = 40, MOST_TEXTS = 3, WIDTH = 3, MOST_BATCHES = 400, MOST_WORLD = 4 };
 
@@ -38,32 +37,8 @@ static void write_files(void) {
   }
 }
 
-static void must(int status, const brim_error *err) {
-  if (status == BRIM_OK)
-    return;
-  printf("Bail out! %s\n", err->message);
-  exit(99);
-}
-
-typedef struct opened {
-  brim_runtime *runtime;
-  brim_tokenizer *tokenizer;
-  brim_feed *feed;
-} opened;
-
 static opened open_feed(const brim_feed_options *o, int threads) {
-  opened f;
-  brim_error err;
-  must(brim_runtime_new(&(brim_runtime_options){.threads = threads}, &f.runtime, &err), &err);
-  must(brim_tokenizer_load(f.runtime, scratch_file("vocab.txt"), &f.tokenizer, &err), &err);
-  must(brim_feed_open(f.runtime, paths, FILES, f.tokenizer, o, &f.feed, &err), &err);
-  return f;
-}
-
-static void close_feed(opened *f) {
-  brim_feed_close(f->feed);
-  brim_tokenizer_free(f->tokenizer);
-  brim_runtime_free(f->runtime);
+  return feed_of(paths, FILES, o, threads);
 }
 
 static brim_feed_options options_of(brim_plan_options plan) {
@@ -102,7 +77,7 @@ static int wrong_numbers(const brim_batch *b) {
 static uint64_t print_of(const brim_batch *b) {
   uint64_t h = (uint64_t)b->count * 31 + b->step;
   for (int32_t i = 0; i < b->row_count; i++)
-    h = (h ^ b->rows[i]) * 0x9E3779B97F4A7C15ull ^ h >> 29;
+    h = mix(h, b->rows[i]);
   return h;
 }
 

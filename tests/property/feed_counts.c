@@ -1,12 +1,10 @@
 /* What a feed tokenizes: each row once; of what was consumed before the window of a state nothing again, gz and zst too; of other
  * ranks' slices nothing. The linker sends the calls that tokenize a row through here. */
-#include "brim/feed.h"
-
 #include <stdatomic.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include "data_tokenizer.h"
+#include "feed_case.h"
 #include "text/encode.h"
 
 enum { FILES = 3, ROWS = 50, ALL = FILES * ROWS, MOST = 200 };
@@ -77,13 +75,6 @@ static const char *write_folder(const char *ending) {
   for (int f = 0; f < FILES; f++)
     write_file(ending, f);
   return scratch_file(ending);
-}
-
-static void must(int status, const brim_error *err) {
-  if (status == BRIM_OK)
-    return;
-  printf("Bail out! %s\n", err->message);
-  exit(99);
 }
 
 /* ---- counts ----------------------------------------------------------------------------------------------- */

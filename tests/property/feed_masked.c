@@ -1,7 +1,6 @@
 /* Feeds of texts whose words are to be masked: each window of a long text is a row, read once an epoch, the same
  * for any number of threads and ranks, and from any batch where they were interrupted, also between the windows of one text. */
-#include "brim/feed.h"
-#include "data_tokenizer.h"
+#include "feed_case.h"
 
 enum { FILES = 2, ROWS = 60, MOST_LENGTH = 40, MOST_BATCHES = 400, MOST_WORLD = 4, LENGTH = 9, OVERLAP = 2, MOST_WINDOWS = 4 };
 
@@ -36,36 +35,8 @@ static int windows_of(int length) {
   return count < MOST_WINDOWS ? count : MOST_WINDOWS;
 }
 
-static void must(int status, const brim_error *err) {
-  if (status == BRIM_OK)
-    return;
-  printf("Bail out! %s\n", err->message);
-  exit(99);
-}
-
-typedef struct opened {
-  brim_runtime *runtime;
-  brim_tokenizer *tokenizer;
-  brim_feed *feed;
-} opened;
-
 static opened open_feed(const brim_feed_options *o, int threads) {
-  opened f;
-  brim_error err;
-  must(brim_runtime_new(&(brim_runtime_options){.threads = threads}, &f.runtime, &err), &err);
-  must(brim_tokenizer_load(f.runtime, scratch_file("vocab.txt"), &f.tokenizer, &err), &err);
-  must(brim_feed_open(f.runtime, paths, FILES, f.tokenizer, o, &f.feed, &err), &err);
-  return f;
-}
-
-static void close_feed(opened *f) {
-  brim_feed_close(f->feed);
-  brim_tokenizer_free(f->tokenizer);
-  brim_runtime_free(f->runtime);
-}
-
-static uint64_t mix(uint64_t h, uint64_t value) {
-  return (h ^ value) * 0x9E3779B97F4A7C15ull ^ h >> 29;
+  return feed_of(paths, FILES, o, threads);
 }
 
 static uint64_t print_of(const brim_batch *b) {
