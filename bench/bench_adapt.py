@@ -6,7 +6,7 @@ reviews of IMDB and to the sentences themselves, whose labels are not looked at.
 `mean` and `deviation` are over the seeds, `worst` is the least of them, `change` is to the model as it is, seed by seed, with its
 standard error: what is within twice of that says nothing.
 
-    bench/bench_adapt.py                                                                   15 minutes on two cores
+    bench/bench_adapt.py
     bench/bench_adapt.py --seeds 1 --texts 40 --sentences 40 --rows 40 --eval-rows 40      tries it"""
 
 import argparse

@@ -20,7 +20,7 @@ import tempfile
 import time
 
 import results_data
-from common import BRIM, ROOT, fetch_data, machine, print_table, write_json
+from common import BRIM, ROOT, fetch_data, machine, print_seeds, write_json
 
 WORK = ROOT / "build" / "few-samples"
 START = "start"
@@ -94,16 +94,6 @@ def once(options, model, train, judged, words, seed):
     return next(iter(json.loads(done.stdout)["eval"].values()))["pearson"], time.monotonic() - since
 
 
-def row_of(name, values, start, seconds, start_seconds):
-    """A line of the table: change to the start is seed by seed."""
-    changes = [a - b for a, b in zip(values, start, strict=True)]
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    error = statistics.stdev(changes) / len(changes) ** 0.5 if len(changes) > 1 else 0.0
-    change = "" if name == START else f"{statistics.mean(changes):+.3f} ± {error:.3f}"
-    return [name, f"{statistics.mean(values):.3f}", f"{deviation:.3f}", f"{min(values):.3f}", change,
-            f"{statistics.median(seconds) / statistics.median(start_seconds):.2f}"]
-
-
 def main():
     options = arguments()
     model = options.model or fetch_data()
@@ -117,8 +107,7 @@ def main():
             seconds[name].append(took)
             print(f"seed {seed}, {name}: {value:.3f}, {took:.1f} s", file=sys.stderr, flush=True)
     print(f"{machine()}: {train.name}, judged by {judged.name}; {options.epochs:g} epochs, {options.seeds} seeds")
-    print_table(["correlation (Pearson)", "mean", "deviation", "worst", "change", "time"],
-                [row_of(name, values[name], values[START], seconds[name], seconds[START]) for name in methods])
+    print_seeds("correlation (Pearson)", values, START, {name: statistics.median(took) for name, took in seconds.items()})
     write_json("few-samples.json", {"machine": machine(), "rows": train.name, "values": values, "seconds": seconds})
     return 0
 

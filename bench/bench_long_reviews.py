@@ -6,7 +6,7 @@ analyze` says what each way loses and computes.
 `mean` and `deviation` are over the seeds, `worst` is the least of them, `change` is to the first way, seed by seed, with its standard
 error: what is within twice of that says nothing. `time` is of training, in times of the first way's.
 
-    bench/bench_long_reviews.py                                            15 minutes on two cores
+    bench/bench_long_reviews.py
     bench/bench_long_reviews.py --seeds 1 --rows 40 --eval-rows 40         tries it"""
 
 import argparse

@@ -3,7 +3,7 @@
 position in the decoder, as the Trainer does it, and the same with the masked rows gathered before the head, which is ten lines. Random
 weights of a BERT of the chosen size, the texts of the quick start, the same number of steps and of threads. Contenders take turns, each
 round in its own processes. Then what share of brim's step the loss over the vocabulary takes, forward and backward, from a profile
-of as many steps. Needs: bench/requirements-mlm.txt.
+of as many steps. Needs: bench/requirements-train.txt.
 
     bench/bench_mlm.py --rounds 3 --steps 20 --hidden 384 --layers 6"""
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from common import BRIM, DATA, fetch_data, machine, median, print_table, write_json
+from common import DATA, brim_json, fetch_data, machine, median, print_table, write_json
 
 PEERS = {"transformers, padded": "padded", "transformers, gathered": "gathered"}
 
@@ -51,20 +51,15 @@ def write_model(folder, tokenizer, options):
 COMPUTING = {"products", "loss", "attention", "optimizer", "norm", "embedding", "elementwise"}  # the rest of a trace is files
 
 
-def brim_train(folder, options, out, *more):
-    command = [BRIM, "train", "--quiet", "--json", "--model", folder, "--train", DATA / "train.csv", "--task", "mlm", "--max-length",
-               options.max_length, "--output", out + "/run", "--batch-size", options.batch_size, "--max-steps", options.steps,
-               "--threads", options.threads, *more]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(done.stderr)
-    return done.stdout
+def train(folder, options, out, *more):
+    return brim_json("train", *more, model=folder, train=DATA / "train.csv", task="mlm", max_length=options.max_length, output=out + "/run",
+                     batch_size=options.batch_size, max_steps=options.steps, threads=options.threads)
 
 
 def brim_run(folder, options):
     """Tokens a second, and bytes."""
     with tempfile.TemporaryDirectory() as out:
-        result = json.loads(brim_train(folder, options, out))
+        result = train(folder, options, out)
         events = [json.loads(line) for line in open(out + "/run/log.jsonl", encoding="utf-8")]
     peak = max(event.get("memory_peak", 0) for event in events)
     return result["tokens"] / result["seconds"], peak
@@ -73,7 +68,7 @@ def brim_run(folder, options):
 def head_share(folder, options):
     """Of the time that a step computes: the loss over the vocabulary and its gradient."""
     with tempfile.TemporaryDirectory() as out:
-        brim_train(folder, options, out, "--profile")
+        train(folder, options, out, "--profile")
         with open(out + "/run/trace.json", encoding="utf-8") as file:
             work = [event for event in json.load(file)["traceEvents"] if event.get("cat") in COMPUTING]
     return sum(event["dur"] for event in work if "vocabulary" in event["name"]) / sum(event["dur"] for event in work)

@@ -122,9 +122,10 @@ brim_windowing cli_windows(const cli_call *cli) {
   return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : WINDOWS, (int32_t)v->windows};
 }
 
+enum { MASKED_WINDOWS = 1024 }; /* the most that --max-windows takes */
+
 /* Each of masked words is a row, and no text is too long for them. */
 static brim_windowing windows_of(const cli_call *cli) {
-  enum { MASKED_WINDOWS = 1024 };
   const bool masks = of_masks(cli), given = cli_given(&cli->arguments, "windows");
   brim_windowing own = given ? cli_windows(cli) : masks ? (brim_windowing){0} : cli->windows;
   if (masks && !cli->whole_texts && !cli->values->max_windows)
@@ -267,8 +268,9 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
   const int32_t windows = windows_of(cli).most;
   if (windows > 1 && of_masks(cli))
-    cli_note(cli, "%s: %s text%s longer than %d windows, %s tokens lost; --windows 0 --max-windows N changes it", path, cut_text,
-             cut == 1 ? " was" : "s were", (int)windows, lost_text);
+    cli_note(cli, "%s: %s text%s longer than %d windows, %s tokens lost; %s changes it", path, cut_text,
+             cut == 1 ? " was" : "s were", (int)windows, lost_text,
+             windows < MASKED_WINDOWS ? "--windows 0 --max-windows N" : "--max-length");
   else if (windows > 1)
     cli_note(cli, "%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; --max-windows changes it", path,
              cut_text, rows_text, 100.0 * (double)cut / (double)rows, lost_text);

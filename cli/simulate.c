@@ -148,7 +148,7 @@ static int load_model(cli_call *cli, const char *folder, brim_model **out) {
   brim_model_info info;
   brim_labels labels = {0};
   int status = brim_model_describe(cli->runtime, folder, &info, &cli->error);
-  if (!status && strcmp(brim_task_name(info.task), "auto") == 0)
+  if (!status && info.task == BRIM_TASK_AUTO)
     status = brim_labels_make(cli->runtime, brim_task_of_names(info.task), names, 2, &labels, &cli->error);
   const brim_model_options options = {.labels = labels.count ? &labels : NULL};
   if (!status)

@@ -331,7 +331,7 @@ BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset); /* rows t
 BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);      /* tokens that were cut */
 /* [rows] tokens that were cut off each; NULL: nothing was, or it is not known. */
 BRIM_API const uint32_t *brim_dataset_losses(const brim_dataset *dataset);
-/* Of the tokens, those that a window has from the one before: they are in two. */
+/* Of the tokens, those that a window has from the one before: they are in two. Not of masked words, whose windows are rows. */
 BRIM_API uint64_t brim_dataset_repeated(const brim_dataset *dataset);
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
 BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);        /* tokens of the longest text */

@@ -90,8 +90,8 @@ typedef struct brim_encode_options {
    * tokenizers' stride and run_qa's doc_stride have it); what the last has no room for is cut, at the truncation side. 0 and 1:
    * none. */
   int32_t max_windows, window_overlap;
-  const char *prompts[2]; /* rows of several texts: what the first text of a row, and what its others begin with; NULL: nothing.
-                             Borrowed, UTF-8 */
+  const char *prompts[2]; /* what the first text of a row, and what its others begin with; NULL: nothing. Not of pairs, nor of
+                             windows. Borrowed, UTF-8 */
   bool stops; /* of a single text of more than BRIM_COUNTED bytes that is cut at its end, what comes after the cut is not
      tokenized where the tokenizer's words end at spaces: ids are the same, brim_encoding.unread says what was left */
 } brim_encode_options;

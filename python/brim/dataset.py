@@ -366,21 +366,23 @@ class Dataset:
         slice is a Dataset. Of a row of several texts the first three are lists, one of each text."""
         if isinstance(row, slice):
             return self.select(range(*row.indices(len(self))))
-        ids, types, label, _ = self._core.sample(self._place(row))
+        place = self._place(row)
+        ids, types, label, _ = self._core.sample(place)
         found: dict[str, Any] = {"input_ids": ids.tolist(), "attention_mask": [1] * len(ids)}
         if self._types:
             found["token_type_ids"] = [0] * len(ids) if types is None else types.tolist()
-        words = self._core.words(self._place(row))
+        words = self._core.words(place)
         if words is not None and words[2] is not None:
             found["labels"] = words[2]
         elif isinstance(label, list) or label == label:
             found["labels"] = label if self._values else int(label)
-        return {**self._cut(found, self._place(row)), **self._numbers(self._place(row))}
+        return {**self._cut(found, place), **self._numbers(place)}
 
     def _numbers(self, row: int) -> dict[str, Any]:
         """Of a row's further blocks: lists of numbers or, of texts and tokens, of such lists."""
+        blocks = self.blocks
         return {name: array.tolist()[0] if block.per == "row" else array.tolist()
-                for (name, block), array in zip(self.blocks.items(), self._core.numbers(row))} if self.blocks else {}
+                for (name, block), array in zip(blocks.items(), self._core.numbers(row))} if blocks else {}
 
     def _cut(self, found: dict[str, Any], row: int) -> dict[str, Any]:
         """Where rows have several texts: what is of tokens, text by text."""

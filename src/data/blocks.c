@@ -81,13 +81,12 @@ void brim_block_fill_none(const brim_block_shape *shape, void *to, size_t units)
     ((float *)to)[i] = NAN;
 }
 
-void brim_block_copy(const brim_block_shape *shape, void *to, const void *from, size_t units) {
-  const size_t count = units * (size_t)shape->width;
-  const float *given = from;
-  memcpy(to, from, count * BRIM_NUMBER);
-  for (size_t i = 0; i < count && !shape->integers; i++)
-    if (isnan(given[i]))
-      ((float *)to)[i] = NAN;
+void brim_block_one_nan(const brim_block_shape *shape, void *numbers, size_t units) {
+  const size_t count = shape->integers ? 0 : units * (size_t)shape->width;
+  float *at = numbers;
+  for (size_t i = 0; i < count; i++)
+    if (isnan(at[i]))
+      at[i] = NAN;
 }
 
 static int fits(brim_block_shape *shape, size_t numbers, int32_t texts, brim_error *err) {

@@ -26,8 +26,8 @@ static inline size_t brim_block_bytes(const brim_block_shape *shape) {
 }
 /* `units` of them that are none. */
 void brim_block_fill_none(const brim_block_shape *shape, void *to, size_t units);
-/* Copies them: one NaN is written for all, so that equal rows have equal bytes. */
-void brim_block_copy(const brim_block_shape *shape, void *to, const void *from, size_t units);
+/* One NaN is written for all, so that equal rows have equal bytes. */
+void brim_block_one_nan(const brim_block_shape *shape, void *numbers, size_t units);
 
 /* Checks blocks besides the label: of a caller's rows, and of a source, whose files have columns of them. */
 int brim_blocks_check(const brim_block_shape *further, int count, brim_error *err) BRIM_CHECK;

@@ -196,9 +196,8 @@ static int read_block(reading *r, int b, brim_error *err) {
   if (!d->blocks[b].rows)
     return BRIM_NOMEM(err);
   for (uint64_t i = 0; i < d->rows; i++) {
-    const size_t texts = d->firsts ? (size_t)(d->firsts[i + 1] - d->firsts[i]) : 1;
     d->blocks[b].rows[i] = at;
-    at += brim_block_units(shape, 1, texts, (size_t)d->lengths[i]) * brim_block_bytes(shape);
+    at += brim_dataset_units(d, b, i) * brim_block_bytes(shape);
   }
   return BRIM_OK;
 }

@@ -169,9 +169,7 @@ static int write_rows(writer *w, enum brim_cache_section section, brim_error *er
 static int write_block(writer *w, int b, brim_error *err) {
   const brim_dataset *d = w->dataset;
   for (uint64_t i = 0; d->blocks[b].rows && i < d->rows; i++) {
-    const size_t texts = d->firsts ? (size_t)(d->firsts[i + 1] - d->firsts[i]) : 1;
-    const size_t units = brim_block_units(&d->shapes[b], 1, texts, (size_t)d->lengths[i]);
-    BRIM_TRY(brim_file_write(w->file, d->blocks[b].rows[i], units * brim_block_bytes(&d->shapes[b]), err));
+    BRIM_TRY(brim_file_write(w->file, d->blocks[b].rows[i], brim_dataset_units(d, b, i) * brim_block_bytes(&d->shapes[b]), err));
   }
   return BRIM_OK;
 }

@@ -34,14 +34,14 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
 void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, const brim_encode_options *encode) {
   const int32_t most = brim_source_most_texts(source);
   d->most_texts = most > d->most_texts ? most : d->most_texts;
-  if (encode->numbering) /* whose windows are rows */
-    return;
-  d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
-  d->windows = (brim_windowing){encode->max_windows, encode->window_overlap};
   for (int b = 0; d->rows == 0 && b < source->block_count; b++)
     d->shapes[b + 1] = source->blocks[b].shape;
   if (d->rows == 0)
     d->block_count = 1 + source->block_count;
+  if (encode->numbering) /* whose windows are rows */
+    return;
+  d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
+  d->windows = (brim_windowing){encode->max_windows, encode->window_overlap};
 }
 
 static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
@@ -269,14 +269,14 @@ static int add_block(brim_dataset *d, int b, const brim_sample *sample, bool lab
     return BRIM_OK;
   if (shape->per == BRIM_PER_ROW) {
     BRIM_TRY(brim_grow(d->runtime, &block->flat, &block->room, rows + 1, size, err));
-    to = (char *)block->flat + rows * size;
+    to = memcpy((char *)block->flat + rows * size, from, size);
   } else {
     BRIM_TRY(brim_grow(d->runtime, (void **)&block->rows, &block->room, rows + 1, sizeof *block->rows, err));
     block->rows[rows] = to = keep(d, &d->tokens, from, units * size);
   }
   if (!to)
     return BRIM_NOMEM(err);
-  brim_block_copy(shape, to, from, units);
+  brim_block_one_nan(shape, to, units);
   return BRIM_OK;
 }
 
@@ -467,12 +467,6 @@ static int32_t highest_id(const brim_dataset *d) {
   return highest;
 }
 
-/* What a row has a block's numbers of. */
-static size_t units_of(const brim_dataset *d, int b, uint64_t row) {
-  const size_t texts = d->firsts ? (size_t)(d->firsts[row + 1] - d->firsts[row]) : 1;
-  return brim_block_units(&d->shapes[b], 1, texts, (size_t)d->lengths[row]);
-}
-
 /* Lengths, ids, types and blocks, row by row; rows whose types are all 0 hash alike whether types were given or not. */
 static uint64_t fingerprint(const brim_dataset *d) {
   uint64_t hash = brim_hash64(&d->rows, sizeof d->rows, 0);
@@ -484,7 +478,7 @@ static uint64_t fingerprint(const brim_dataset *d) {
       hash = brim_hash64(types, length, hash);
     for (int b = 0; b < d->block_count; b++)
       if (d->blocks[b].rows)
-        hash = brim_hash64(d->blocks[b].rows[i], units_of(d, b, i) * brim_block_bytes(&d->shapes[b]), hash);
+        hash = brim_hash64(d->blocks[b].rows[i], brim_dataset_units(d, b, i) * brim_block_bytes(&d->shapes[b]), hash);
   }
   if (d->most_texts > 1)
     hash = brim_hash64(&d->most_texts, sizeof d->most_texts, hash);

@@ -77,7 +77,7 @@ bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, si
 /* Adds rows of ids alone, one after another in memory: copies. Their origins are their numbers. */
 int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
                          uint64_t lost, brim_error *err) BRIM_CHECK;
-/* The further blocks of a row that is to be added: of a reader's, whose place a message has, and of the caller's. */
+/* The further blocks of a reader's row that is to be added; a message has its place. */
 int brim_dataset_take_blocks(brim_dataset *dataset, const brim_encoded *row, brim_sample *sample, brim_error *err) BRIM_CHECK;
 /* The labels of all rows, [rows, width], whose memory it takes; NULL: these are of tokens, and are there. */
 void brim_dataset_take_labels(brim_dataset *dataset, float *values, int32_t width);
@@ -87,6 +87,12 @@ static inline const void *brim_dataset_block(const brim_dataset *dataset, int b,
   if (block->rows)
     return block->rows[row];
   return block->flat ? (const char *)block->flat + row * brim_block_bytes(&dataset->shapes[b]) : NULL;
+}
+/* What a row has its numbers of. */
+static inline size_t brim_dataset_units(const brim_dataset *dataset, int b, uint64_t row) {
+  const uint64_t *firsts = dataset->firsts;
+  const size_t texts = firsts ? (size_t)(firsts[row + 1] - firsts[row]) : 1;
+  return brim_block_units(&dataset->shapes[b], 1, texts, (size_t)dataset->lengths[row]);
 }
 /* Labels of rows, [rows, width], and where those of each row's tokens are: NULL where it has none, or they are the other. */
 static inline float *brim_dataset_row_labels(const brim_dataset *dataset) {

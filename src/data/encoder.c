@@ -24,13 +24,13 @@
 #define BLOCK_TOKENS ((size_t)BLOCK_BYTES / 4) /* a first guess */
 #define NONE         SIZE_MAX
 
-/* In a brim_coded_row strings are ranges of the block's bytes, NONE if there is none, and further texts are entries of its lists;
- * then comes the range of its tokens. */
 /* A row's value of a further block: a range of the block's bytes, then of its numbers. */
 typedef struct coded_value {
   size_t text, length, first, count;
 } coded_value;
 
+/* In a brim_coded_row strings are ranges of the block's bytes, NONE if there is none, and further texts are entries of its lists;
+ * then comes the range of its tokens. */
 typedef struct block {
   struct block *next; /* in the list of free blocks */
   char *bytes;

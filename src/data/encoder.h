@@ -36,7 +36,7 @@ int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
 /* Each window of a text whose words are masked is a row: how many a record gives, and each of them. What was cut off the
  * text counts for the first. */
 int32_t brim_masked_rows(const brim_encoded *row);
-brim_encoded brim_masked_row(const brim_encoded *row, int32_t number);
+const brim_encoded *brim_masked_row(const brim_encoded *row, int32_t number, brim_encoded *own); /* the row, or in *own */
 
 /* Moves the list of excluded rows out of the encoder, which must have returned BRIM_END. */
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out);

@@ -67,15 +67,19 @@ static int add_words(loader *l, const brim_encoded *row, brim_sample *sample, br
   return brim_dataset_add(l->dataset, sample, row->lost, false, err);
 }
 
-static int add_masked(loader *l, const brim_encoded *row, brim_error *err) {
-  for (int32_t i = 0; i < brim_masked_rows(row); i++) {
-    const brim_encoded own = brim_masked_row(row, i);
-    brim_sample sample = {
-        .ids = own.ids, .type_ids = own.type_ids, .length = (int32_t)own.length, .token_labels = own.numbers, .row = own.row};
-    BRIM_TRY(brim_dataset_take_blocks(l->dataset, &own, &sample, err));
-    BRIM_TRY(brim_dataset_add(l->dataset, &sample, own.lost, false, err));
+static int add_masked(loader *l, const brim_encoded *record, brim_error *err) {
+  for (int32_t i = 0; i < brim_masked_rows(record); i++) {
+    brim_encoded own;
+    const brim_encoded *row = brim_masked_row(record, i, &own);
+    brim_sample sample = {.ids = row->ids,
+                          .type_ids = row->type_ids,
+                          .length = (int32_t)row->length,
+                          .token_labels = row->numbers,
+                          .row = row->row};
+    BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
+    BRIM_TRY(brim_dataset_add(l->dataset, &sample, row->lost, false, err));
   }
-  l->dataset->pairs |= row->pair;
+  l->dataset->pairs |= record->pair;
   return BRIM_OK;
 }
 

@@ -21,17 +21,17 @@ int32_t brim_masked_rows(const brim_encoded *row) {
   return row->numbers && row->text_lengths ? row->text_count : 1;
 }
 
-brim_encoded brim_masked_row(const brim_encoded *row, int32_t number) {
-  brim_encoded own = *row;
-  if (brim_masked_rows(row) == 1)
-    return own;
+const brim_encoded *brim_masked_row(const brim_encoded *row, int32_t number, brim_encoded *own) {
   size_t from = 0;
+  if (brim_masked_rows(row) == 1)
+    return row;
   for (int32_t i = 0; i < number; i++)
     from += (size_t)row->text_lengths[i];
-  own.ids += from, own.type_ids += from, own.numbers += from;
-  own.length = (size_t)row->text_lengths[number];
-  own.text_lengths = NULL, own.text_count = 0;
-  own.lost = number == 0 ? row->lost : 0;
+  *own = *row;
+  own->ids += from, own->type_ids += from, own->numbers += from;
+  own->length = (size_t)row->text_lengths[number];
+  own->text_lengths = NULL, own->text_count = 0;
+  own->lost = number == 0 ? row->lost : 0;
   return own;
 }
 

@@ -300,11 +300,12 @@ static int add_row(texts *t, const block *b, const row_range *range, uint64_t nu
   brim_text_row row;
   BRIM_TRY(get_row(t, number, &row, err));
   t->dataset->pairs |= row.pair != NULL;
-  if (t->options->encode.numbering)
-    return add_masked(t, b, range, &sample, err);
-  if (range->texts > 1)
+  const bool masked = t->options->encode.numbering != BRIM_NUMBER_NOTHING;
+  if (range->texts > 1 && !masked)
     sample.text_lengths = b->texts.at + range->first_text, sample.text_count = range->texts;
   BRIM_TRY(take_blocks(t, &row, &sample, err));
+  if (masked)
+    return add_masked(t, b, range, &sample, err);
   sample.words = t->words ? b->words + range->from : NULL;
   return t->words ? add_words(t, &row, &sample, range->lost, err) : add_plain(t, &row, &sample, range->lost, err);
 }

@@ -92,9 +92,10 @@ static int add_row(rereading *r, const brim_encoded *record, const brim_waiting 
   brim_producer *p = r->producer;
   if (waiting->spot.number >= brim_masked_rows(record))
     return not_there(r, waiting, err);
-  const brim_encoded row = brim_masked_row(record, (int32_t)waiting->spot.number);
+  brim_encoded own;
   brim_sample sample;
-  BRIM_TRY(brim_producer_sample(p, &row, name, r->found, &sample, err));
+  const brim_encoded *row = brim_masked_row(record, (int32_t)waiting->spot.number, &own);
+  BRIM_TRY(brim_producer_sample(p, row, name, r->found, &sample, err));
   return brim_dataset_add(r->found, &sample, 0, p->options->source.need_label, err);
 }
 

@@ -2,6 +2,7 @@
 #include "feed/feed.h"
 
 #include "base/status.h"
+#include "batch/collate.h"
 #include "data/source.h"
 #include "feed/steps.h"
 #include "task/task.h"
@@ -107,10 +108,9 @@ uint64_t brim_feed_memory(const brim_feed *feed) {
   uint64_t row = texts * (uint64_t)o->encode.max_length * token + other;
   row += texts > 1 ? texts * sizeof(int32_t) : 0; /* their lengths */
   const uint64_t windows = o->encode.numbering && o->encode.max_windows > 1 ? (uint64_t)o->encode.max_windows : 1;
-  for (int b = 0; b < o->source.block_count; b++) {
-    const brim_block_shape *shape = &o->source.blocks[b].shape;
-    row += brim_block_units(shape, 1, texts, 0) * brim_block_bytes(shape);
-  }
+  brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  const int count = brim_feed_blocks(feed, shapes);
+  row += brim_blocks_memory(shapes + 1, count - 1, 1, texts, 0);
   return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * (o->window + windows - 1) * row : 0;
 }
 

@@ -165,10 +165,11 @@ static uint64_t row_name(const brim_producer *p, const brim_tap *tap, int64_t fi
 
 static int add_rows(brim_producer *p, brim_window *w, const brim_encoded *record, brim_waiting waiting, brim_error *err) {
   for (; waiting.spot.number < brim_masked_rows(record); waiting.spot.number++) {
-    const brim_encoded row = brim_masked_row(record, (int32_t)waiting.spot.number);
+    brim_encoded own;
     brim_sample sample;
-    BRIM_TRY(check_budget(p, &row, err));
-    BRIM_TRY(brim_producer_sample(p, &row, w->dataset->rows, w->dataset, &sample, err));
+    const brim_encoded *row = brim_masked_row(record, (int32_t)waiting.spot.number, &own);
+    BRIM_TRY(check_budget(p, row, err));
+    BRIM_TRY(brim_producer_sample(p, row, w->dataset->rows, w->dataset, &sample, err));
     BRIM_TRY(add_waiting(p, w, &waiting, err));
     BRIM_TRY(brim_dataset_add(w->dataset, &sample, 0, p->options->source.need_label, err)); /* what was cut counts below */
   }

@@ -35,7 +35,7 @@ static void add_cut(brim_length_study *out, uint64_t whole, uint64_t room, uint6
 }
 
 static void add_windows(brim_length_study *out, uint64_t whole, uint64_t room, uint64_t added, const brim_windowing *how) {
-  const uint64_t overlap = (uint64_t)how->overlap, most = room + (uint64_t)(how->most - 1) * (room - overlap);
+  const uint64_t overlap = (uint64_t)how->overlap, most = brim_windows_hold(room, overlap, how->most);
   const uint64_t kept = whole < most ? whole : most, count = brim_window_count(kept, room, overlap);
   out->windows += count;
   out->window_cut_rows += whole > kept;

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "batch/collate.h"
 #include "brim/study.h"
+#include "data/labels.h"
 #include "model/run/flat.h"
 #include "task/task.h"
 
@@ -55,8 +56,8 @@ static const int32_t *texts_of(const brim_scaling_question *q, const brim_planne
 
 /* A part's texts, with words in their order; as many rows, for which a loss is there. */
 static int make_batch(const brim_scaling_question *q, const brim_planned *part, brim_batch *b, brim_error *err) {
-  const int32_t words = brim_model_vocab_size(q->model), width = brim_labels_width(brim_model_labels(q->model));
-  const brim_block_shape label = {.name = "label", .per = BRIM_PER_ROW, .width = width};
+  const int32_t words = brim_model_vocab_size(q->model);
+  const brim_block_shape label = brim_labels_shape(brim_model_labels(q->model));
   BRIM_TRY(brim_batch_reserve(b, q->runtime, part->tokens, (int32_t)part->texts, false, &label, 1, err));
   b->count = b->row_count = 0, b->step_rows = part->texts;
   b->tokens = 0;
@@ -71,7 +72,7 @@ static int make_batch(const brim_scaling_question *q, const brim_planned *part, 
       b->rows[b->count] = (uint64_t)b->count, b->places[b->count] = (uint32_t)b->count;
     }
   }
-  memset(b->labels, 0, part->texts * (size_t)width * sizeof *b->labels);
+  memset(b->labels, 0, part->texts * (size_t)label.width * sizeof *b->labels);
   b->offsets[b->count] = (int32_t)b->tokens;
   b->row_count = b->count;
   b->slots = b->tokens;

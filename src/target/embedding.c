@@ -378,32 +378,22 @@ static const char *best(const brim_row_facts *facts) {
 
 /* In-batch negatives, CoSENT, AnglE and the contrastive loss of hard pairs compare the rows of a step with each other; others are
  * sums over rows. */
-static const brim_target of_step = {.name = "vectors of a step",
-                                    .scope = BRIM_LOSS_OF_STEP,
-                                    .choose = choose,
-                                    .loss_name = loss_name,
-                                    .has_loss = has_loss,
-                                    .best = best,
-                                    .loss = vector_loss,
-                                    .room = room,
-                                    .check = brim_check_vectors,
-                                    .measure = brim_measure_vectors,
-                                    .find = brim_find_vectors,
-                                    .say = brim_say_vectors,
-                                    .nearest = brim_nearest_vectors};
-static const brim_target of_part = {.name = "vectors of rows",
-                                    .scope = BRIM_LOSS_OF_PART,
-                                    .choose = choose,
-                                    .loss_name = loss_name,
-                                    .has_loss = has_loss,
-                                    .best = best,
-                                    .loss = vector_loss,
-                                    .room = room,
-                                    .check = brim_check_vectors,
-                                    .measure = brim_measure_vectors,
-                                    .find = brim_find_vectors,
-                                    .say = brim_say_vectors,
-                                    .nearest = brim_nearest_vectors};
+#define TARGET(words, of)                                                                                                        \
+  {.name = words,                                                                                                                \
+   .scope = of,                                                                                                                  \
+   .choose = choose,                                                                                                             \
+   .loss_name = loss_name,                                                                                                       \
+   .has_loss = has_loss,                                                                                                         \
+   .best = best,                                                                                                                 \
+   .loss = vector_loss,                                                                                                          \
+   .room = room,                                                                                                                 \
+   .check = brim_check_vectors,                                                                                                  \
+   .measure = brim_measure_vectors,                                                                                              \
+   .find = brim_find_vectors,                                                                                                    \
+   .say = brim_say_vectors,                                                                                                      \
+   .nearest = brim_nearest_vectors}
+static const brim_target of_step = TARGET("vectors of a step", BRIM_LOSS_OF_STEP);
+static const brim_target of_part = TARGET("vectors of rows", BRIM_LOSS_OF_PART);
 
 const brim_task_rules brim_embedding = {.shape = {.several_texts = true, .optional = true, .bare = true},
                                         .class = "Model",

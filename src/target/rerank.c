@@ -139,30 +139,21 @@ static bool gives_labels(const brim_loss_how *how) {
   return how->scores.kind == BRIM_SCORE_MSE || how->scores.kind == BRIM_SCORE_MARGIN_MSE;
 }
 
-static const brim_target of_part = {.name = "scores of rows",
-                                    .scope = BRIM_LOSS_OF_PART,
-                                    .choose = choose,
-                                    .loss_name = loss_name,
-                                    .has_loss = has_loss,
-                                    .gives_labels = gives_labels,
-                                    .loss = score_loss,
-                                    .room = room,
-                                    .check = brim_check_scores,
-                                    .measure = brim_measure_scores,
-                                    .find = brim_find_scores,
-                                    .say = brim_say_scores};
-static const brim_target of_step = {.name = "scores of a step",
-                                    .scope = BRIM_LOSS_OF_STEP,
-                                    .choose = choose,
-                                    .loss_name = loss_name,
-                                    .has_loss = has_loss,
-                                    .gives_labels = gives_labels,
-                                    .loss = score_loss,
-                                    .room = room,
-                                    .check = brim_check_scores,
-                                    .measure = brim_measure_scores,
-                                    .find = brim_find_scores,
-                                    .say = brim_say_scores};
+#define TARGET(words, of)                                                                                                        \
+  {.name = words,                                                                                                                \
+   .scope = of,                                                                                                                  \
+   .choose = choose,                                                                                                             \
+   .loss_name = loss_name,                                                                                                       \
+   .has_loss = has_loss,                                                                                                         \
+   .gives_labels = gives_labels,                                                                                                 \
+   .loss = score_loss,                                                                                                           \
+   .room = room,                                                                                                                 \
+   .check = brim_check_scores,                                                                                                   \
+   .measure = brim_measure_scores,                                                                                               \
+   .find = brim_find_scores,                                                                                                     \
+   .say = brim_say_scores}
+static const brim_target of_part = TARGET("scores of rows", BRIM_LOSS_OF_PART);
+static const brim_target of_step = TARGET("scores of a step", BRIM_LOSS_OF_STEP);
 
 /* ---- numbers ------------------------------------------------------------------------------------------------- */
 

@@ -158,17 +158,6 @@ static int put_window(builder *b, brim_token_range first, brim_token_range secon
   return BRIM_OK;
 }
 
-size_t brim_window_count(size_t count, size_t kept, size_t stride) {
-  return count <= kept ? 1 : 1 + (count - kept + (kept - stride) - 1) / (kept - stride);
-}
-
-brim_token_range brim_window_at(size_t index, size_t count, size_t kept, size_t stride, bool left) {
-  size_t shift = index * (kept - stride);
-  if (left)
-    return (brim_token_range){count - shift > kept ? count - shift - kept : 0, count - shift};
-  return (brim_token_range){shift, shift + kept < count ? shift + kept : count};
-}
-
 /* Whether the template puts the pair before the text. */
 static bool second_comes_first(const brim_template *template) {
   for (size_t i = 0; i < template->count; i++)

@@ -19,6 +19,17 @@ int brim_windows_check(const brim_tokenizer *t, const brim_encode_options *o, br
 
 /* ---- which tokens ------------------------------------------------------------------------------------------ */
 
+size_t brim_window_count(size_t count, size_t kept, size_t stride) {
+  return count <= kept ? 1 : 1 + (count - kept + (kept - stride) - 1) / (kept - stride);
+}
+
+brim_token_range brim_window_at(size_t index, size_t count, size_t kept, size_t stride, bool left) {
+  size_t shift = index * (kept - stride);
+  if (left)
+    return (brim_token_range){count - shift > kept ? count - shift - kept : 0, count - shift};
+  return (brim_token_range){shift, shift + kept < count ? shift + kept : count};
+}
+
 /* How a text is cut. */
 typedef struct cutting {
   size_t all, kept, skipped; /* tokens; skipped: before the first window */
@@ -32,7 +43,7 @@ static cutting cut(const brim_tokenizer *t, const brim_scratch *s, const brim_en
                .left = brim_cuts_left(t, o),
                .special = !o->no_special_tokens};
   c.room = (size_t)(o->max_length - (c.special ? brim_tokenizer_added(t, false) : 0));
-  const size_t most = c.room + (size_t)(o->max_windows - 1) * (c.room - c.overlap);
+  const size_t most = brim_windows_hold(c.room, c.overlap, o->max_windows);
   c.kept = c.all < most ? c.all : most;
   c.skipped = c.left ? c.all - c.kept : 0;
   c.count = brim_window_count(c.kept, c.room, c.overlap);

@@ -19,6 +19,10 @@ typedef struct brim_token_range {
  * and the tokens of one. left: they are counted from the end of the text, where truncation keeps it. */
 size_t brim_window_count(size_t count, size_t kept, size_t stride);
 brim_token_range brim_window_at(size_t index, size_t count, size_t kept, size_t stride, bool left);
+/* The most tokens that so many windows have room for. */
+static inline size_t brim_windows_hold(size_t kept, size_t stride, int32_t most) {
+  return kept + (size_t)(most - 1) * (kept - stride);
+}
 
 /* ---- rows of windows (brim_encode_options.max_windows) ----------------------------------------------------------- */
 

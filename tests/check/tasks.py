@@ -6,7 +6,6 @@ is. tests/check/tasks.txt says how many lines of each folder still do, by kind o
 folder that is not listed may have none. --update lowers the counts to what is there.
 
   name      a constant, or the word that options and files call a task by
-  kind      a question that one task alone answers with yes, whatever it is called
   shape     what rows, labels and outputs are (brim_shape), by which others read, size and show them"""
 
 import pathlib
@@ -20,7 +19,6 @@ PYTHON_NOISE = re.compile(r'"""(?:.|\n)*?"""|(?<!["\w])#[^\n]*')
 FOLDERS = ("src", "cli", "python/core", "python/brim")
 # Where tasks are, and the table, which also says what data and models mean that name none.
 OWN = {"src/target", "src/task"}
-KIND = r"\bbrim_task_has_(vectors|scores|masks)\b"
 
 
 def tasks(root):
@@ -51,7 +49,7 @@ def questions(root):
                 continue
             text = (PYTHON_NOISE if path.suffix == ".py" else NOISE).sub(lambda noise: "\n" * noise[0].count("\n"), path.read_text(encoding="utf-8"))
             for line in text.split("\n"):
-                for kind, asked in (("name", in_python if path.suffix == ".py" else in_c), ("kind", KIND), ("shape", shape)):
+                for kind, asked in (("name", in_python if path.suffix == ".py" else in_c), ("shape", shape)):
                     if re.search(asked, line):
                         found[kind, folder] = found.get((kind, folder), 0) + 1
                         break
@@ -77,7 +75,7 @@ def main():
                         + "".join(f"{kind} {folder} {lower[kind, folder]}\n" for kind, folder in sorted(lower)), encoding="utf-8")
         return 0
     point(len(tasks(root)) > 3 and len(parts(root)) > 3, "the list of tasks is read, and the parts of a shape")
-    for kind in ("name", "kind", "shape"):
+    for kind in ("name", "shape"):
         holds([f"{folder}: {count} lines ask for the {kind} of a task, and tasks.txt allows {counts.get(key, 0)}"
                for key, count in sorted(found.items()) for folder in [key[1]] if key[0] == kind and count > counts.get(key, 0)],
               f"no folder asks more for the {kind} of a task than it did")

@@ -23,9 +23,8 @@ _Noreturn static void stop(const char *what, const brim_error *err) {
 }
 
 static const char *tests_file(const char *name) {
-  const char *source = getenv("BRIM_SOURCE");
   static char path[600];
-  snprintf(path, sizeof path, "%s/tests/golden/%s", source ? source : ".", name);
+  snprintf(path, sizeof path, "%s/tests/golden/%s", tap_source(), name);
   return path;
 }
 

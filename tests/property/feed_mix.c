@@ -1,11 +1,10 @@
 /* Several sources in one feed, against the obvious way: draw the source of each row, take its next row. Standard input. */
 #include "base/random.h"
-#include "brim/feed.h"
 
 #include <sys/wait.h>
 #include <zlib.h>
 
-#include "data_tokenizer.h"
+#include "feed_case.h"
 
 enum { SOURCES = 3, FILES = 4, MOST = 4000 };
 
@@ -33,13 +32,6 @@ static void write_sources(void) {
   paths[2] = scratch_file("three-d.txt.gz");
 }
 
-static void must(int status, const brim_error *err) {
-  if (status == BRIM_OK)
-    return;
-  printf("Bail out! %s\n", err->message);
-  exit(99);
-}
-
 static brim_feed_options options_of(brim_batching batching, bool repeat) {
   brim_feed_options o = {.plan = {.batching = batching, .batch_size = 6, .seed = 11},
                          .window = 16,
@@ -50,23 +42,9 @@ static brim_feed_options options_of(brim_batching batching, bool repeat) {
   return o;
 }
 
-typedef struct opened {
-  brim_runtime *runtime;
-  brim_feed *feed;
-} opened;
-
 static opened open_feed(brim_feed_options o, int threads) {
-  opened f;
-  brim_error err;
   o.prefetch = threads % 3;
-  must(brim_runtime_new(&(brim_runtime_options){.threads = threads}, &f.runtime, &err), &err);
-  must(brim_feed_open(f.runtime, paths, SOURCES, tokenizer, &o, &f.feed, &err), &err);
-  return f;
-}
-
-static void close_feed(opened *f) {
-  brim_feed_close(f->feed);
-  brim_runtime_free(f->runtime);
+  return feed_of(paths, SOURCES, &o, threads);
 }
 
 /* The rows of at most `batches` batches, in order. */

@@ -1,11 +1,10 @@
 /* Ranks that each read a slice: equal steps without asking, every row on one rank, the ledgers add up, and each continues
  * anywhere.
  */
-#include "brim/feed.h"
 
 #include <zlib.h>
 
-#include "data_tokenizer.h"
+#include "feed_case.h"
 
 enum { MOST_FILES = 8, MOST_ROWS = 128, MOST_WORLD = 9, MOST_BATCHES = 1200, EPOCHS = 2 };
 
@@ -104,30 +103,9 @@ static brim_feed_options options_of(const data *d, const way *w, int world, int 
   return o;
 }
 
-static void must(int status, const brim_error *err) {
-  if (status == BRIM_OK)
-    return;
-  printf("Bail out! %s\n", err->message);
-  exit(99);
-}
-
-typedef struct opened {
-  brim_runtime *runtime;
-  brim_feed *feed;
-} opened;
-
 static opened open_feed(const data *d, brim_feed_options o, int threads) {
-  opened f;
-  brim_error err;
   o.prefetch = threads % 3;
-  must(brim_runtime_new(&(brim_runtime_options){.threads = threads}, &f.runtime, &err), &err);
-  must(brim_feed_open(f.runtime, d->paths, d->path_count, tokenizer, &o, &f.feed, &err), &err);
-  return f;
-}
-
-static void close_feed(opened *f) {
-  brim_feed_close(f->feed);
-  brim_runtime_free(f->runtime);
+  return feed_of(d->paths, d->path_count, &o, threads);
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------------- */
