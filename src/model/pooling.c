@@ -23,19 +23,12 @@ static const struct {
     [BRIM_POOL_LAST] = {"last", BRIM_POOLING_LAST},
 };
 
-static bool has(const brim_pool_list *list, int mode) {
-  for (int32_t i = 0; i < list->count; i++)
-    if ((int)list->of[i] == mode)
-      return true;
-  return false;
-}
-
 /* Each once, whatever the number is. */
 brim_pool_list brim_pooling_modes(brim_pooling pooling) {
   brim_pool_list list = {0};
   for (unsigned left = (unsigned)pooling; left; left >>= BITS)
     for (int i = 0; i < BRIM_POOL_MODES; i++)
-      if (modes[i].pooling == (left & ((1U << BITS) - 1)) && !has(&list, i))
+      if (modes[i].pooling == (left & ((1U << BITS) - 1)) && !brim_pool_has(&list, (brim_pool_mode)i))
         list.of[list.count++] = (brim_pool_mode)i;
   return list;
 }

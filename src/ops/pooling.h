@@ -19,6 +19,12 @@ typedef struct brim_pool_list {
   int32_t count;
   brim_pool_mode of[BRIM_POOL_MODES];
 } brim_pool_list;
+static inline bool brim_pool_has(const brim_pool_list *list, brim_pool_mode mode) {
+  for (int32_t i = 0; i < list->count; i++)
+    if (list->of[i] == mode)
+      return true;
+  return false;
+}
 
 /* The sum over p in from .. to - 1 of (by_position ? p + 1 : 1) h_p, divided by `divisor`. Of the largest: the tokens that are
  * looked at. */

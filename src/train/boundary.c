@@ -100,10 +100,11 @@ static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how
   if (t->options.group.rank == 0)
     status = brim_found_open(t->runtime, task, brim_model_outputs(t->model), false, t->logits, set->dataset, MOST_FOUND, &rows,
                              err);
+  status = brim_group_agree(&t->options.group, status, err);
   if (!status)
     status = brim_trainer_emit_cosines(t, set->name, &rows, how != AGAIN, err);
   brim_found_close(&rows);
-  return brim_group_agree(&t->options.group, status, err);
+  return status;
 }
 
 static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, ready how, found *f, brim_error *err) {

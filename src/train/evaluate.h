@@ -68,7 +68,8 @@ int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool
                     const brim_dataset *dataset, uint64_t most, brim_found_rows *out, brim_error *err) BRIM_CHECK;
 void brim_found_close(brim_found_rows *found);
 /* Whether the target can measure these rows, before there are outputs: BRIM_E_MISMATCH names the set and the row. Where
- * brim_metrics_tried, *out is NaN if labels do not allow a metric, and any number elsewhere; of other tasks it says nothing. */
+ * brim_metrics_tried, *out is NaN if labels do not allow a metric, and any number elsewhere; of other tasks it says nothing.
+ * NULL: the check alone. */
 bool brim_metrics_tried(brim_task task);
 int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char *name, brim_metrics *out,
                           brim_error *err) BRIM_CHECK;

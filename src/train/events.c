@@ -227,24 +227,14 @@ static size_t pick(const brim_found_rows *found, bool right, double *out) {
   return count;
 }
 
-/* Scores part nothing. */
-static bool parts(const brim_found_rows *found) {
-  for (uint64_t i = 0; i < found->count; i++)
-    if (!isnan(found->rows[i].label) && found->rows[i].label != 0 && found->rows[i].label != 1)
-      return false;
-  return found->count > 0;
-}
-
 int brim_trainer_emit_cosines(brim_trainer *t, const char *name, const brim_found_rows *found, bool logged, brim_error *err) {
   static const double shares[] = {0.25, 0.5, 0.75};
   static const char *const names[] = {"positive_low", "positive", "positive_high", "negative_low", "negative", "negative_high"};
   brim_field fields[9] = {BRIM_FIELD_INT("step", t->state.step), BRIM_FIELD_TEXT("name", name),
                           BRIM_FIELD_INT("rows", found->count)};
-  if (!parts(found))
-    return BRIM_OK;
   double *cosines = brim_alloc_array(t->runtime, (size_t)found->count + 1, sizeof *cosines);
-  if (!cosines)
-    return BRIM_NOMEM(err);
+  if (!cosines) /* the others are in emit */
+    return brim_group_agree(&t->options.group, BRIM_NOMEM(err), err);
   for (int side = 0; side < 2; side++) {
     const size_t count = pick(found, side == 0, cosines);
     for (int q = 0; q < 3; q++)

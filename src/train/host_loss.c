@@ -161,7 +161,7 @@ int32_t brim_host_loss_misfit(const brim_host_loss *h, const brim_batch *part) {
     for (size_t i = 0; i < width; i++) {
       const float label = part->labels[(size_t)row * width + i];
       if (!isnan(label) && brim_label_range_with(BRIM_RANGE_NONE, label) > h->how.labels)
-        return row;
+        return row * (int32_t)width + (int32_t)i;
     }
   return -1;
 }

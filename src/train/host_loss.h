@@ -46,7 +46,8 @@ uint64_t brim_host_loss_memory(const brim_host_loss *h, uint64_t rows, uint64_t 
 
 /* A step of so many rows begins. */
 int brim_host_loss_begin(brim_host_loss *h, uint32_t rows, brim_error *err) BRIM_CHECK;
-/* The first row of the part whose label is out of the loss's range; -1: there is none. Of a stream nobody has looked before. */
+/* The first of the part's labels, [rows, width], that is out of the loss's range; -1: there is none. Of a stream nobody has
+ * looked before. */
 int32_t brim_host_loss_misfit(const brim_host_loss *h, const brim_batch *part);
 /* The part stays, in separate memory: *kept is borrowed until the next step begins. */
 int brim_host_loss_keep(brim_host_loss *h, const brim_batch *part, const brim_batch **kept, brim_error *err) BRIM_CHECK;

@@ -98,38 +98,38 @@ static int measure_by_target(const brim_target *target, const brim_scored *score
                              brim_error *err) {
   brim_scored s = *scored;
   uint64_t *hashes;
+  s.firsts = brim_dataset_firsts(dataset);
+  if (target->check)
+    BRIM_TRY(target->check(&s, err));
+  if (!s.logits)
+    return BRIM_OK;
   BRIM_TRY(add_texts(&s, dataset, &hashes, err));
-  int status = target->check ? target->check(&s, err) : BRIM_OK;
-  if (!status && s.logits)
-    status = target->measure(&s, out, err);
+  const int status = target->measure(&s, out, err);
   brim_release(s.runtime, hashes);
   return status;
 }
 
-static int measure(const brim_scored *scored, brim_task task, const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
-  const brim_scored s = *scored;
-  brim_runtime *runtime = s.runtime;
-  const int32_t outputs = s.outputs;
-  const float *logits = s.logits;
-  *out = brim_metrics_none(s.rows);
+static int measure(const brim_scored *s, const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
+  *out = brim_metrics_none(s->rows);
   out->tokens = brim_dataset_tokens(dataset);
-  if (s.rows == 0)
+  if (s->rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
-  const brim_task_rules *rules = brim_task_rules_of(task);
-  const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
+  const brim_task_rules *rules = brim_task_rules_of(s->task);
+  const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = s->task, .count = s->outputs};
   if (rules && rules->shape.outputs == BRIM_OUTPUTS_OF_TOKENS)
-    return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
-  if (rules && brim_target_of(task)->measure)
-    return measure_by_target(brim_target_of(task), &s, dataset, out, err);
+    return measure_tokens(s->runtime, mapping && mapping->count == s->outputs ? mapping : &unnamed, s->logits, dataset, out, err);
+  if (rules && brim_target_of(s->task)->measure)
+    return measure_by_target(brim_target_of(s->task), s, dataset, out, err);
   if (!rules || !rules->measure)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"", brim_task_name(task));
-  return rules->measure(&s, out, err);
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"",
+                          brim_task_name(s->task));
+  return rules->measure(s, out, err);
 }
 
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) {
   const brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
-  return measure(&s, task, dataset, out, err);
+  return measure(&s, dataset, out, err);
 }
 
 bool brim_scores_are_values(const brim_model *model) {
@@ -140,7 +140,7 @@ int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const flo
                        brim_metrics *out, brim_error *err) {
   brim_scored s = scored_of(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset);
   s.values = brim_scores_are_values(model);
-  return measure(&s, brim_model_task(model), dataset, out, err);
+  return measure(&s, dataset, out, err);
 }
 
 /* ---- single rows ------------------------------------------------------------------------------------------- */
@@ -191,10 +191,11 @@ int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_data
                           brim_error *err) {
   brim_scored s = scored_of(runtime, task, 1, NULL, dataset);
   float *logits = NULL;
-  *out = brim_metrics_none(s.rows);
+  if (out)
+    *out = brim_metrics_none(s.rows);
   if (s.rows == 0 || !brim_target_of(task)->check)
     return BRIM_OK;
-  if (brim_metrics_tried(task))
+  if (out && brim_metrics_tried(task))
     BRIM_TRY(make_up(dataset, runtime, &logits, err));
   s.set = name, s.logits = logits;
   const int status = measure_by_target(brim_target_of(task), &s, dataset, out, err);

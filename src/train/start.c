@@ -209,8 +209,7 @@ static uint64_t eval_outputs(const brim_dataset *dataset) {
 
 /* What the first evaluation would refuse. */
 static int check_rows(const brim_trainer *t, const brim_eval_set *set, brim_error *err) {
-  brim_metrics ignored;
-  return brim_metrics_possible(t->runtime, brim_model_task(t->model), set->dataset, set->name, &ignored, err);
+  return brim_metrics_possible(t->runtime, brim_model_task(t->model), set->dataset, set->name, NULL, err);
 }
 
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {

@@ -123,15 +123,15 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
 /* ---- losses that the host computes ---------------------------------------------------------------------------- */
 
 static int check_labels(const brim_trainer *t, const brim_batch *batch, brim_error *err) {
-  const int32_t row = brim_host_loss_misfit(&t->host_loss, batch);
+  const int32_t at = brim_host_loss_misfit(&t->host_loss, batch);
   char name[480];
-  if (row < 0)
+  if (at < 0)
     return BRIM_OK;
-  brim_supply_row_text(&t->supply, batch->rows[row], name, sizeof name);
+  brim_supply_row_text(&t->supply, batch->rows[at / t->host_loss.label_width], name, sizeof name);
   return brim_error_set(err, BRIM_E_MISMATCH,
                         "%s: the label is %g, and the loss %s takes labels %s: divide them, or name "
                         "another loss",
-                        name, (double)batch->labels[row * t->host_loss.label_width], t->options.loss.name,
+                        name, (double)batch->labels[at], t->options.loss.name,
                         t->host_loss.how.labels == BRIM_RANGE_SIGNED   ? "from -1 to 1"
                         : t->host_loss.how.labels == BRIM_RANGE_BINARY ? "0 and 1 alone"
                                                                        : "from 0 to 1");

@@ -48,14 +48,16 @@ typedef struct rank_run {
   member member;
   const char *model;
   brim_task task;
-  const char *pooling; /* NULL: the folder's */
-  bool labelled, equal;
+  const char *pooling;          /* NULL: the folder's */
+  bool labelled, equal, judged; /* judged: on the rows that it is trained on, after each step */
   brim_train_options options;
   brim_train_result result;
   brim_error err;
   int status, threads;
   int64_t cancel_at, size, negatives, left_out;
   double losses[STEPS];
+  int evaluations, cosines; /* events */
+  double metric;
   brim_runtime *runtime;
   float *weights;
 } rank_run;
@@ -64,6 +66,11 @@ static int listen(void *context, const brim_event *event) {
   rank_run *run = context;
   const brim_field *step = brim_event_field(event, "step"), *left_out = brim_event_field(event, "equal_texts"),
                    *negatives = brim_event_field(event, "negatives");
+  run->cosines += strcmp(event->kind, "cosines") == 0;
+  if (strcmp(event->kind, "eval") == 0) {
+    run->evaluations++;
+    run->metric = brim_event_field(event, "mrr")->real;
+  }
   if (strcmp(event->kind, "step") != 0)
     return BRIM_OK;
   if (step->integer <= STEPS)
@@ -75,11 +82,21 @@ static int listen(void *context, const brim_event *event) {
   return BRIM_OK;
 }
 
+/* The rows of at most so many texts. */
+static int pairs_of(brim_runtime *runtime, const brim_dataset *rows, uint64_t most, brim_dataset **out, brim_error *err) {
+  const uint64_t *firsts = brim_dataset_firsts(rows);
+  uint64_t chosen[ROWS], count = 0;
+  for (uint64_t r = 0; r < ROWS; r++)
+    if (firsts[r + 1] - firsts[r] <= most)
+      chosen[count++] = r;
+  return brim_dataset_subset(runtime, rows, chosen, count, out, err);
+}
+
 static void *run_rank(void *context) {
   rank_run *run = context;
   brim_labels labels = {0};
   brim_model *model = NULL;
-  brim_dataset *rows = NULL;
+  brim_dataset *rows = NULL, *pairs = NULL;
   const brim_runtime_options options = {.threads = run->threads};
   brim_model_options how = {.labels = &labels, .seed = 1};
   if (run->pooling && !brim_pooling_parse(run->pooling, &how.pooling))
@@ -94,7 +111,12 @@ static void *run_rank(void *context) {
   rows = make_rows(run->runtime, brim_model_vocab_size(model), run->labelled, run->equal);
   run->options.group = meeting_group(&run->member);
   run->options.event = listen, run->options.event_context = run;
-  run->status = brim_train(run->runtime, model, NULL, rows, NULL, 0, &run->options, &run->result, &run->err);
+  if (run->judged)
+    run->status = pairs_of(run->runtime, rows, run->task == BRIM_TASK_EMBEDDING ? 2 : MOST_TEXTS, &pairs, &run->err);
+  const brim_named_dataset judged = {"rows", pairs};
+  if (!run->status)
+    run->status = brim_train(run->runtime, model, NULL, rows, &judged, run->judged, &run->options, &run->result, &run->err);
+  brim_dataset_free(pairs);
   run->size = brim_model_flat_size(model);
   run->weights = malloc((size_t)run->size * sizeof(float));
   memcpy(run->weights, brim_model_values(model), (size_t)run->size * sizeof(float));
@@ -260,6 +282,17 @@ static void check_compare(const char *folder) {
   brim_runtime_free(runtime);
 }
 
+/* Ranks do the same in the same order while a set is judged, and one of them says what it found. */
+static void check_judged(rank_run how, bool finds_cosines) {
+  how.judged = true, how.options.eval_every = 1;
+  const rank_run alone = train(&how, 1, 1, 0, SLICES), ranks = train(&how, 3, 1, 0, SLICES);
+  ok(alone.status == BRIM_OK && ranks.status == BRIM_OK && alone.evaluations >= STEPS && ranks.evaluations == alone.evaluations &&
+         ranks.cosines == alone.cosines && (alone.cosines > 0) == finds_cosines && ranks.metric == alone.metric,
+     "%s: judged by three ranks as by one: %d evaluations, %d of cosines, mrr %g and %g %s", how.options.loss.name,
+     ranks.evaluations, ranks.cosines, alone.metric, ranks.metric, ranks.err.message);
+  free(alone.weights), free(ranks.weights);
+}
+
 int main(void) {
   const char *classes = case_model_folder("bert-pair-3");
   rank_run in_batch = job(classes, BRIM_TASK_EMBEDDING, "in-batch"), cosent = job(classes, BRIM_TASK_EMBEDDING, "cosent"),
@@ -277,6 +310,8 @@ int main(void) {
   check_resume(in_batch);
   check_resume(joined);
   check_negatives(in_batch);
+  check_judged(in_batch, true);
+  check_judged(group, false);
   check_compare(classes);
   return tap_done();
 }

@@ -18,12 +18,6 @@ static void new_line(brim_text *out, int depth) {
     brim_text_string(out, "  ");
 }
 
-static void write_value(brim_text *out, const brim_json_value *value, int depth);
-
-void brim_config_put_value(brim_text *out, const brim_json_value *value, int depth) {
-  write_value(out, value, depth);
-}
-
 /* A real number stays one: transformers refuses 2 where a member is to be 2.0. */
 static void write_real(brim_text *out, double value) {
   const size_t before = out->length;
@@ -43,9 +37,9 @@ static void write_items(brim_text *out, const brim_json_value *container, int de
     if (item->kind == BRIM_JSON_KEY) {
       brim_text_json_string(out, item->as.text, item->length);
       brim_text_string(out, ": ");
-      write_value(out, brim_json_member(item), depth + 1);
+      brim_config_put_value(out, brim_json_member(item), depth + 1);
     } else {
-      write_value(out, item, depth + 1);
+      brim_config_put_value(out, item, depth + 1);
     }
   }
   if (*separator)
@@ -53,7 +47,7 @@ static void write_items(brim_text *out, const brim_json_value *container, int de
 }
 
 /* No deeper than the reader lets documents be. */
-static void write_value(brim_text *out, const brim_json_value *value, int depth) {
+void brim_config_put_value(brim_text *out, const brim_json_value *value, int depth) {
   switch ((brim_json_kind)value->kind) {
   case BRIM_JSON_BOOL:
     brim_text_string(out, value->as.integer ? "true" : "false");
@@ -284,7 +278,7 @@ static void write_config(brim_text *out, const brim_config *config) {
     if (own)
       own->write(out, config);
     else
-      write_value(out, brim_json_member(key), 1);
+      brim_config_put_value(out, brim_json_member(key), 1);
   }
   for (size_t i = 0; i < DECIDED; i++)
     if (decided[i].added && is_decided(config, &decided[i]) && decided[i].added(config) && !brim_json_get(root, decided[i].key)) {

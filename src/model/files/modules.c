@@ -99,16 +99,9 @@ const char *brim_module_flag(brim_pool_mode mode) {
   return mode_names[mode].flag;
 }
 
-static bool has_mode(const brim_modules *m, brim_pool_mode mode) {
-  for (int32_t i = 0; i < m->modes.count; i++)
-    if (m->modes.of[i] == mode)
-      return true;
-  return false;
-}
-
 static int add_mode(brim_modules *m, const brim_json_document *d, const brim_json_value *name, brim_error *err) {
   for (int i = 0; i < BRIM_POOL_MODES && m->modes.count < BRIM_POOL_MODES; i++)
-    if (brim_json_is_string(name, mode_names[i].name) && !has_mode(m, (brim_pool_mode)i)) {
+    if (brim_json_is_string(name, mode_names[i].name) && !brim_pool_has(&m->modes, (brim_pool_mode)i)) {
       m->modes.of[m->modes.count++] = (brim_pool_mode)i;
       return BRIM_OK;
     }

@@ -59,13 +59,6 @@ static bool in_order(const brim_pool_list *modes) {
   return true;
 }
 
-static bool has(const brim_pool_list *modes, brim_pool_mode mode) {
-  for (int32_t i = 0; i < modes->count; i++)
-    if (modes->of[i] == mode)
-      return true;
-  return false;
-}
-
 /* A flag for each mode, of which the first versions know four. */
 static void put_flags(brim_text *out, const brim_pool_list *modes, int32_t hidden) {
   static const brim_pool_mode order[BRIM_POOL_MODES] = {BRIM_POOL_CLS,       BRIM_POOL_MEAN,          BRIM_POOL_MAX,
@@ -73,8 +66,8 @@ static void put_flags(brim_text *out, const brim_pool_list *modes, int32_t hidde
   enum { KNOWN = 4 };
   brim_text_printf(out, "{\n  \"word_embedding_dimension\": %d", (int)hidden);
   for (int i = 0; i < BRIM_POOL_MODES; i++)
-    if (i < KNOWN || has(modes, order[i]))
-      brim_text_printf(out, ",\n  \"%s\": %s", brim_module_flag(order[i]), has(modes, order[i]) ? "true" : "false");
+    if (i < KNOWN || brim_pool_has(modes, order[i]))
+      brim_text_printf(out, ",\n  \"%s\": %s", brim_module_flag(order[i]), brim_pool_has(modes, order[i]) ? "true" : "false");
 }
 
 /* Another order needs the form of version 5.4 and later. */

@@ -106,9 +106,8 @@ static const brim_kind joined = {
 int32_t brim_append_pool_joined(brim_program *p, int32_t x, brim_pool_list modes) {
   const int32_t width = brim_width_of(p, x), out = brim_add_value(p, "pooled", BRIM_ROW_TEXTS, modes.count * width);
   brim_operation o = {.kind = &joined, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .terms = {.modes = modes}};
-  for (int32_t i = 0; i < modes.count; i++)
-    if (modes.of[i] == BRIM_POOL_MAX)
-      o.inner = (brim_list)BRIM_LIST(brim_add_index(p, "chosen", BRIM_ROW_TEXTS, width));
+  if (brim_pool_has(&modes, BRIM_POOL_MAX))
+    o.inner = (brim_list)BRIM_LIST(brim_add_index(p, "chosen", BRIM_ROW_TEXTS, width));
   brim_add_operation(p, &o);
   return out;
 }
