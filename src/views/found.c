@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "target/target.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "views/views.h"
 
 enum { MOST_FOUND = 2000, SAMPLES = 6, NEAREST = BRIM_MOST_NEAR / SAMPLES };

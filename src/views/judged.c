@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "data/facts.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "views/views.h"
 
 /* One set while it is judged. */

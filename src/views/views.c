@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "report/tensorboard.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "views/views.h"
 
 struct brim_views {

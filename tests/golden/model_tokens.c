@@ -4,7 +4,7 @@
 #include "data/facts.h"
 #include "model_case.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 static const char *const golden = "bert-tokens";
 

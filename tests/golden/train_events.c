@@ -4,7 +4,7 @@
 
 #include "base/process.h"
 #include "file_faults.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "train/schedule.h"
 #include "train_case.h"
 

@@ -3,7 +3,7 @@
 #include "brim/train.h"
 #include "tap.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 static brim_runtime *runtime;
 

@@ -1,7 +1,7 @@
 /* Metrics of labels of tokens against numbers of seqeval and scikit-learn, and entities against a slow version. */
 #include "brim/train.h"
 #include "tap.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 enum { ROWS = 60, MOST = 12, CLASSES = 9 };
 

@@ -5,7 +5,7 @@
 #include "brim/train.h"
 #include "target/target.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 /* The labels of all rows are one after another. */
 static brim_scored scored_of(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,

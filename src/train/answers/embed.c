@@ -1,5 +1,5 @@
 /* embed.c: a vector for each text: the encoder's last layer, pooled and so on as the model's folder says. */
-#include "train/embed.h"
+#include "train/answers/embed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "model/run/logits.h"
 #include "task/task.h"
 #include "text/prompt.h"
-#include "train/evaluate.h"
-#include "train/hashes.h"
+#include "train/answers/evaluate.h"
+#include "train/folder/hashes.h"
 
 struct brim_embedder {
   brim_runtime *runtime;

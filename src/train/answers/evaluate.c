@@ -1,6 +1,6 @@
 /* evaluate.c: outputs of every row, computed in whatever order is fast and handed back in the order of the input. */
-#include "train/evaluate.h"
-#include "train/evaluation_agreement.h"
+#include "train/answers/evaluate.h"
+#include "train/answers/evaluation_agreement.h"
 
 #include <math.h>
 #include <string.h>
