@@ -130,6 +130,10 @@ static void places(void) {
   ok_string(outcome(scratch_write("other.csv", "text,label\na,pos\nb,so\n"), &o, NULL),
             "!7 other.csv: line 3: label \"so\" is not among the 2 known labels: neg, pos\n", "an unknown label");
   brim_labels_free(&labels);
+  if (brim_labels_make(data_runtime, BRIM_TASK_MULTI_LABEL, names, 2, &labels, &err) != BRIM_OK)
+    exit(99);
+  ok_string(outcome(scratch_write("many.csv", "text,label\na,pos|neg\nb,\nc,neg\n"), &o, NULL), "end", "a list of no labels");
+  brim_labels_free(&labels);
 }
 
 static void damaged(void) {
