@@ -391,6 +391,10 @@ const cli_option cli_method_options[] = {
             "cls, mean, max, mean-sqrt, weighted-mean or last, of embeddings also several, each once, with commas between",
         .help = "what the head sees of a text's tokens: cls (the first), mean or max. Embeddings also have mean-sqrt (the sum by "
                 "the root of their number), weighted-mean (by position) and last, and several side by side: cls,mean"),
+    INTEGER("dense", dense, "N", 1, 1 << 16, .needs = "task=embedding", .shown = "none", .to = {MODEL(dense)},
+            .help = "put a new Dense module of N numbers after pooling, and after those of the folder; the run's folder has it"),
+    CHOICE("dense-activation", dense_activation, "identity|tanh", .needs = "dense", .shown = "identity",
+           .to = {MODEL(dense_activation)}, .help = "what its numbers go through"),
     FLAG("no-type-ids", no_type_ids, .to = {MODEL(no_type_ids)}, .help = "give every token type 0, also those of a second text"),
     INTEGER("reinit-layers", reinit_layers, "N", 0, 1024, .fallback = "0", .to = {MODEL(reinit_layers)},
             .help = "start the top N layers from new random weights, a function of --seed"),
