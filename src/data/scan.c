@@ -72,10 +72,6 @@ static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, uint64_t
   brim_record record;
   int status;
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
-    if (brim_task_shape(taker->task)->made) {
-      ++*rows;
-      continue;
-    }
     const brim_label_source label = {record.label, record.label_length, record.label_is_list,
                                      record.file,  record.line,         record.label_forms};
     BRIM_TRY((brim_task_has_tokens(taker->task) ? brim_label_taker_tags : brim_label_taker_add)(taker, &label, err));
@@ -102,17 +98,15 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   how.words |= brim_task_has_tokens(task);
   if (how.words)
     task = brim_task_of_words();
-  how.need_label = !brim_task_shape(task)->made;
+  how.need_label = true;
   how.empty_label |= brim_task_has_lists(task);
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
   tally t = {.runtime = runtime};
   int status = scan(reader, &taker, &t, &count, progress, context, err);
-  if (status == BRIM_OK && brim_task_shape(task)->made)
-    status = brim_labels_make(runtime, task, NULL, BRIM_MAX_CLASSES, out, err);
-  else if (status == BRIM_OK)
+  if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, out, &values, err);
-  if (status == BRIM_OK && !brim_task_shape(task)->made)
+  if (status == BRIM_OK)
     status = tally_finish(&t, &taker, &count, out, err);
   out->none += taker.unlabelled;
   if (status != BRIM_OK)
