@@ -161,7 +161,7 @@ static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_
                                     .max_length = max_length};
   int status = v->keep_head ? BRIM_OK : cli_stream_labels(cli, request.paths, request.path_count, task, &job->labels);
   if (!status && !job->options.max_steps)
-    status = cli_stream_steps(cli, &job->options.plan, job->labels.task, &job->options.max_steps);
+    status = cli_stream_steps(cli, &request, job->labels.task, &job->options.max_steps);
   return status ? status : cli_open_feed(cli, &request, &job->feed);
 }
 
@@ -177,12 +177,11 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
                                  .max_length = max_length,
                                  .need_label = !cli->masks,
                                  .task = task};
-  if (cli->masks && (v->keep_head || cli_folds_wanted(v) || v->label_column || source_skips(cli)))
+  if (cli->masks && (v->keep_head || v->label_column || source_skips(cli)))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "%s is for rows with labels, which --task mlm does not take",
-                          v->keep_head          ? "--keep-head"
-                          : cli_folds_wanted(v) ? "--folds"
-                          : v->label_column     ? "--label-column"
-                                                : "--missing-label skip");
+                          v->keep_head      ? "--keep-head"
+                          : v->label_column ? "--label-column"
+                                            : "--missing-label skip");
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);

@@ -71,12 +71,8 @@ static int add_masked(loader *l, const brim_encoded *record, brim_error *err) {
   for (int32_t i = 0; i < brim_masked_rows(record); i++) {
     brim_encoded own;
     const brim_encoded *row = brim_masked_row(record, i, &own);
-    brim_sample sample = {.ids = row->ids,
-                          .type_ids = row->type_ids,
-                          .length = (int32_t)row->length,
-                          .token_labels = row->numbers,
-                          .row = row->row};
-    BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
+    brim_sample sample;
+    BRIM_TRY(brim_dataset_sample_of(l->dataset, row, row->row, &sample, err));
     BRIM_TRY(brim_dataset_add(l->dataset, &sample, row->lost, false, err));
   }
   l->dataset->pairs |= record->pair;
@@ -84,18 +80,10 @@ static int add_masked(loader *l, const brim_encoded *record, brim_error *err) {
 }
 
 static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
-  if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
-    return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
-                         "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
-  brim_sample sample = {.ids = row->ids,
-                        .type_ids = row->type_ids,
-                        .length = (int32_t)row->length,
-                        .text_lengths = row->text_lengths,
-                        .text_count = row->text_count,
-                        .row = row->row};
+  brim_sample sample;
   if (row->numbers)
     return add_masked(l, row, err);
-  BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
+  BRIM_TRY(brim_dataset_sample_of(l->dataset, row, row->row, &sample, err));
   if (row->words)
     return add_words(l, row, &sample, err);
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};

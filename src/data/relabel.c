@@ -151,7 +151,8 @@ static int remask(const brim_dataset *from, brim_dataset *out, brim_remask_fn ch
   const void **rows = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *rows);
   own_token_labels(out, labels, rows);
   out->labelled_tokens = NULL;
-  out->numbered = false;
+  out->numbered = out->windows_are_rows = false;
+  out->windows = (brim_windowing){0};
   out->ids = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->ids);
   if (!ids || !labels || !out->ids || !rows)
     return BRIM_NOMEM(err);

@@ -97,7 +97,7 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   brim_label_type_read(task, &how);
   if (how.words)
     task = brim_task_of_words();
-  how.need_label = !brim_label_type_of(task)->made;
+  how.need_label = true;
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
   tally t = {.runtime = runtime};

@@ -95,7 +95,7 @@ void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *finger
 
 brim_windowing brim_supply_windows(const brim_supply *s) {
   if (!s->feed)
-    return brim_dataset_windows(s->dataset);
+    return brim_dataset_has_windows(s->dataset) ? brim_dataset_windows(s->dataset) : (brim_windowing){0};
   const brim_encode_options *encode = &brim_feed_how(s->feed)->encode;
   return encode->numbering ? (brim_windowing){0} : (brim_windowing){encode->max_windows, encode->window_overlap};
 }
