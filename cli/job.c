@@ -139,6 +139,9 @@ static int take_model_labels(cli_call *cli, cli_job *job) {
   if (!status && brim_model_initialized_count(model) > 0)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--keep-head: %s has no %s, so there is nothing to keep: leave it out",
                             v->model, brim_model_initialized_name(model, 0));
+  if (!status && brim_model_shape(model)->made)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--keep-head: %s is of masked words, which have no labels: leave it out",
+                            v->model);
   if (!status && v->task && cli_task(cli) != brim_model_task(model))
     status = brim_error_set(&cli->error, BRIM_E_USAGE,
                             "--keep-head: the model's task is %s, not %s: leave out one of both options",

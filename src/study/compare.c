@@ -12,7 +12,7 @@
 #include "model/run/model.h"
 #include "study/rounds.h"
 #include "train/answers/evaluate.h"
-#include "train/fit.h"
+#include "train/answers/fit.h"
 #include "train/folder/fields.h"
 #include "train/loss_choice.h"
 #include "train/schedule.h"

@@ -13,7 +13,7 @@
 #include "study/internal.h"
 #include "task/task.h"
 #include "train/answers/evaluate.h"
-#include "train/fit.h"
+#include "train/answers/fit.h"
 #include "train/folder/fields.h"
 #include "train/folder/folder.h"
 #include "train/folder/folds_mark.h"

@@ -19,7 +19,7 @@
 #include "train/answers/evaluate.h"
 #include "train/average.h"
 #include "train/class_weights.h"
-#include "train/fit.h"
+#include "train/answers/fit.h"
 #include "train/folder/folds_mark.h"
 #include "train/folder/hashes.h"
 #include "train/loss_choice.h"

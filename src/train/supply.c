@@ -14,7 +14,7 @@
 #include "feed/steps.h"
 #include "model/run/fits.h"
 #include "train/answers/evaluate.h"
-#include "train/fit.h"
+#include "train/answers/fit.h"
 
 #define FEED_FILE "feed.json"
 

@@ -85,7 +85,7 @@ static int load_json(brim_runtime *runtime, const char *folder, const char *path
        *file = inner ? brim_path_join(runtime, *path ? inner : folder, name) : NULL;
   int status = file ? BRIM_OK : BRIM_NOMEM(err);
   *out = NULL;
-  if (!status && brim_path_exists(file))
+  if (!status && brim_path_is_taken(file))
     status = brim_json_load(runtime, file, LIMIT, out, err);
   brim_release(runtime, inner);
   brim_release(runtime, file);

@@ -98,7 +98,7 @@ const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
 static int read_settings(brim_sentence *s, const char *folder, brim_error *err) {
   char *path = brim_path_join(s->runtime, folder, SETTINGS);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && brim_path_exists(path))
+  if (!status && brim_path_is_taken(path))
     status = brim_file_read_all(s->runtime, path, LIMIT, &s->settings, &s->settings_length, err);
   brim_release(s->runtime, path);
   return status;

@@ -18,6 +18,7 @@
 #include "task/task.h"
 #include "text/prompt.h"
 #include "train/answers/evaluate.h"
+#include "train/answers/fit.h"
 #include "train/folder/hashes.h"
 
 struct brim_embedder {
@@ -325,11 +326,11 @@ static int embed_dataset(job *j, brim_error *err) {
                                  .batch_size = j->options->batch_size > 0 ? j->options->batch_size : 32,
                                  .max_tokens = j->options->max_tokens,
                                  .oversize = BRIM_OVERSIZE_ALONE};
-  brim_dataset *mapped; /* no labels are looked at */
   brim_plan *plan;
   if (brim_dataset_firsts(j->dataset))
     return brim_error_set(err, BRIM_E_USAGE, "the rows have several texts, and a vector is of one: give each text a row");
-  BRIM_TRY(brim_dataset_fit(e->runtime, e->model, j->dataset, 0, false, "data", &mapped, err));
+  BRIM_TRY(brim_tokenizers_fit(e->model, brim_dataset_tokenizer(j->dataset), "data", err));
+  BRIM_TRY(brim_rows_fit(e->model, j->dataset, 0, false, "data", err)); /* single texts have a vector, whatever the task */
   BRIM_TRY(brim_plan_new(e->runtime, brim_dataset_lengths(j->dataset), brim_dataset_rows(j->dataset), &how, 0, &plan, err));
   const int status = embed_planned(j, plan, err);
   brim_plan_free(plan);

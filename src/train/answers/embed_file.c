@@ -401,6 +401,9 @@ static int open_output(work *w) {
     return open_continued(w);
   if (w->options->resume)
     return brim_error_at(w->err, BRIM_E_USAGE, w->output, 0, -1, "only a file can be resumed: name one as output");
+  if (w->options->form == BRIM_VECTORS_NUMPY)
+    return brim_error_at(w->err, BRIM_E_USAGE, w->output, 0, -1,
+                         "an array's head counts its rows when all are there, which needs a file: name one, or take lines");
   BRIM_TRY(brim_file_create(w->runtime, w->output, &w->file, w->err));
   return write_header(w);
 }

@@ -32,8 +32,8 @@ typedef struct check {
   input *inputs;
   size_t input_count, room;
   brim_error *err;
-  char head[PATH_MAX];     /* of true_name */
-  char entry[2][PATH_MAX]; /* of a folder, and of one in it */
+  char head[PATH_MAX];  /* of true_name */
+  char entry[PATH_MAX]; /* of a folder, and of what is in it */
   char real[PATH_MAX], other[PATH_MAX], at[PATH_MAX];
 } check;
 
@@ -126,28 +126,36 @@ static bool is_any(const char *name) {
   return name[0] != '.';
 }
 
-/* "1_Pooling", "fold-0": parts of a model or a run that are folders. */
+/* "1_Pooling", "fold-0", "checkpoints", "step-12": parts of a model or a run that are folders. */
 static bool is_part(const char *name) {
   const size_t digits = strspn(name, "0123456789");
-  return (digits > 0 && name[digits] == '_') || strncmp(name, "fold-", 5) == 0;
+  uint64_t step;
+  return (digits > 0 && name[digits] == '_') || strncmp(name, "fold-", 5) == 0 || strcmp(name, "checkpoints") == 0 ||
+         strcmp(name, "tensorboard") == 0 || brim_owned_step_of(name, &step);
 }
 
-static int add_folder(check *c, const char *folder, const brim_path *from, bool (*is_read)(const char *name), bool parts) {
-  DIR *names = opendir(folder);
+/* The first `used` bytes of c->entry are the folder's name. All is read of a folder that is a part of another. */
+static int add_names(check *c, size_t used, const brim_path *from, bool (*is_read)(const char *name), bool parts) {
+  DIR *names = opendir(c->entry);
   const struct dirent *entry;
-  char *path = c->entry[parts ? 0 : 1];
   int status = BRIM_OK;
   while (names && !status && (entry = readdir(names))) {
-    if (snprintf(path, PATH_MAX, "%s/%s", folder, entry->d_name) >= PATH_MAX)
+    const int length = snprintf(c->entry + used, PATH_MAX - used, "/%s", entry->d_name);
+    if (length < 0 || (size_t)length >= PATH_MAX - used)
       continue;
-    if (parts && is_part(entry->d_name) && brim_path_is_folder(path))
-      status = add_folder(c, path, from, is_read, false);
+    if (parts && is_part(entry->d_name) && brim_path_is_folder(c->entry) && !brim_path_is_link(c->entry))
+      status = add_names(c, used + (size_t)length, from, is_any, true);
     else if (is_read(entry->d_name))
-      status = add_file(c, path, from);
+      status = add_file(c, c->entry, from);
   }
   if (names)
     closedir(names);
   return status;
+}
+
+static int add_folder(check *c, const char *folder, const brim_path *from, bool (*is_read)(const char *name), bool parts) {
+  const int used = snprintf(c->entry, PATH_MAX, "%s", folder);
+  return used < PATH_MAX ? add_names(c, (size_t)used, from, is_read, parts) : BRIM_OK;
 }
 
 static int add_pattern(check *c, const char *pattern, const brim_path *from) {
@@ -187,6 +195,13 @@ static int add_input(check *c, const brim_path *from) {
 
 static int refuse(const check *c, const brim_path *output, const char *why) {
   return brim_error_set(c->err, BRIM_E_USAGE, "%s %s: %s", output->name, output->path, why);
+}
+
+/* A name that the file system does not take would be noticed at the end. */
+static bool is_too_long(const char *path) {
+  size_t end;
+  const size_t first = last_name(path, &end);
+  return end - first > NAME_MAX || end >= PATH_MAX;
 }
 
 /* What is written into a folder that is there, or is made: its nearest ancestor must allow it. */
@@ -246,6 +261,8 @@ static int check_folders(check *c, const brim_path *run, const char *folder) {
 static int check_run(check *c, const brim_path *run) {
   char *real = c->real;
   const bool there = realpath(run->path, real) != NULL;
+  if (is_too_long(run->path))
+    return refuse(c, run, "the name is too long: name another folder");
   if (there && !brim_path_is_folder(real))
     return refuse(c, run, "there is a file where a folder is needed: name another place");
   if (!there)
@@ -318,6 +335,8 @@ static int check_file(check *c, const brim_path *output) {
     BRIM_TRY(check_other_outputs(c, output, c->real, &made));
   if (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
     return BRIM_OK; /* a device or a pipe takes what comes */
+  if (is_too_long(path))
+    return refuse(c, output, "the name is too long: name another file");
   BRIM_TRY(check_inputs(c, output, path));
   if (output->use == BRIM_WRITES_RESUMABLE)
     BRIM_TRY(check_next_to(c, output));

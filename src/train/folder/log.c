@@ -67,8 +67,8 @@ static int log_write(brim_log_file *log, brim_error *err) {
     ssize_t wrote = write(log->file, log->line.data + done, log->line.length - done);
     if (wrote < 0 && errno == EINTR)
       continue;
-    if (wrote < 0) {
-      int status = brim_error_system(err, log->path, "write", errno);
+    if (wrote <= 0) {
+      int status = brim_error_system(err, log->path, "write", wrote < 0 ? errno : EIO);
       if (ftruncate(log->file, (off_t)log->bytes) != 0)
         return status; /* resume cuts the half line */
       return status;

@@ -1,4 +1,4 @@
-#include "train/fit.h"
+#include "train/answers/fit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +93,15 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
+/* A score is of two texts that are encoded as one. */
+static int joined_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
+  if (!brim_model_shape(model)->joins_pairs || brim_dataset_pairs_known(dataset) != 0)
+    return BRIM_OK;
+  return brim_error_set(
+      err, BRIM_E_MISMATCH, "%s: the rows are %s, and the model is of %s, which reads two texts as one: encode pairs", name,
+      brim_dataset_firsts(dataset) ? "several texts, each by itself" : "single texts", brim_task_name(brim_model_task(model)));
+}
+
 /* A loss of the device compares each text with a label. */
 static int texts_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
   const brim_task task = brim_model_task(model);
@@ -109,8 +118,8 @@ static int texts_fit(const brim_model *model, const brim_dataset *dataset, const
                         name, brim_task_name(task));
 }
 
-static int rows_fit(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
-                    brim_error *err) {
+int brim_rows_fit(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
+                  brim_error *err) {
   const uint64_t rows = brim_dataset_rows(dataset);
   for (uint64_t row = 0; row < rows; row++) {
     brim_sample sample;
@@ -131,9 +140,10 @@ int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_
     return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
   BRIM_TRY(brim_tokenizers_fit(model, brim_dataset_tokenizer(dataset), name, err));
   BRIM_TRY(texts_fit(model, dataset, name, err));
+  BRIM_TRY(joined_fit(model, dataset, name, err));
   if (labels)
     BRIM_TRY(map_labels(runtime, dataset, brim_model_labels(model), name, mapped, err));
-  const int status = rows_fit(model, *mapped ? *mapped : dataset, cut, labels, name, err);
+  const int status = brim_rows_fit(model, *mapped ? *mapped : dataset, cut, labels, name, err);
   if (status) {
     brim_dataset_free(*mapped);
     *mapped = NULL;
