@@ -179,8 +179,8 @@ def check_program(root):
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
         place = path.relative_to(root)
         if place.parts[:2] not in (("src", "model"), ("src", "ops")):
-            calls += [f"{place} calls {name}" for name in sorted(listed)
-                      if re.search(rf"\bops->{name}\(", CODE_NOISE.sub(" ", path.read_text(encoding="utf-8")))]
+            called = set(re.findall(r"\bops->(\w+)\(", CODE_NOISE.sub(" ", path.read_text(encoding="utf-8"))))
+            calls += [f"{place} calls {name}" for name in sorted(listed & called)]
     holds(calls if listed else ["no operations were found"], "only a schedule's run calls the device's operations, and few files of src/model")
     holds(kinds, "only kinds write calls into a schedule")
     holds(names if families else ["no families were found"], "a family is named in its own file alone")
@@ -188,8 +188,8 @@ def check_program(root):
              for name in re.findall(r'\.name = "([\w-]+)"', path.read_text(encoding="utf-8"))}
     problems = [f"{path.relative_to(root)} compares kinds by their names" for path in files(root / "src", ".c", ".h")
                 if re.search(r"\bkind->name\b", path.read_text(encoding="utf-8")) and path.name != "listing.c"]
-    problems += [f"{path.relative_to(root)} names the kind {name}" for path in files(root / "src/model", ".c", ".h") for name in sorted(named)
-                 if path.parent.name not in ("kinds", "families") and f'"{name}"' in path.read_text(encoding="utf-8")]
+    texts = {path: path.read_text(encoding="utf-8") for path in files(root / "src/model", ".c", ".h") if path.parent.name not in ("kinds", "families")}
+    problems += [f"{path.relative_to(root)} names the kind {name}" for path, text in texts.items() for name in sorted(named) if f'"{name}"' in text]
     holds(problems if named else ["no kinds were found"], "a kind is named in its own file alone")
 
 
