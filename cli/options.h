@@ -132,8 +132,7 @@ typedef struct cli_values {
       swa_start, momentum, mixout;
   const char *keep;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, dense, reinit_layers,
-      patience,
-      swa_every, loss_scale_steps;
+      patience, swa_every, loss_scale_steps;
   const char *loss, *inner, *distance, *directions, *partition, *similarity, *hardness, *matryoshka, *matryoshka_weights,
       *teacher_column;
   double scale, margin, temperature, positive_weight, hardness_strength;

@@ -51,8 +51,8 @@ typedef struct brim_model_options {
   brim_pooling pooling;
   int32_t dense; /* embeddings: one more dense layer, of so many numbers with a bias, follows pooling and the folder's; 0: none */
   const char *dense_activation; /* "identity" (NULL) or "tanh" */
-  bool no_type_ids;      /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
-  int32_t reinit_layers; /* that many layers from the top are initialised, not read */
+  bool no_type_ids;             /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
+  int32_t reinit_layers;        /* that many layers from the top are initialised, not read */
   /* CUDA: products of fp32 round what they multiply to TF32, which has 10 bits after the point; sums stay fp32. The bits
    * are others, and so it is part of the kernels' name. BRIM_E_UNSUPPORTED: no cuBLASLt, a card older than compute
    * capability 8.0, or no card. */

@@ -148,8 +148,8 @@ int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_e
   if (modes->count == 0 && !mean && root->kind == BRIM_JSON_OBJECT)
     modes->of[modes->count++] = BRIM_POOL_MEAN;
   return modes->count > 0 ? BRIM_OK
-                            : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
-                                              "no pooling is chosen: a text's vector is some of cls, max, mean");
+                          : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
+                                            "no pooling is chosen: a text's vector is some of cls, max, mean");
 }
 
 static int read_pooling(brim_modules *m, const char *folder, const char *path, brim_error *err) {

@@ -55,8 +55,7 @@ static int copy_parameter(brim_embedder *e, const char *name, const float **out,
 static int copy_dense(brim_embedder *e, const brim_dense_module *d, brim_module_step *step, brim_error *err) {
   const char *const names[2] = {"linear.weight", "linear.bias"};
   const float **const to[2] = {&step->weight, &step->bias};
-  *step = (brim_module_step){
-      .in = d->in, .out = d->out, .activation = brim_module_activation_of(d->activation), .path = d->path};
+  *step = (brim_module_step){.in = d->in, .out = d->out, .activation = brim_module_activation_of(d->activation), .path = d->path};
   for (int k = 0; k < 1 + d->biased; k++) {
     char full[sizeof d->path + 16];
     snprintf(full, sizeof full, "%s/%s", d->path, names[k]);
