@@ -218,7 +218,7 @@ static int run(cli_call *cli) {
   int status = cli_modes_parse(cli, &list);
   if (!status && cli->values->eval.count > 1)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");
-  if (!status && brim_task_shape(cli_task(cli))->made)
+  if (!status && cli->masks)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--task mlm is for `brim train`: modes are compared on rows with labels");
   if (!status) {
     status = cli_job_open(cli, &job);

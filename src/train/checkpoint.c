@@ -9,9 +9,9 @@
 #include "base/status.h"
 #include "model/run/flat.h"
 #include "train/average.h"
-#include "train/hashes.h"
-#include "train/optimizer_file.h"
-#include "train/owned.h"
+#include "train/folder/hashes.h"
+#include "train/folder/optimizer_file.h"
+#include "train/folder/owned.h"
 
 #define AVERAGE_FILE "average.safetensors"
 enum { AGAIN = 3 }; /* looked for checkpoints that another process removes */

@@ -3,6 +3,9 @@
 #define BRIM_MODEL_ASK_H
 #include "brim/model.h"
 
+struct brim_dense_module;
+/* Of embeddings: the dense layers after pooling, in their order; NULL: there is none of this number. */
+const struct brim_dense_module *brim_model_dense(const brim_model *model, int32_t index);
 /* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
 bool brim_model_normalizes(const brim_model *model);
 /* Of embeddings: what [0] the first text of each row and [1] its others begin with, under these names (NULL: nothing), and with

@@ -1,4 +1,4 @@
-/* inspect_losses.c: losses of numbers in a file, to compare with other programs: brim inspect losses. */
+/* losses.c: losses of numbers in a file, to compare with other programs: brim inspect losses. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* hashes.c: digests of a model's flat buffers. */
-#include "train/hashes.h"
+#include "train/folder/hashes.h"
 
 #include "base/hashmap.h"
 #include "base/status.h"

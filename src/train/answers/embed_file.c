@@ -16,7 +16,7 @@
 #include "base/path.h"
 #include "base/remove.h"
 #include "base/status.h"
-#include "train/embed.h"
+#include "train/answers/embed.h"
 
 enum { WINDOW_TEXTS = 8192, WINDOW_BYTES = 16 << 20, STATE_LIMIT = 1 << 20, FACTS = 8 };
 

@@ -2,7 +2,7 @@
 #ifndef BRIM_TRAIN_FOLDER_H
 #define BRIM_TRAIN_FOLDER_H
 #include "brim/train.h"
-#include "train/log.h"
+#include "train/folder/log.h"
 
 typedef struct brim_run_folder {
   brim_runtime *runtime;

@@ -1,4 +1,4 @@
-#include "train/beir.h"
+#include "train/answers/beir.h"
 
 #include <string.h>
 

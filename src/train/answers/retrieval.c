@@ -10,8 +10,8 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "target/ranking.h"
-#include "train/beir.h"
-#include "train/embed.h"
+#include "train/answers/beir.h"
+#include "train/answers/embed.h"
 
 enum {
   WINDOW_TEXTS = 8192, /* documents that are embedded together */

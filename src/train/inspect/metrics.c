@@ -1,4 +1,4 @@
-/* inspect_metrics.c: metrics of numbers in a file, to compare with other programs: brim inspect metrics. */
+/* metrics.c: metrics of numbers in a file, to compare with other programs: brim inspect metrics. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* inspect_step.c: one step of a loss that the host computes, without dropout, in parts of so many rows: vectors or scores, the
+/* step.c: one step of a loss that the host computes, without dropout, in parts of so many rows: vectors or scores, the
  * loss, and the gradient of every weight. What must not depend on the parts, does not. */
 #include <math.h>
 #include <stdio.h>

@@ -48,10 +48,11 @@ int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_e
 
 /* Equal for pairs of one query. */
 uint64_t brim_row_query(const brim_sample *pair);
-/* Metrics from logits that the caller has. Of tokens classes are named as the data set's mapping says. */
-int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
-                         brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* The same of a model's, which says besides what its scores are. */
+/* Metrics from logits; `values`: they are scores, not logits of probabilities. Of tokens classes are named as the data set's
+ * mapping says. */
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+                         const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
+/* The same of a model's. */
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
                        brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Whether what it gives are scores, not logits of probabilities. */
@@ -67,7 +68,7 @@ typedef struct brim_found_rows {
 int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
                     const brim_dataset *dataset, uint64_t most, brim_found_rows *out, brim_error *err) BRIM_CHECK;
 void brim_found_close(brim_found_rows *found);
-/* Whether the target can measure these rows, before there are outputs: BRIM_E_MISMATCH names the set and the row. Where
+/* Whether these rows can be measured, before there are outputs: BRIM_E_MISMATCH names the set and the row. Where
  * brim_metrics_tried, *out is NaN if labels do not allow a metric, and any number elsewhere; of other tasks it says nothing.
  * NULL: the check alone. */
 bool brim_metrics_tried(brim_task task);

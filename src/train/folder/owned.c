@@ -1,5 +1,5 @@
 /* owned.c: what is brim's is found by content. A name alone proves nothing: many programs write `checkpoints` and `log.jsonl`. */
-#include "train/owned.h"
+#include "train/folder/owned.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "train/folds_mark.h"
-#include "train/state.h"
+#include "train/folder/folds_mark.h"
+#include "train/folder/state.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
 

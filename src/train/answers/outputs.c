@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "brim/train.h"
-#include "train/owned.h"
+#include "train/folder/owned.h"
 
 typedef struct input {
   dev_t device;

@@ -1,4 +1,4 @@
-/* inspect.c: numbers from inside a step, for comparison with other programs. Dropout is off. */
+/* gradients.c: numbers from inside a step, for comparison with other programs. Dropout is off. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "model/files/safetensors.h"
 #include "model/run/fits.h"
 #include "model/run/flat.h"
-#include "train/fields.h"
+#include "train/folder/fields.h"
 #include "train/schedule.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)

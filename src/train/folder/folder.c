@@ -1,6 +1,6 @@
 /* folder.c: the run folder. Nothing is removed from it but brim's own checkpoints, and a run that has been replaced (replace.c).
  */
-#include "train/folder.h"
+#include "train/folder/folder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "train/owned.h"
-#include "train/state.h"
+#include "train/folder/owned.h"
+#include "train/folder/state.h"
 
 /* ---- what is there ---------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/facts.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 enum { ROOM = 1 << 26, FEWEST = 64 }; /* bytes of outputs at once; rows */
 

@@ -1,5 +1,5 @@
 /* embed.c: a vector for each text: the encoder's last layer, pooled and so on as the model's folder says. */
-#include "train/embed.h"
+#include "train/answers/embed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include "model/run/logits.h"
 #include "task/task.h"
 #include "text/prompt.h"
-#include "train/evaluate.h"
-#include "train/fit.h"
-#include "train/hashes.h"
+#include "train/answers/evaluate.h"
+#include "train/answers/fit.h"
+#include "train/folder/hashes.h"
 
 struct brim_embedder {
   brim_runtime *runtime;
@@ -42,37 +42,40 @@ static int load_encoder(brim_embedder *e, const brim_model_options *options, bri
   return BRIM_OK;
 }
 
-/* Weights of a dense layer as the model has them now. */
-static int copy_parameter(brim_embedder *e, const char *path, const char *name, const float **out, brim_error *err) {
-  char full[128];
-  snprintf(full, sizeof full, "%s/%s", path, name);
-  for (int32_t i = 0; i < brim_model_parameter_count(e->model); i++) {
-    const brim_parameter *p = brim_model_parameter(e->model, i);
-    if (strcmp(p->name, full) != 0)
-      continue;
-    const int64_t count = p->shape[0] * (p->rank == 2 ? p->shape[1] : 1);
-    float *copy = brim_arena_alloc_array(&e->modules.arena, (size_t)count, sizeof *copy);
-    *out = copy;
-    return copy ? brim_model_read(e->model, BRIM_VALUES, p->offset, count, copy, err) : BRIM_NOMEM(err);
+static int copy_parameter(brim_embedder *e, const char *name, const float **out, brim_error *err) {
+  const brim_parameter *p = NULL;
+  for (int32_t i = 0; !p; i++)
+    p = strcmp(brim_model_parameter(e->model, i)->name, name) == 0 ? brim_model_parameter(e->model, i) : NULL;
+  float *copy = brim_arena_alloc_array(&e->modules.arena, (size_t)p->count, sizeof *copy);
+  *out = copy;
+  return copy ? brim_model_read(e->model, BRIM_VALUES, p->offset, p->count, copy, err) : BRIM_NOMEM(err);
+}
+
+/* A dense layer as the model has it now. */
+static int copy_dense(brim_embedder *e, const brim_dense_module *d, brim_module_step *step, brim_error *err) {
+  const char *const names[2] = {"linear.weight", "linear.bias"};
+  const float **const to[2] = {&step->weight, &step->bias};
+  *step = (brim_module_step){.in = d->in, .out = d->out, .activation = brim_module_activation_of(d->activation), .path = d->path};
+  for (int k = 0; k < 1 + d->biased; k++) {
+    char full[sizeof d->path + 16];
+    snprintf(full, sizeof full, "%s/%s", d->path, names[k]);
+    BRIM_TRY(copy_parameter(e, full, to[k], err));
   }
   return BRIM_OK;
 }
 
-/* A model of embeddings may have been trained since its folder was read: its pooling and its dense layers are its own. */
+/* A model of embeddings may have been trained since its folder was read: its pooling and what follows it are its own. */
 static int take_own_modules(brim_embedder *e, const char *folder, brim_error *err) {
   brim_modules *m = &e->modules;
   const brim_pool_list modes = brim_pooling_modes(brim_model_pooling(e->model));
+  const brim_dense_module *d;
   if (!brim_model_shape(e->model)->bare)
     return BRIM_OK;
-  BRIM_TRY(brim_modules_set_modes(m, &modes, folder, err));
-  for (int32_t i = 0; i < m->step_count; i++) {
-    brim_module_step *step = &m->steps[i];
-    if (step->weight)
-      BRIM_TRY(copy_parameter(e, step->path, "linear.weight", &step->weight, err));
-    if (step->bias)
-      BRIM_TRY(copy_parameter(e, step->path, "linear.bias", &step->bias, err));
-  }
-  return BRIM_OK;
+  for (m->step_count = 0; (d = brim_model_dense(e->model, m->step_count)); m->step_count++)
+    BRIM_TRY(copy_dense(e, d, &m->steps[m->step_count], err));
+  if (brim_model_normalizes(e->model))
+    m->steps[m->step_count++] = (brim_module_step){0};
+  return brim_modules_set_modes(m, &modes, folder, err);
 }
 
 static int open_embedder(brim_embedder *e, const char *folder, const brim_model_options *options, brim_error *err) {

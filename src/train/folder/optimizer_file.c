@@ -1,5 +1,5 @@
 /* optimizer_file.c: flat buffers to and from safetensors, by parameter name. */
-#include "train/optimizer_file.h"
+#include "train/folder/optimizer_file.h"
 
 #include <string.h>
 

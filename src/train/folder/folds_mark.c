@@ -1,5 +1,5 @@
 /* folds_mark.c: folds.csv is brim's if it begins with its head line. */
-#include "train/folds_mark.h"
+#include "train/folder/folds_mark.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  *
  * The digest is the hash of all bytes before it; version 2 had none and is still read. Hashes are hexadecimal text, seeds are
  * signed 64-bit numbers of the same bits. */
-#include "train/state.h"
+#include "train/folder/state.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/run/ask.h"
-#include "train/fields.h"
+#include "train/folder/fields.h"
 
 #define STATE_VERSION 3
 #define STATE_OLDEST  2

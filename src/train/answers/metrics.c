@@ -5,7 +5,7 @@
 #include "brim/train.h"
 #include "target/target.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 /* The labels of all rows are one after another. */
 static brim_scored scored_of(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
@@ -75,7 +75,7 @@ static uint64_t *hash_texts(const brim_sample *sample, uint64_t *to) {
   return to;
 }
 
-/* What the host's targets look at besides. *hashes is to be released. */
+/* The rows' texts: where they begin, which are equal, and which rows are of one query. *hashes is to be released. */
 static int add_texts(brim_scored *s, const brim_dataset *dataset, uint64_t **hashes, brim_error *err) {
   const size_t texts = (size_t)brim_dataset_texts(dataset);
   uint64_t *same = *hashes = brim_alloc_array(s->runtime, texts + (size_t)s->rows, sizeof *same), *groups = same + texts;
@@ -93,43 +93,36 @@ static int add_texts(brim_scored *s, const brim_dataset *dataset, uint64_t **has
   return BRIM_OK;
 }
 
-/* As the target measures; without outputs only whether it can. */
-static int measure_by_target(const brim_target *target, const brim_scored *scored, const brim_dataset *dataset, brim_metrics *out,
-                             brim_error *err) {
+/* Without outputs only whether it can be measured. */
+static int measure_texts(const brim_task_rules *rules, const brim_scored *scored, const brim_dataset *dataset, brim_metrics *out,
+                         brim_error *err) {
   brim_scored s = *scored;
   uint64_t *hashes;
   s.firsts = brim_dataset_firsts(dataset);
-  if (target->check)
-    BRIM_TRY(target->check(&s, err));
+  BRIM_TRY(rules->check(&s, err));
   if (!s.logits)
     return BRIM_OK;
   BRIM_TRY(add_texts(&s, dataset, &hashes, err));
-  const int status = target->measure(&s, out, err);
+  const int status = rules->measure(&s, out, err);
   brim_release(s.runtime, hashes);
   return status;
 }
 
-static int measure(const brim_scored *s, const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
-  *out = brim_metrics_none(s->rows);
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, bool values, const float *logits,
+                         const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
+  brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
+  s.values = values;
+  *out = brim_metrics_none(s.rows);
   out->tokens = brim_dataset_tokens(dataset);
-  if (s->rows == 0)
+  if (s.rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
-  const brim_task_rules *rules = brim_task_rules_of(s->task);
-  const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = s->task, .count = s->outputs};
+  const brim_task_rules *rules = brim_task_rules_of(task);
+  const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
   if (rules && rules->shape.outputs == BRIM_OUTPUTS_OF_TOKENS)
-    return measure_tokens(s->runtime, mapping && mapping->count == s->outputs ? mapping : &unnamed, s->logits, dataset, out, err);
-  if (rules && brim_target_of(s->task)->measure)
-    return measure_by_target(brim_target_of(s->task), s, dataset, out, err);
+    return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
   if (!rules || !rules->measure)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"",
-                          brim_task_name(s->task));
-  return rules->measure(s, out, err);
-}
-
-int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
-                         brim_metrics *out, brim_error *err) {
-  const brim_scored s = scored_of(runtime, task, outputs, logits, dataset);
-  return measure(&s, dataset, out, err);
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"", brim_task_name(task));
+  return rules->check ? measure_texts(rules, &s, dataset, out, err) : rules->measure(&s, out, err);
 }
 
 bool brim_scores_are_values(const brim_model *model) {
@@ -138,9 +131,8 @@ bool brim_scores_are_values(const brim_model *model) {
 
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
                        brim_metrics *out, brim_error *err) {
-  brim_scored s = scored_of(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset);
-  s.values = brim_scores_are_values(model);
-  return measure(&s, dataset, out, err);
+  return brim_metrics_compute(runtime, brim_model_task(model), brim_model_outputs(model), brim_scores_are_values(model), logits,
+                              dataset, out, err);
 }
 
 /* ---- single rows ------------------------------------------------------------------------------------------- */
@@ -160,7 +152,7 @@ int brim_found_open(brim_runtime *runtime, brim_task task, int32_t outputs, bool
   if (!status && !(out->rows = brim_alloc_array(runtime, (size_t)out->count + 1, sizeof *out->rows)))
     status = BRIM_NOMEM(err);
   if (!status)
-    status = target->check(&out->scored, err);
+    status = brim_task_rules_of(task)->check(&out->scored, err);
   return status ? status : target->find(&out->scored, out->every, out->rows, err);
 }
 
@@ -183,8 +175,7 @@ static int make_up(const brim_dataset *dataset, brim_runtime *runtime, float **o
 }
 
 bool brim_metrics_tried(brim_task task) {
-  const brim_target *target = brim_target_of(task);
-  return target->check && !target->nearest;
+  return brim_task_rules_of(task)->check && !brim_target_of(task)->nearest;
 }
 
 int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char *name, brim_metrics *out,
@@ -193,12 +184,13 @@ int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_data
   float *logits = NULL;
   if (out)
     *out = brim_metrics_none(s.rows);
-  if (s.rows == 0 || !brim_target_of(task)->check)
+  const brim_task_rules *rules = brim_task_rules_of(task);
+  if (s.rows == 0 || !rules->check)
     return BRIM_OK;
   if (out && brim_metrics_tried(task))
     BRIM_TRY(make_up(dataset, runtime, &logits, err));
   s.set = name, s.logits = logits;
-  const int status = measure_by_target(brim_target_of(task), &s, dataset, out, err);
+  const int status = measure_texts(rules, &s, dataset, out, err);
   brim_release(runtime, logits);
   return status;
 }

@@ -1,6 +1,6 @@
 /* evaluate.c: outputs of every row, computed in whatever order is fast and handed back in the order of the input. */
-#include "train/evaluate.h"
-#include "train/evaluation_agreement.h"
+#include "train/answers/evaluate.h"
+#include "train/answers/evaluation_agreement.h"
 
 #include <math.h>
 #include <string.h>
@@ -444,10 +444,9 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
   return status;
 }
 
-static int evaluate_fitted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+static int evaluate_fitted(brim_runtime *runtime, brim_model *model, bool classes, const brim_dataset *dataset,
                            const brim_eval_options *options, brim_metrics *out, brim_error *err) {
   brim_metrics counts = {0};
-  const bool classes = brim_model_shape(model)->one_class;
   BRIM_TRY(brim_refuse_cut(model, dataset, options ? options->max_length : 0, "data", err));
   BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
   out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
@@ -466,7 +465,7 @@ int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *
   if (outputs_of(model) == BRIM_OUTPUTS_OF_LABELLED && options && options->confusion)
     return brim_error_set(err, BRIM_E_USAGE, "a vocabulary is too large for a table of what is taken for what");
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, options ? options->max_length : 0, true, "data", &mapped, err));
-  const int status = evaluate_fitted(runtime, model, mapped ? mapped : dataset, options, out, err);
+  const int status = evaluate_fitted(runtime, model, classes, mapped ? mapped : dataset, options, out, err);
   brim_dataset_free(mapped);
   return status;
 }

@@ -1,4 +1,4 @@
-#include "train/folds_files.h"
+#include "train/folder/folds_files.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "train/folds_mark.h"
-#include "train/owned.h"
+#include "train/folder/folds_mark.h"
+#include "train/folder/owned.h"
 
 #define FINISHED_LIMIT (64u << 20) /* bytes of a folds.json, far more than one has */
 

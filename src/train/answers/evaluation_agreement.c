@@ -1,5 +1,5 @@
 /* evaluation_agreement.c: what all ranks must have alike that predict together. */
-#include "train/evaluation_agreement.h"
+#include "train/answers/evaluation_agreement.h"
 #include "model/run/ask.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "train/hashes.h"
+#include "train/folder/hashes.h"
 
 /* What differs is reported as one: there are few things to look at. */
 int brim_evaluation_agree(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *o,

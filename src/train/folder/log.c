@@ -1,5 +1,5 @@
 /* log.c: an append-only file of events that never ends in half a line. */
-#include "train/log.h"
+#include "train/folder/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "train/fit.h"
+#include "train/answers/fit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static bool same_names(const brim_labels *a, const brim_labels *b) {
 }
 
 /* Evaluation is of rows that are masked. */
-static int masks_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
-  if (brim_task_shape(brim_dataset_labels(dataset)->task)->made && !brim_dataset_is_numbered(dataset))
+static int masks_fit(const brim_dataset *dataset, brim_task task, const char *name, brim_error *err) {
+  if (brim_dataset_labels(dataset)->task == task && !brim_dataset_is_numbered(dataset))
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_MISMATCH, "%s: the model is of masked words, and the rows are not masked (brim_dataset_mask)",
                         name);
@@ -85,7 +85,7 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
   if (!from)
     return BRIM_OK;
   if (brim_task_shape(to->task)->made)
-    return masks_fit(dataset, name, err);
+    return masks_fit(dataset, to->task, name, err);
   if (from->task != to->task || (!to->names && from->count != to->count))
     return refuse_labels(from, to, name, err);
   return !to->names || same_names(from, to) ? BRIM_OK : brim_dataset_relabel(runtime, dataset, to, name, mapped, err);

@@ -22,10 +22,10 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "train/folder.h"
-#include "train/folds_files.h"
-#include "train/folds_mark.h"
-#include "train/owned.h"
+#include "train/folder/folder.h"
+#include "train/folder/folds_files.h"
+#include "train/folder/folds_mark.h"
+#include "train/folder/owned.h"
 
 enum {
   DO_COPY_LOG = 1,     /* to replaced-run */

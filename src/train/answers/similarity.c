@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "target/ranking.h"
 #include "task/task.h"
-#include "train/embed.h"
+#include "train/answers/embed.h"
 
 enum { PAIRS = 4096 }; /* of a window */
 
