@@ -98,8 +98,13 @@ brim_task cli_task(const cli_call *cli) {
   return task;
 }
 
+void cli_take_task(cli_call *cli, brim_task task) {
+  const brim_shape *shape = brim_task_shape(task);
+  cli->words = shape->words, cli->masks = shape->made;
+}
+
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out) {
-  *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_shape(cli_task(cli))->words};
+  *out = (brim_source_options){.need_label = need_label, .words = cli->words};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
     status = cut_where(cli);
@@ -337,7 +342,7 @@ int cli_note_passed_over(cli_call *cli, const char *const *paths, int count) {
 }
 
 void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
-  if (brim_task_shape(labels->task)->words && brim_entities_meant((const char *const *)labels->names, labels->count))
+  if (brim_entities_meant(labels->task, (const char *const *)labels->names, labels->count))
     cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
 }
 

@@ -173,7 +173,7 @@ int cli_stream_steps(cli_call *cli, const cli_feed_request *request, brim_task t
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
-  if (brim_task_shape(task)->made)
+  if (cli->masks)
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
@@ -190,10 +190,10 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
     char count[32];
     brim_count_text((int64_t)out->none, count, sizeof count);
     cli_note(cli, "stream: %s %s no label: %s", count,
-             brim_task_shape(out->task)->words ? out->none == 1 ? "word has" : "words have"
-             : out->none == 1                  ? "row has"
-                                               : "rows have",
-             brim_task_shape(out->task)->words ? "it is null" : "it is -1 or -100, and the row is left out");
+             cli->words       ? out->none == 1 ? "word has" : "words have"
+             : out->none == 1 ? "row has"
+                              : "rows have",
+             cli->words ? "it is null" : "it is -1 or -100, and the row is left out");
   }
   return status;
 }

@@ -132,8 +132,7 @@ static int finish(loader *l, brim_error *err) {
 static int load(loader *l, const char *const *paths, int path_count, const brim_tokenizer *tokenizer, brim_error *err) {
   brim_reader *reader;
   brim_source_options source = l->options->source;
-  source.empty_label |= brim_task_has_lists(l->taker.task);
-  source.words |= brim_task_has_tokens(l->taker.task);
+  brim_label_type_read(l->taker.task, &source);
   source.none_labels |= l->taker.known ? brim_labels_none(l->taker.known) : 0;
   BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &source, &reader, err));
   BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));

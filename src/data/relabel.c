@@ -65,7 +65,7 @@ static int map_values(relabelling *r, brim_error *err) {
   for (uint64_t row = 0; row < out->rows; row++) {
     const float *label = brim_dataset_row_labels(from) + row * before;
     float *to = values + row * width;
-    BRIM_TRY(brim_task_has_lists(r->to->task) ? map_many(r, row, label, to, err) : map_class(r, row, *label, to, err));
+    BRIM_TRY(brim_label_type_of(r->to->task)->each ? map_many(r, row, label, to, err) : map_class(r, row, *label, to, err));
   }
   return BRIM_OK;
 }

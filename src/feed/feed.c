@@ -181,7 +181,8 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
   feed->options = *options;
   if (feed->options.window == 0)
     feed->options.window = DEFAULT_WINDOW;
-  feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
+  if (options->labels)
+    brim_label_type_read(options->labels->task, &feed->options.source);
   feed->options.source.most_texts = brim_source_most_texts(&options->source); /* a feed's K is known beforehand */
   if (!options->encode.numbering && options->encode.max_windows > feed->options.source.most_texts)
     feed->options.source.most_texts = options->encode.max_windows;

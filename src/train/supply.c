@@ -13,8 +13,8 @@
 #include "dist/group.h"
 #include "feed/steps.h"
 #include "model/run/fits.h"
-#include "train/evaluate.h"
-#include "train/fit.h"
+#include "train/answers/evaluate.h"
+#include "train/answers/fit.h"
 
 #define FEED_FILE "feed.json"
 
