@@ -70,7 +70,7 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &options, &in->model, &cli->error);
   if (!status)
-    cli->words = brim_model_shape(in->model)->words, cli->masks = brim_model_shape(in->model)->made;
+    cli_take_task(cli, brim_model_task(in->model));
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)

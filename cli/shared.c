@@ -218,7 +218,7 @@ const cli_option cli_windows_options[] = {
         .help = "a text of more than --max-length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the "
                 "mean of their logits, a word's is that of the window where it has most context; of masked words each is a row, "
                 "and overlaps by 0 where nothing is said"),
-    INTEGER("max-windows", max_windows, "N", 2, 1024, .needs = "windows", .shown = "16; of masked words 1024",
+    INTEGER("max-windows", max_windows, "N", 1, 1024, .needs = "windows", .shown = "16; of masked words 1024",
             .to = {ENCODE(max_windows)}, .help = "windows of a text at most; what is beyond them is cut, and counted"),
     {0},
 };
@@ -338,9 +338,10 @@ const cli_option cli_words_option[] = {
 
 const cli_option cli_rows_option[] = {
     CHOICE(
-        "task", task, "tokens|embedding|rerank", .shown = "rows are texts",
+        "task", task, "tokens|mlm|embedding|rerank", .shown = "rows are texts",
         .help = "tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded "
-                "by itself. embedding, rerank: rows of several texts, in columns as `brim train` finds them"),
+                "by itself. mlm: each window of a text is a row. embedding, rerank: rows of several texts, in columns as `brim "
+                "train` finds them"),
     {0},
 };
 
@@ -391,6 +392,10 @@ const cli_option cli_method_options[] = {
             "cls, mean, max, mean-sqrt, weighted-mean or last, of embeddings also several, each once, with commas between",
         .help = "what the head sees of a text's tokens: cls (the first), mean or max. Embeddings also have mean-sqrt (the sum by "
                 "the root of their number), weighted-mean (by position) and last, and several side by side: cls,mean"),
+    INTEGER("dense", dense, "N", 1, 1 << 16, .needs = "task=embedding", .shown = "none", .to = {MODEL(dense)},
+            .help = "put a new Dense module of N numbers after pooling, and after those of the folder; the run's folder has it"),
+    CHOICE("dense-activation", dense_activation, "identity|tanh", .needs = "dense", .shown = "identity",
+           .to = {MODEL(dense_activation)}, .help = "what its numbers go through"),
     FLAG("no-type-ids", no_type_ids, .to = {MODEL(no_type_ids)}, .help = "give every token type 0, also those of a second text"),
     INTEGER("reinit-layers", reinit_layers, "N", 0, 1024, .fallback = "0", .to = {MODEL(reinit_layers)},
             .help = "start the top N layers from new random weights, a function of --seed"),
@@ -415,7 +420,8 @@ const cli_option cli_vector_loss_options[] = {
          .help = "of triplet and contrastive"),
     REAL("temperature", temperature, "X", 1e-6, 1e6, .needs = "task=embedding", .shown = "1", .to = {TRAIN(loss.temperature)},
          .help = "of distill-kl"),
-    TEXT("directions", directions, "LIST", .needs = "task=embedding", .shown = "query-to-doc", .to = {TRAIN(loss.directions)},
+    TEXT("directions", directions, "WAY,WAY,..", .needs = "task=embedding", .shown = "query-to-doc",
+         .to = {TRAIN(loss.directions)},
          .help = "in-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-doc"),
     CHOICE("partition", partition, "joint|per-direction", .also = "per_direction", .needs = "directions", .shown = "joint",
            .to = {TRAIN(loss.partition)}, .help = "in-batch: one softmax of all directions, or the mean of one for each"),

@@ -49,8 +49,10 @@ typedef struct brim_model_options {
   int32_t card;        /* of CUDA: which of the GPUs that the driver shows, from 1 on; 0: the process's own (brim_gpu_info) */
   const char *kernels; /* NULL: by CPU level; else the name that a checkpoint has (resume) */
   brim_pooling pooling;
-  bool no_type_ids;      /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
-  int32_t reinit_layers; /* that many layers from the top are initialised, not read */
+  int32_t dense; /* embeddings: one more dense layer, of so many numbers with a bias, follows pooling and the folder's; 0: none */
+  const char *dense_activation; /* "identity" (NULL) or "tanh" */
+  bool no_type_ids;             /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
+  int32_t reinit_layers;        /* that many layers from the top are initialised, not read */
   /* CUDA: products of fp32 round what they multiply to TF32, which has 10 bits after the point; sums stay fp32. The bits
    * are others, and so it is part of the kernels' name. BRIM_E_UNSUPPORTED: no cuBLASLt, a card older than compute
    * capability 8.0, or no card. */

@@ -143,7 +143,7 @@ def _rows_to_train(train):
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, teacher_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
-          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, reinit_layers: int = 0,
+          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, dense: int | None = None, dense_activation: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None,
@@ -239,7 +239,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if not isinstance(model, (Model, str, os.PathLike)) or model == "":
         raise TypeError(_not_a_model(model))
     if isinstance(model, Model):
-        _refuse_of_loading(model, task, {"labels": labels, "pooling": pooling, "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
+        _refuse_of_loading(model, task, {"labels": labels, "pooling": pooling, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
                                          "revision": revision, "tf32": tf32, "device": None if device == "cpu" else device})
     if not isinstance(model, Model):
         model = _hub.folder(model, revision=revision, runtime=runtime)
@@ -286,13 +286,13 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     masked = shape.made
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
-    if masked and (folds is not None or ways is not None or keep_head or labels is not None or streamed):
-        raise UsageError('task="mlm" takes texts without labels, in memory: leave out labels, keep_head, folds and stream')
+    if masked and (folds is not None or ways is not None or keep_head or labels is not None):
+        raise UsageError('task="mlm" takes texts without labels: leave out labels, keep_head and folds')
+    numbered, said_of_rows = {"numbering": "words" if whole_words else "tokens"} if masked else {}, source
+    if masked:  # of a long text each window is a row
+        source = {"windows": 0, "max_windows": MASKED_WINDOWS, **{name: value for name, value in source.items() if value is not None}}
 
     def rows(data, known, labelled=True, name="") -> Dataset:
-        numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
-        if masked and source.get("windows") is None and not isinstance(data, Dataset):  # of a long text each window is a row
-            numbered |= {"windows": 0, "max_windows": MASKED_WINDOWS}
         labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):
@@ -325,7 +325,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime, text_columns)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **(said_of_rows if isinstance(train, Stream) else {**source, **numbered})}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:
@@ -337,8 +337,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if not masked and not several:
         _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
-        model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
-                      reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
+        model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling, dense=dense,
+                      dense_activation=dense_activation, reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         _notes.of_model(model._facts)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)

@@ -66,6 +66,8 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
                                       CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
                                       CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
                                       CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
+                                      CORE_FIELD(brim_model_options, dense, CORE_I32),
+                                      CORE_FIELD(brim_model_options, dense_activation, CORE_TEXT),
                                       CORE_FIELD(brim_model_options, card, CORE_I32),
                                       CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
                                       {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling,

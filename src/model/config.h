@@ -75,6 +75,11 @@ static inline bool brim_config_has_window(const brim_config *config, int32_t lay
 }
 /* Whether the embedding of words is the decoder of masked words too: all of its rows have a gradient then. */
 bool brim_config_ties(const brim_config *config);
+/* Where the decoder of masked words is not tied: the bias that a tied one has, which transformers keeps in files though nothing
+ * reads it. NULL: there is none. */
+const char *brim_config_idle_bias(const brim_config *config);
+/* Whether its masked words may have either of two heads, of which legacy_words says one. */
+bool brim_config_has_two_heads(const brim_config *config);
 /* Of the head: as many as labels are wide; one score, however many documents a row has labels of. */
 int32_t brim_config_outputs(const brim_config *config);
 int32_t brim_config_max_length(const brim_config *config);

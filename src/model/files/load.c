@@ -141,10 +141,13 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return brim_error_set(err, BRIM_E_USAGE, "the number %d is no pooling: brim_pooling_parse makes them", (int)options->pooling);
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
   if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
-    BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options->pooling, &m->config, err));
+    BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options, &m->config, err));
+  else if (options->dense)
+    return brim_error_set(err, BRIM_E_USAGE, "a dense layer after pooling is of embeddings: leave it out");
   else if (options->pooling != BRIM_POOLING_CONFIG)
     BRIM_TRY(take_pooling(options->pooling, &m->config, err));
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
+  BRIM_TRY(brim_weights_find_head(m->runtime, folder, &m->config, err));
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be reinitialised: the model has %d", options->reinit_layers,
@@ -255,6 +258,9 @@ const char *brim_model_type(const brim_model *model) {
 }
 brim_pooling brim_model_pooling(const brim_model *model) {
   return model->config.pooling;
+}
+const brim_dense_module *brim_model_dense(const brim_model *model, int32_t index) {
+  return index < model->config.dense_count ? &model->config.dense[index] : NULL;
 }
 bool brim_model_normalizes(const brim_model *model) {
   return model->sentence && model->sentence->normalizes;

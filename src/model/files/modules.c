@@ -32,15 +32,38 @@ static double silu(double x) {
   return x / (1 + exp(-x));
 }
 
-/* Classes of torch.nn; what a path says before the last point is where they live. */
+/* Classes of torch.nn; what a path says before the last point is where they live, and other versions may have them elsewhere. */
 static const struct {
-  const char *class;
+  const char *path;
   double (*of)(double x);
-} activations[] = {{"Identity", same}, {"Tanh", tanh}, {"ReLU", relu}, {"GELU", gelu}, {"SiLU", silu}, {"Sigmoid", brim_sigmoid}};
+  bool trained;
+  brim_activation trained_as;
+} activations[] = {{"torch.nn.modules.linear.Identity", same, true, BRIM_ACT_NONE},
+                   {"torch.nn.modules.activation.Tanh", tanh, true, BRIM_ACT_TANH},
+                   {"torch.nn.modules.activation.ReLU", relu, true, BRIM_ACT_RELU},
+                   {"torch.nn.modules.activation.GELU", gelu, true, BRIM_ACT_GELU},
+                   {"torch.nn.modules.activation.SiLU", silu, true, BRIM_ACT_SILU},
+                   {"torch.nn.modules.activation.Sigmoid", brim_sigmoid, false, BRIM_ACT_NONE}};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
-const char *brim_module_activation(const brim_module_step *step) {
-  return activations[step->activation].class;
+static const char *class_of(int32_t activation) {
+  return strrchr(activations[activation].path, '.') + 1;
+}
+
+bool brim_module_is_trained(const brim_module_step *step, brim_activation *as) {
+  *as = activations[step->activation].trained_as;
+  return activations[step->activation].trained;
+}
+
+int32_t brim_module_activation_of(brim_activation activation) {
+  int32_t i = 0;
+  while (i + 1 < ACTIVATIONS && !(activations[i].trained && activations[i].trained_as == activation))
+    i++;
+  return i;
+}
+
+const char *brim_module_activation_path(brim_activation activation) {
+  return activations[brim_module_activation_of(activation)].path;
 }
 
 static int32_t activation_of(const char *path, size_t length) {
@@ -48,7 +71,7 @@ static int32_t activation_of(const char *path, size_t length) {
   while (from > 0 && path[from - 1] != '.')
     from--;
   for (int32_t i = 0; i < ACTIVATIONS; i++)
-    if (strlen(activations[i].class) == length - from && memcmp(activations[i].class, path + from, length - from) == 0)
+    if (strlen(class_of(i)) == length - from && memcmp(class_of(i), path + from, length - from) == 0)
       return i;
   return -1;
 }
@@ -62,7 +85,7 @@ static int load_json(brim_runtime *runtime, const char *folder, const char *path
        *file = inner ? brim_path_join(runtime, *path ? inner : folder, name) : NULL;
   int status = file ? BRIM_OK : BRIM_NOMEM(err);
   *out = NULL;
-  if (!status && brim_path_exists(file))
+  if (!status && brim_path_is_taken(file))
     status = brim_json_load(runtime, file, LIMIT, out, err);
   brim_release(runtime, inner);
   brim_release(runtime, file);
@@ -99,43 +122,41 @@ const char *brim_module_flag(brim_pool_mode mode) {
   return mode_names[mode].flag;
 }
 
-static int add_mode(brim_modules *m, const brim_json_document *d, const brim_json_value *name, brim_error *err) {
-  for (int i = 0; i < BRIM_POOL_MODES && m->modes.count < BRIM_POOL_MODES; i++)
-    if (brim_json_is_string(name, mode_names[i].name) && !brim_pool_has(&m->modes, (brim_pool_mode)i)) {
-      m->modes.of[m->modes.count++] = (brim_pool_mode)i;
+static int add_mode(brim_pool_list *modes, const brim_json_document *d, const brim_json_value *name, brim_error *err) {
+  for (int i = 0; i < BRIM_POOL_MODES && modes->count < BRIM_POOL_MODES; i++)
+    if (brim_json_is_string(name, mode_names[i].name) && !brim_pool_has(modes, (brim_pool_mode)i)) {
+      modes->of[modes->count++] = (brim_pool_mode)i;
       return BRIM_OK;
     }
   return brim_json_error(d, name, err, BRIM_E_UNSUPPORTED,
                          "brim pools by cls, max, mean, mean_sqrt_len_tokens, weightedmean or lasttoken, each once");
 }
 
-/* {"pooling_mode": "mean"}, or a list of them; or the older {"pooling_mode_mean_tokens": true, ..}, where none, if the mean is
- * not even false, is the mean. */
-static int read_modes(brim_modules *m, const brim_json_document *d, brim_error *err) {
+int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_error *err) {
   const brim_json_value *root = brim_json_root(d), *named = brim_json_get(root, "pooling_mode");
   if (named && named->kind == BRIM_JSON_STRING)
-    return add_mode(m, d, named, err);
+    return add_mode(modes, d, named, err);
   for (const brim_json_value *v = named ? brim_json_first(named) : NULL; v; v = brim_json_after(named, v))
-    BRIM_TRY(add_mode(m, d, v, err));
+    BRIM_TRY(add_mode(modes, d, v, err));
   for (int i = 0; i < BRIM_POOL_MODES && !named; i++) {
     bool is_on = false;
     BRIM_TRY(brim_json_read_bool(d, root, mode_names[i].flag, &is_on, err));
     if (is_on)
-      m->modes.of[m->modes.count++] = (brim_pool_mode)i;
+      modes->of[modes->count++] = (brim_pool_mode)i;
   }
   const brim_json_value *mean = brim_json_get(root, mode_names[BRIM_POOL_MEAN].flag);
-  if (m->modes.count == 0 && !mean && root->kind == BRIM_JSON_OBJECT)
-    m->modes.of[m->modes.count++] = BRIM_POOL_MEAN;
-  return m->modes.count > 0 ? BRIM_OK
-                            : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
-                                              "no pooling is chosen: a text's vector is some of cls, max, mean");
+  if (modes->count == 0 && !mean && root->kind == BRIM_JSON_OBJECT)
+    modes->of[modes->count++] = BRIM_POOL_MEAN;
+  return modes->count > 0 ? BRIM_OK
+                          : brim_json_error(d, mean ? mean : root, err, BRIM_E_FORMAT,
+                                            "no pooling is chosen: a text's vector is some of cls, max, mean");
 }
 
 static int read_pooling(brim_modules *m, const char *folder, const char *path, brim_error *err) {
   brim_json_document *d;
   bool with_prompt = true;
   BRIM_TRY(load_json(m->runtime, folder, path, "config.json", &d, err));
-  int status = d ? read_modes(m, d, err) : BRIM_OK;
+  int status = d ? brim_module_modes(d, &m->modes, err) : BRIM_OK;
   if (!status && d)
     status = brim_json_read_bool(d, brim_json_root(d), "include_prompt", &with_prompt, err);
   m->without_prompt = !with_prompt;
@@ -418,7 +439,7 @@ void brim_modules_words(const brim_modules *m, brim_text *out) {
   for (int32_t i = 0; i < m->step_count; i++) {
     const brim_module_step *s = &m->steps[i];
     if (s->weight)
-      brim_text_printf(out, ", Dense %d to %d (%s)", s->in, s->out, brim_module_activation(s));
+      brim_text_printf(out, ", Dense %d to %d (%s)", s->in, s->out, class_of(s->activation));
     else
       brim_text_string(out, ", Normalize");
   }

@@ -20,8 +20,13 @@ typedef struct brim_module_step {
 /* As files call a mode: "mean_sqrt_len_tokens", and in the older form "pooling_mode_mean_sqrt_len_tokens". */
 const char *brim_module_mode(brim_pool_mode mode);
 const char *brim_module_flag(brim_pool_mode mode);
-/* The class of torch.nn: "Tanh". */
-const char *brim_module_activation(const brim_module_step *step);
+/* Adds those of 1_Pooling/config.json: {"pooling_mode": "mean"}, or a list of them; or the older {"pooling_mode_mean_tokens":
+ * true, ..}, where none, if the mean is not even false, is the mean. */
+int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_error *err) BRIM_CHECK;
+/* Whether training has a dense layer's activation, and which it is there; and back: the index, and torch's class. */
+bool brim_module_is_trained(const brim_module_step *step, brim_activation *as);
+int32_t brim_module_activation_of(brim_activation activation);
+const char *brim_module_activation_path(brim_activation activation);
 
 typedef struct brim_modules {
   brim_runtime *runtime;

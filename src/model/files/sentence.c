@@ -1,6 +1,7 @@
 /* sentence.c: reads what a folder of sentence-transformers says of how its encoder is trained. */
 #include "model/files/sentence.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -9,44 +10,64 @@
 #include "model/files/modules.h"
 
 #define SETTINGS "config_sentence_transformers.json"
-enum { LIMIT = 1 << 20 };
+enum { LIMIT = 1 << 20, MOST_COLUMNS = 1 << 16 };
 
 /* ---- modules ------------------------------------------------------------------------------------------------- */
 
-static const struct {
-  const char *class;
-  brim_activation activation;
-} activations[] = {{"Identity", BRIM_ACT_NONE},
-                   {"Tanh", BRIM_ACT_TANH},
-                   {"ReLU", BRIM_ACT_RELU},
-                   {"GELU", BRIM_ACT_GELU},
-                   {"SiLU", BRIM_ACT_SILU}};
-enum { ACTIVATIONS = sizeof activations / sizeof *activations };
-
 static int take_dense(const brim_module_step *step, const char *folder, brim_config *config, brim_error *err) {
   brim_dense_module *d = &config->dense[config->dense_count];
-  int which = 0;
-  while (which < ACTIVATIONS && strcmp(activations[which].class, brim_module_activation(step)) != 0)
-    which++;
+  brim_activation activation;
+  const bool trained = brim_module_is_trained(step, &activation);
   if (strchr(step->path, '/') || step->path[0] == '.' || step->path[0] == 0) /* a run writes it there */
     return brim_error_at(err, BRIM_E_FORMAT, folder, 0, -1, "the Dense module's path \"%.40s\" is no name of a folder",
                          step->path);
-  if (config->dense_count == BRIM_MOST_DENSE || which == ACTIVATIONS || strlen(step->path) >= sizeof d->path)
+  if (config->dense_count == BRIM_MOST_DENSE || !trained || strlen(step->path) >= sizeof d->path)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
                          "the Dense module %.40s is not trained by brim: at most %d are, with Identity, Tanh, ReLU, GELU or SiLU",
                          step->path, BRIM_MOST_DENSE);
-  *d = (brim_dense_module){
-      .in = step->in, .out = step->out, .biased = step->bias != NULL, .activation = activations[which].activation};
+  *d = (brim_dense_module){.in = step->in, .out = step->out, .biased = step->bias != NULL, .activation = activation};
   memcpy(d->path, step->path, strlen(step->path));
   config->dense_count++;
   return BRIM_OK;
 }
 
+/* A folder that none of the others has. */
+static void name_dense(const brim_config *config, brim_dense_module *d) {
+  int number = 2 + config->dense_count;
+  for (bool taken = true; taken; number++) {
+    taken = false;
+    snprintf(d->path, sizeof d->path, "%d_Dense", number);
+    for (int32_t i = 0; i < config->dense_count; i++)
+      taken = taken || strcmp(config->dense[i].path, d->path) == 0;
+  }
+}
+
+/* A dense layer after those of the folder; its weights are new. */
+static int add_dense(const brim_model_options *options, const char *folder, brim_config *config, int32_t width, brim_error *err) {
+  const char *name = options->dense_activation ? options->dense_activation : "identity";
+  const bool tanh = strcmp(name, "tanh") == 0;
+  brim_dense_module *d = &config->dense[config->dense_count];
+  if (!tanh && strcmp(name, "identity") != 0)
+    return brim_error_set(err, BRIM_E_USAGE, "dense_activation is \"%.40s\": identity or tanh are expected", name);
+  if (options->dense < 0 || options->dense > MOST_COLUMNS)
+    return brim_error_set(err, BRIM_E_USAGE, "a dense layer of %d numbers: 1 to %d are expected", (int)options->dense,
+                          MOST_COLUMNS);
+  if (config->dense_count == BRIM_MOST_DENSE)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1, "the folder has %d Dense modules, and brim trains no more",
+                         BRIM_MOST_DENSE);
+  *d = (brim_dense_module){
+      .in = width, .out = options->dense, .biased = true, .activation = tanh ? BRIM_ACT_TANH : BRIM_ACT_NONE};
+  name_dense(config, d);
+  config->dense_count++;
+  return BRIM_OK;
+}
+
 /* Pooling, dense layers, and a norm at the end. */
-static int take_modules(brim_sentence *s, const char *folder, brim_pooling wanted, brim_config *config, brim_error *err) {
+static int take_modules(brim_sentence *s, const char *folder, const brim_model_options *options, brim_config *config,
+                        brim_error *err) {
   brim_modules *m = &s->modules;
-  const brim_pool_list modes = brim_pooling_modes(wanted);
-  if (wanted != BRIM_POOLING_CONFIG)
+  const brim_pool_list modes = brim_pooling_modes(options->pooling);
+  if (options->pooling != BRIM_POOLING_CONFIG)
     BRIM_TRY(brim_modules_set_modes(m, &modes, folder, err));
   for (int32_t i = 0; i < m->step_count; i++) {
     if (s->normalizes && m->steps[i].weight)
@@ -57,9 +78,9 @@ static int take_modules(brim_sentence *s, const char *folder, brim_pooling wante
     else
       s->normalizes = true;
   }
-  s->without_prompt = config->skips_prompts = m->without_prompt;
+  config->skips_prompts = m->without_prompt;
   config->pooling = brim_pooling_of_modes(&m->modes);
-  return BRIM_OK;
+  return options->dense ? add_dense(options, folder, config, m->width, err) : BRIM_OK;
 }
 
 const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
@@ -77,7 +98,7 @@ const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
 static int read_settings(brim_sentence *s, const char *folder, brim_error *err) {
   char *path = brim_path_join(s->runtime, folder, SETTINGS);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && brim_path_exists(path))
+  if (!status && brim_path_is_taken(path))
     status = brim_file_read_all(s->runtime, path, LIMIT, &s->settings, &s->settings_length, err);
   brim_release(s->runtime, path);
   return status;
@@ -123,15 +144,15 @@ const char *brim_sentence_activation(const brim_config *config) {
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
-                       brim_error *err) {
+int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, const brim_model_options *options,
+                       brim_config *config, brim_error *err) {
   brim_sentence *s = *out = brim_alloc_zero(runtime, sizeof *s);
   if (!s)
     return BRIM_NOMEM(err);
   s->runtime = runtime;
   BRIM_TRY(brim_modules_find_encoder(runtime, folder, &s->modules, err));
   BRIM_TRY(brim_modules_load(&s->modules, folder, config->hidden, err));
-  BRIM_TRY(take_modules(s, folder, wanted, config, err));
+  BRIM_TRY(take_modules(s, folder, options, config, err));
   return read_settings(s, folder, err);
 }
 

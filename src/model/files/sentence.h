@@ -14,16 +14,15 @@ typedef struct brim_sentence {
   brim_runtime *runtime;
   brim_modules modules; /* of the folder */
   bool normalizes;      /* vectors are brought to length 1 */
-  bool without_prompt;  /* tokens of prompts are not pooled */
   char *settings;       /* config_sentence_transformers.json as it was; NULL: there was none */
   size_t settings_length;
 } brim_sentence;
 
-/* Of embeddings: what the folder's modules say, into *out (to be freed, after a failure too) and config->pooling, unless a
- * pooling is wanted that they do not say. A folder of an encoder alone has the mean of its tokens. BRIM_E_UNSUPPORTED: a module
- * or a pooling that is not trained. */
-int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, brim_pooling wanted, brim_config *config,
-                       brim_error *err) BRIM_CHECK;
+/* Of embeddings: what the folder's modules say, into *out (to be freed, after a failure too) and config, but for what the options
+ * say otherwise: another pooling, a dense layer more. A folder of an encoder alone has the mean of its tokens.
+ * BRIM_E_UNSUPPORTED: a module or a pooling that is not trained. */
+int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, const brim_model_options *options,
+                       brim_config *config, brim_error *err) BRIM_CHECK;
 void brim_sentence_free(brim_sentence *sentence);
 /* The weight of a dense layer: "2_Dense/linear.weight"; NULL: there is none. */
 const float *brim_sentence_weight(const brim_sentence *sentence, const char *name);

@@ -79,8 +79,7 @@ static void put_list(brim_text *out, const brim_pool_list *modes, int32_t hidden
 }
 
 /* Members that an old version does not know stop it: only those that say something are written. */
-static int write_pooling(const brim_sentence *s, brim_runtime *runtime, const brim_config *config, const char *folder,
-                         brim_error *err) {
+static int write_pooling(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
   const brim_pool_list modes = brim_pooling_modes(config->pooling);
   brim_text out;
   char *inner = brim_path_join(runtime, folder, "1_Pooling");
@@ -88,7 +87,7 @@ static int write_pooling(const brim_sentence *s, brim_runtime *runtime, const br
     return BRIM_NOMEM(err);
   brim_text_init(&out, runtime);
   (in_order(&modes) ? put_flags : put_list)(&out, &modes, config->hidden);
-  brim_text_string(&out, s->without_prompt ? ",\n  \"include_prompt\": false\n}\n" : "\n}\n");
+  brim_text_string(&out, config->skips_prompts ? ",\n  \"include_prompt\": false\n}\n" : "\n}\n");
   int status = brim_make_folder(runtime, inner, err);
   if (!status)
     status = write_text(runtime, inner, "config.json", &out, err);
@@ -96,21 +95,6 @@ static int write_pooling(const brim_sentence *s, brim_runtime *runtime, const br
     brim_text_free(&out);
   brim_release(runtime, inner);
   return status;
-}
-
-static const char *class_of(brim_activation activation) {
-  switch (activation) {
-  case BRIM_ACT_TANH:
-    return "activation.Tanh";
-  case BRIM_ACT_RELU:
-    return "activation.ReLU";
-  case BRIM_ACT_GELU:
-    return "activation.GELU";
-  case BRIM_ACT_SILU:
-    return "activation.SiLU";
-  default:
-    return "linear.Identity";
-  }
 }
 
 /* Its tensors without the folder's name before theirs. */
@@ -138,9 +122,8 @@ static int write_dense(brim_runtime *runtime, const brim_dense_module *d, const 
     return BRIM_NOMEM(err);
   brim_text_init(&out, runtime);
   brim_text_printf(&out,
-                   "{\n  \"in_features\": %d,\n  \"out_features\": %d,\n  \"bias\": %s,\n  \"activation_function\": "
-                   "\"torch.nn.modules.%s\"\n}\n",
-                   (int)d->in, (int)d->out, d->biased ? "true" : "false", class_of(d->activation));
+                   "{\n  \"in_features\": %d,\n  \"out_features\": %d,\n  \"bias\": %s,\n  \"activation_function\": \"%s\"\n}\n",
+                   (int)d->in, (int)d->out, d->biased ? "true" : "false", brim_module_activation_path(d->activation));
   int status = brim_make_folder(runtime, inner, err);
   if (!status)
     status = write_text(runtime, inner, "config.json", &out, err);
@@ -250,7 +233,7 @@ int brim_sentence_save(const brim_sentence *s, brim_runtime *runtime, const brim
   if (form != BRIM_FOLDER_OF_ENCODER)
     return BRIM_OK;
   BRIM_TRY(write_modules(s, runtime, config, folder, err));
-  BRIM_TRY(write_pooling(s, runtime, config, folder, err));
+  BRIM_TRY(write_pooling(runtime, config, folder, err));
   for (int32_t i = 0; i < config->dense_count; i++)
     BRIM_TRY(write_dense(runtime, &config->dense[i], tensors, tensor_count, folder, err));
   return write_settings(s, runtime, folder, err);

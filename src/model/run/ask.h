@@ -3,6 +3,9 @@
 #define BRIM_MODEL_ASK_H
 #include "brim/model.h"
 
+struct brim_dense_module;
+/* Of embeddings: the dense layers after pooling, in their order; NULL: there is none of this number. */
+const struct brim_dense_module *brim_model_dense(const brim_model *model, int32_t index);
 /* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
 bool brim_model_normalizes(const brim_model *model);
 /* Of embeddings: what [0] the first text of each row and [1] its others begin with, under these names (NULL: nothing), and with
@@ -11,6 +14,12 @@ int brim_model_set_prompts(brim_model *model, const char *const names[2], const 
                            brim_error *err) BRIM_CHECK;
 /* Of a reranker: a score is its output, not the sigmoid of it. */
 void brim_model_set_scores_bare(brim_model *model, bool bare);
+/* What options of an update find among the tensors that are trained: weights that decay; those that were there at the start, of
+ * them those that decay, and matrices that mixout takes; tensors below the head, whose rates a decay by layer lowers. */
+typedef struct brim_update_reach {
+  bool decays, returns, mixes, lowers;
+} brim_update_reach;
+brim_update_reach brim_model_update_reach(const brim_model *model);
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);
 /* Whether predictions of batches within these limits need no further brim_model_prepare. */
