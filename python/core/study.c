@@ -176,13 +176,10 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
 
 static int study_work(void *context, brim_error *error) {
   job *j = context;
-  const bool several = brim_dataset_firsts(j->dataset) && brim_dataset_windows(j->dataset).most < 2;
-  int32_t lengths[BRIM_MOST_LENGTHS];
-  int count = 0, status = BRIM_OK;
-  if (j->tokenizer && !several)
-    status = brim_study_usual_lengths(j->dataset, j->tokenizer, j->train.plan.max_length, lengths, &count, error);
-  for (int i = 0; i < count && !status; i++)
-    status = brim_study_length(j->dataset, j->tokenizer, &j->windows, lengths[i], &j->at_length[j->length_count++], error);
+  int status = BRIM_OK;
+  if (j->tokenizer)
+    status = brim_study_lengths(j->dataset, j->tokenizer, &j->windows, j->train.plan.max_length, j->at_length, &j->length_count,
+                                error);
   return status ? status : brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
 }
 
