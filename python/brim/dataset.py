@@ -118,7 +118,7 @@ class Dataset:
             raise UsageError("prompts are of rows of several texts: give text_columns too")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
-        labels = _labels(labels, runtime)
+        labels = _labels(labels, runtime, task)
         paths = _rows.paths_of(files)
         if _rows.table_files(paths):
             _refuse_of_text_files(paths[0], skip_damaged=skip_damaged, where=where, delimiter=delimiter, cache=cache, quote=quote, max_record=max_record)
@@ -131,12 +131,12 @@ class Dataset:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                   "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
+                   "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                    "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
                    **_prompts(prompts)}
-        core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
+        core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
     @classmethod
@@ -170,7 +170,7 @@ class Dataset:
             labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
             values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
-        known, texts = _labels(mapping, runtime), list(texts)
+        known, texts = _labels(mapping, runtime, task), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering,
@@ -210,7 +210,7 @@ class Dataset:
         numbers = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(table, name))
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, blocks=numbers, **rest)
-        known = _labels(found.names if mapping is None else mapping, runtime)
+        known = _labels(found.names if mapping is None else mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering,
@@ -292,7 +292,7 @@ class Dataset:
             data = _rows.read_tables(_rows.paths_of(data))
         found = _rows.of_words(data, columns["text_column"], columns["label_column"], labelled)
         if labelled and found.labels is None:
-            raise UsageError("the rows have no labels: they are dicts with tokens and tags, or (words, labels)")
+            raise UsageError("the rows have no labels of words: they are dicts with tokens and tags, or (words, labels); of texts with a label each, task=\"classification\"")
         if known is None and found.names and found.labels is not None:
             known = Labels(found.names, task="tokens", runtime=runtime)
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
@@ -395,6 +395,8 @@ class Dataset:
         return {k: v if k == "labels" else [v[a:b] for a, b in ends] for k, v in found.items()}
 
     def _place(self, row: SupportsIndex) -> int:
+        if isinstance(row, bool) or type(row).__name__ == "bool":  # NumPy's
+            raise TypeError(f"the number of a row is needed, not {row!r}: filter(keep) takes rows by a truth value")
         at = operator.index(row)
         if not -len(self) <= at < len(self):
             raise IndexError(f"row {at} of {len(self)} rows")

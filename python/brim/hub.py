@@ -70,7 +70,7 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
     if not tokenizer:
         _refuse_unfinished(name)
     try:
-        return _core.hub_find(runtime, name, revision, tokenizer)
+        return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)
     except FileError as missing:
         if _offline():
             raise NotFoundError(f"{missing} (HF_HUB_OFFLINE is set)") from None
@@ -81,4 +81,4 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
         except Exception as error:  # whatever the network and its library raise
             why = str(error).strip().partition("\n")[0] or type(error).__name__
             raise NotFoundError(f"{missing}; fetching it failed: {why}") from error
-    return _core.hub_find(runtime, name, revision, tokenizer)
+    return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)

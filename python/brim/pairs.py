@@ -40,7 +40,7 @@ def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
         row = _rows.as_list(row)
         if not isinstance(row, (tuple, list)) or len(row) < 2:
             raise UsageError(f"row {number} is {_rows._short(row)}: a row is two texts or more, such as (anchor, positive), (text, text, score), or a dict")
-        labelled = isinstance(row[-1], numbers.Number) or hasattr(row[-1], "dtype")
+        labelled = isinstance(row[-1], numbers.Number) or hasattr(row[-1], "dtype") and not isinstance(row[-1], (str, bytes))
         texts.append(row[:-1] if labelled else row)
         labels.append(row[-1] if labelled else None)
     bare = next((number for number, label in enumerate(labels) if label is None), None)
@@ -69,7 +69,7 @@ def _in_memory(data: Any) -> tuple[Any, list[str], list[str] | None]:
         wrong = next((number for number, row in enumerate(rows) if not isinstance(row, Mapping)), None)
         if wrong is not None:
             raise UsageError(f"row {wrong} is {_rows._short(rows[wrong])}, and those before it are dicts")
-        return rows, [str(name) for name in rows[0]], None
+        return rows, [*_rows._names_of_rows(rows)], None
     columns = _columns_of_tuples(rows)
     return columns, [*columns], [name for name in columns if name != "score"]
 
@@ -80,14 +80,14 @@ def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns
     if columns is not None and not isinstance(columns, (list, tuple)):
         raise UsageError(f"columns={columns!r:.60}: names of columns are expected, such as [\"anchor\", \"positive\"]")
     given = {"text_columns": None if columns is None else [str(one) for one in columns], "blocks": _blocks.of_files(blocks), **how}
-    return Columns(*_core.text_columns(runtime, paths, names, task, given))
+    return Columns(*_core.text_columns(runtime, _rows.encoded(paths), names, task, given))
 
 
 def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
     """Those of files, which are said."""
     of_files = {name: how[name] for name in ("header", "no_header", "delimiter", "format", "text_column", "pair_column", "label_column") if name in how}
     found = _find(runtime, task, paths, None, columns, None, of_files)
-    _note(paths[0], found, columns)
+    _note(_rows.shown(paths[0]), found, columns)
     return found
 
 
@@ -112,7 +112,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
     blocks = None if teacher_column is None else {"teacher": Block("row", 0, str(teacher_column))}
     found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files)})
-    _note(files[0] if files else name, found, columns or text_column or pair_column)
+    _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column)
     known = Labels(None, task=task, runtime=runtime)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
     label = found.label if labelled else None

@@ -21,6 +21,7 @@ from .batches import Batches, Plan, restore_order
 from .feed import Stream
 from .errors import MismatchError
 from .layout import Layout
+from .options import whole
 
 __all__ = ["BatchSampler", "Collator", "DataLoader", "IterableDataset", "first_tokens", "restore_order", "split_rows", "tensors"]
 
@@ -267,7 +268,7 @@ class BatchSampler(_data.Sampler[list[int]]):
         return self._planned[1]
 
     def set_epoch(self, epoch: int) -> None:
-        self._epoch, self._start = int(epoch), 0
+        self._epoch, self._start = whole("epoch", epoch, 0), 0
         self._at, self._taken = (self._epoch, 0), 0
 
     def __len__(self) -> int:

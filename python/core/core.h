@@ -177,7 +177,7 @@ int core_listened(core_listener *listener, int status);
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
 /* One field of an options struct. */
-typedef enum core_kind { CORE_I32, CORE_I64, CORE_U64, CORE_REAL, CORE_BOOL, CORE_TEXT, CORE_ENUM } core_kind;
+typedef enum core_kind { CORE_I32, CORE_I64, CORE_U64, CORE_REAL, CORE_BOOL, CORE_TEXT, CORE_PATH, CORE_ENUM } core_kind;
 typedef struct core_field {
   const char *name;
   core_kind kind;
@@ -191,7 +191,9 @@ typedef struct core_field {
 bool core_fields(PyObject *options, const core_field *fields, void *out);
 /* False with TypeError if anything is left. */
 bool core_no_more(PyObject *options);
-/* The strings of a sequence: pointers into it, in memory to be freed with PyMem_Free. None gives NULL and 0. */
+/* For O& of PyArg_ParseTuple: a name of a file, a pointer into the str or bytes (of os.fsencode). */
+int core_path(PyObject *value, void *at);
+/* The strings of a list, names or paths: pointers into it, in memory to be freed with PyMem_Free. None gives NULL and 0. */
 const char **core_strings(PyObject *sequence, Py_ssize_t *count);
 bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **held);
 

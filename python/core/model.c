@@ -76,7 +76,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
                                       {0}};
   PyObject *runtime, *labels, *options;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OsOO", &runtime, &j.path, &labels, &options))
+  if (!PyArg_ParseTuple(args, "OO&OO", &runtime, core_path, &j.path, &labels, &options))
     return NULL;
   core_state *state = core_of(module);
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
@@ -103,7 +103,7 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
   const char *path;
   brim_model_info info;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "Os", &runtime, &path))
+  if (!PyArg_ParseTuple(args, "OO&", &runtime, core_path, &path))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   if (!of)
@@ -121,7 +121,7 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
 static PyObject *save(PyObject *object, PyObject *folder) {
   core_model *self = (core_model *)object;
   job j = {.runtime = self->runtime, .model = self};
-  if (!PyArg_Parse(folder, "s", &j.path) || !core_enter(self))
+  if (!core_path(folder, &j.path) || !core_enter(self))
     return NULL;
   int status = core_run(self->state, self->runtime, save_work, &j);
   core_leave(self);
@@ -399,7 +399,7 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, resume_anyway, CORE_BOOL),
       CORE_FIELD(brim_train_options, overwrite, CORE_BOOL),
       CORE_FIELD(brim_train_options, seed, CORE_U64),
-      CORE_FIELD(brim_train_options, output, CORE_TEXT),
+      CORE_FIELD(brim_train_options, output, CORE_PATH),
       CORE_FIELD(brim_train_options, options_json, CORE_TEXT),
       {"loss", CORE_TEXT, offsetof(brim_train_options, loss.name), NULL},
       {"scale", CORE_REAL, offsetof(brim_train_options, loss.scale), NULL},
@@ -579,12 +579,13 @@ static bool take_rows(core_state *state, PyObject *rows, job *j) {
 /* train(model, tokenizer or None, dataset or feed, evals, plan options, options, event, own metrics or None, trace or None,
  * without TensorBoard) */
 PyObject *core_train(PyObject *module, PyObject *args) {
-  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *own;
+  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *own, *trace;
   core_state *state = core_of(module);
   int quiet;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOOzp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &j.trace,
-                        &quiet))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &trace,
+                        &quiet) ||
+      (trace != Py_None && !core_path(trace, &j.trace)))
     return NULL;
   j.viewer.quiet = quiet;
   j.model = core_cast(state, model, CORE_MODEL);
@@ -755,7 +756,7 @@ static PyObject *prompts(PyObject *object, PyObject *args) {
   const char *folder, *wanted[2];
   brim_prompts found;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "Oszz", &tokenizer, &folder, &wanted[0], &wanted[1]))
+  if (!PyArg_ParseTuple(args, "OO&zz", &tokenizer, core_path, &folder, &wanted[0], &wanted[1]))
     return NULL;
   core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
   if (!of)
@@ -775,7 +776,7 @@ PyObject *core_prompts_find(PyObject *module, PyObject *args) {
   const char *folder, *wanted[2];
   brim_prompts found;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "Oszz", &runtime, &folder, &wanted[0], &wanted[1]))
+  if (!PyArg_ParseTuple(args, "OO&zz", &runtime, core_path, &folder, &wanted[0], &wanted[1]))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   if (!of)
