@@ -144,7 +144,7 @@ static PyObject *mode_dict(const job *j, int index) {
                        "speed_high", r->speed_high, "speed_said", said, "rounds", round_list(r));
 }
 
-/* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}] */
+/* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}], the metric that is shown of them */
 PyObject *core_compare(PyObject *module, PyObject *args) {
   PyObject *model, *dataset, *eval, *plan, *options, *modes, *event;
   core_state *state = core_of(module);
@@ -169,7 +169,9 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
   }
   for (int i = 0; i < MOST_MODES; i++)
     brim_mode_curve_free(&j.curves[i]);
-  return list;
+  if (!list)
+    return NULL;
+  return Py_BuildValue("Ns", list, brim_comparison_metric(brim_model_task(j.model->model), j.results, j.mode_count));
 }
 
 /* ---- analyze ---------------------------------------------------------------------------------------------- */
