@@ -63,9 +63,10 @@ enum { BRIM_MOST_LENGTHS = 24 };
  * no windows, or `length` has no room for a token. */
 BRIM_API int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows,
                                int32_t length, brim_length_study *out, brim_error *err) BRIM_CHECK;
-/* 128, 256, 512, .. up to the first that cuts no row, and `own` among them (0: none): at most BRIM_MOST_LENGTHS, rising. */
-BRIM_API int brim_study_usual_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t own, int32_t *lengths,
-                                      int *count, brim_error *err) BRIM_CHECK;
+/* The same at 128, 256, 512, .. up to the first that cuts no row, and at `own` among them (0: none), rising. *count: how many;
+ * 0: rows have several texts that are no windows. */
+BRIM_API int brim_study_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows,
+                                int32_t own, brim_length_study out[BRIM_MOST_LENGTHS], int *count, brim_error *err) BRIM_CHECK;
 
 /* One mode of a comparison. */
 typedef struct brim_mode {

@@ -88,10 +88,10 @@ class Comparison(_Paged):
     """Ways side by side, in the order in which they were given."""
 
     ways: list[Way]
-    metric: str | None
+    metric: str | None  #: that is shown; None: nothing was evaluated
 
-    def __init__(self, ways: list[Way], metric: str | None, *, regression: bool = False, title: str = "Comparison"):
-        self.ways, self.metric, self._regression, self._title = ways, metric, regression, title
+    def __init__(self, ways: list[Way], metric: str | None, *, column: str = "accuracy", title: str = "Comparison"):
+        self.ways, self.metric, self._column, self._title = ways, metric, column, title
 
     def __iter__(self) -> Iterator[Way]:
         return iter(self.ways)
@@ -116,7 +116,7 @@ class Comparison(_Paged):
                          for line in [titles, *rows])
 
     def _page(self) -> tuple[str, list[Any]]:
-        metric = self.metric or ("rmse" if self._regression else "accuracy")
+        metric = self.metric or self._column
         return self._title, [("comparison", [
             (w.name, w.rows, w.tokens, w.slots, w.seconds, w.tokens_per_second, w.padding_share, w.loss, w.metrics and w.metrics[metric],
              w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], metric)]

@@ -592,20 +592,12 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
         modes.append((name, batching, padding, plan, rest))
     plan, rest = _prepared(model, None, seed, limit, options)
     plan.pop("batching", None)
-    found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
+    found, metric = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
-    metric = _compared(model.task, found[0]["metrics"]) if evals else None
     name = f": {_rows.shown(data)}" if isinstance(data, (str, os.PathLike)) else ""
-    return Comparison([Way(**one) for one in found], metric, regression=not _shapes.of(model.task).named,
+    return Comparison([Way(**one) for one in found], metric if evals else None, column=metric,
                       title=f"The same job in {len(found)} ways{name}")
-
-
-def _compared(task: str, metrics: dict[str, Any]) -> str:
-    """The metric that a comparison shows; what there is depends on the rows."""
-    shape = _shapes.of(task)
-    wanted = ("ndcg", "average_precision") if shape.joins_pairs else ("average_precision", shape.best, "mrr")
-    return next((name for name in wanted if not math.isnan(metrics.get(name, math.nan))), "accuracy")
 
 
 class Listeners:

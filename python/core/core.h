@@ -274,6 +274,12 @@ bool core_source_options(PyObject *options, brim_source_options *out);
 brim_where *core_conditions(PyObject *list, int *count);
 bool core_train_options(PyObject *options, brim_train_options *out);
 PyObject *core_metrics_dict(const brim_metrics *metrics);
+bool core_parse_precision(const char *name, int *out);
+/* Outcomes of a data set: one a row, or one a labelled token. */
+uint64_t core_outcome_count(const brim_dataset *dataset);
+/* Methods of a model. */
+PyObject *core_model_predict(PyObject *object, PyObject *args);
+PyObject *core_model_evaluate(PyObject *object, PyObject *args);
 /* Parts of a page (study_page.c). */
 bool core_put_comparison(brim_page *page, PyObject *item, core_state *state);
 bool core_put_analysis(brim_page *page, PyObject *item, core_state *state, PyObject *module);
