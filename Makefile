@@ -56,7 +56,7 @@ bench-plan: all
 
 bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; runs bench/bench_NAME.py with ARGS="--rounds 3"; DATA=DIR
 	@ninja -C $(BUILD) benches
-	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(if $(filter train train_embed results tokenizers data,$*),$(addprefix --data ,$(DATA))) $(ARGS)
+	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(if $(filter train train_embed few_samples results tokenizers data,$*),$(addprefix --data ,$(DATA))) $(ARGS)
 
 test-python: all ## the Python package of the build folder, and its tests (ARGS=--torch, ARGS=--sanitize, ARGS=--installed: as pip builds it)
 	@./quickstart.sh data >/dev/null || echo "no reviews: tests that need real text skip" >&2

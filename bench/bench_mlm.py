@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Masked words: tokens a second and the peak of memory of brim, and of PyTorch with transformers in two ways: padded batches with every
-position in the decoder, as the Trainer does it, and the same with the masked rows gathered before the head, which is ten lines. Random
-weights of a BERT of the chosen size, the texts of the quick start, the same number of steps and of threads. Contenders take turns, each
-round in its own processes. Then what share of brim's step the loss over the vocabulary takes, forward and backward, from a profile
-of as many steps. Needs: bench/requirements-train.txt.
+"""Masked words: tokens a second and the peak of memory of brim, next to what it planned, and of PyTorch with transformers in two ways: padded
+batches with every position in the decoder, as the Trainer does it, and the same with the masked rows gathered before the head, which is ten
+lines. Random weights of a BERT of the chosen size, the texts of the quick start, the same number of steps and of threads. Contenders take
+turns, each round in its own processes. Then what share of brim's step the loss over the vocabulary takes, forward and backward, from a
+profile of as many steps. Needs: bench/requirements-train.txt.
 
     bench/bench_mlm.py --rounds 3 --steps 20 --hidden 384 --layers 6"""
 
@@ -57,12 +57,12 @@ def train(folder, options, out, *more):
 
 
 def brim_run(folder, options):
-    """Tokens a second, and bytes."""
+    """Tokens a second, bytes at most, and bytes that were planned."""
     with tempfile.TemporaryDirectory() as out:
         result = train(folder, options, out)
         events = [json.loads(line) for line in open(out + "/run/log.jsonl", encoding="utf-8")]
     peak = max(event.get("memory_peak", 0) for event in events)
-    return result["tokens"] / result["seconds"], peak
+    return result["tokens"] / result["seconds"], peak, next(event["memory_planned"] for event in events if event["event"] == "start")
 
 
 def head_share(folder, options):
@@ -136,8 +136,9 @@ def main():
                 found[name].append(peer_run(folder, options, way))
         share = head_share(folder, options)
     print(machine(), "\n")
-    rows = [(name, f"{median([one[0] for one in runs]):,.0f}", f"{max(one[1] for one in runs) / 1e6:,.0f}") for name, runs in found.items()]
-    print_table(("", "tokens/s", "peak MB"), rows)
+    planned = {"brim": f"{max(one[2] for one in found['brim']) / 1e6:,.0f}"}
+    rows = [(name, f"{median([one[0] for one in runs]):,.0f}", f"{max(one[1] for one in runs) / 1e6:,.0f}", planned.get(name, "")) for name, runs in found.items()]
+    print_table(("", "tokens/s", "peak MB", "planned MB"), rows)
     print(f"\n{100 * share:.0f} % of a step of brim is the loss over the vocabulary of {options.vocabulary:,}, forward and backward")
     write_json("bench-mlm.json", {"machine": machine(), "options": vars(options), "runs": found, "head_share": share})
 

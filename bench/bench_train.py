@@ -37,7 +37,7 @@ import sys
 import tempfile
 import time
 
-from common import BRIM, DATA, ROOT, brim_json, fetch_data, machine, median, print_table, write_json
+from common import BRIM, DATA, ROOT, brim_json, fetch_data, launched, machine, median, print_table, write_json
 from train_peers import ATTENTIONS, PADDINGS, Peer, Texts
 
 TEXTS = {"rt": ("train.csv", 64), "imdb": ("imdb.csv", 400), "stsb": ("stsb.csv", 128), "joined": ("joined.csv", 2048)}
@@ -333,27 +333,18 @@ def run_speed(case, options, doctor):
 # ---- the other parts ------------------------------------------------------------------------------------------------
 
 
-# A process's peak memory counts that of the process it was split off from: a small one must lie between.
-LAUNCHER = """import resource, subprocess, sys
-status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
-sys.exit(status)"""
-
-
 def brim_run(case, steps, threads=None, folder=None):
     """A whole `brim train` in a process of its own: log, profile, peak memory."""
     output = folder or tempfile.mkdtemp(prefix="brim-bench-")
     command = [BRIM, "train", "--quiet", "--overwrite", "--profile", "--output", output]
     for name, value in {**case.brim_options(max_steps=steps), "threads": threads or case.threads}.items():
         command += ["--" + name.replace("_", "-"), str(value)]
-    done = subprocess.run([sys.executable, "-S", "-c", LAUNCHER, *map(str, command)], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: failed")
+    _, peak = launched(command)
     events = [json.loads(line) for line in open(f"{output}/log.jsonl", encoding="utf-8")]
     trace = json.load(open(f"{output}/trace.json", encoding="utf-8"))
     frames = [event for event in trace["traceEvents"] if event["cat"] == "frame"]
     result = {"start": events[0], "steps": [event for event in events if event["event"] == "step"],
-              "peak_bytes": int(done.stdout),
+              "peak_bytes": peak,
               "first_step_after": frames[0]["ts"] * 1e-6, "rows": trace["otherData"]["rows"]}
     if not folder:
         shutil.rmtree(output)

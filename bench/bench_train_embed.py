@@ -4,7 +4,8 @@
 The same weights (MiniLM of the quick start), pairs, loss, batch, optimizer, dropout, threads, fp32. Pairs are verses of two English Bibles
 (examples/python/verses.py): the first words of a verse ask for the same verse in other words. Of in-batch negatives a step of 1,024 pairs
 is computed at once and, with the memory of a part, in parts: brim's --max-tokens, and sentence-transformers' cached loss, in mini-batches of
-so many texts and of as many tokens as brim's parts. Texts are tokenized beforehand on both sides. Each run is a process; all take turns,
+so many texts and of as many tokens as brim's parts. With --data DIR (which has data/stsb) the pairs are STS-B's sentences, which are short enough
+for a plain step in 24 GB. Texts are tokenized beforehand on both sides. Each run is a process; all take turns,
 round by round, and the table has medians. Tokens are real ones: padding is no work done. The peak is the process's.
 
 With --quality, instead, both train with the same settings from several seeds, and `brim evaluate` measures both folders: nDCG@10 and
@@ -28,7 +29,7 @@ import sys
 import tempfile
 import time
 
-from common import BRIM, ROOT, brim_json, fetch_data, machine, median, print_table, write_json
+from common import BRIM, ROOT, brim_json, fetch_data, launched, machine, median, print_table, write_json
 
 LENGTH = 256
 CONTENDERS = ("brim", "brim, in parts", "st, plain", "st, cached", "st, cached by tokens")
@@ -159,26 +160,11 @@ def peer(order):
 
 # ---- a run of either -------------------------------------------------------------------------------------------------
 
-# A process's peak memory counts that of the process it was split off from: a small one must lie between.
-LAUNCHER = """import resource, subprocess, sys
-status = subprocess.call(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
-sys.exit(status)"""
-
-
-def launched(command):
-    """The last line that the command printed, and its peak of memory."""
-    env = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run([sys.executable, "-S", "-c", LAUNCHER, *map(str, command)], capture_output=True, text=True, env=env, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
-    *said, peak = done.stdout.splitlines()
-    return json.loads(said[-1]) if said else {}, int(peak)
-
-
 def peer_run(**order):
     fixed = {"warm": False, "most": 0, "epochs": 1, "output": None, "mini_batch": 0, "max_tokens": 0}
-    return launched([sys.executable, __file__, "--peer", json.dumps(fixed | order, default=str)])
+    said, peak = launched([sys.executable, __file__, "--peer", json.dumps(fixed | order, default=str)], TOKENIZERS_PARALLELISM="false",
+                          HF_HUB_OFFLINE="1")
+    return json.loads(said[-1]), peak
 
 
 def brim_run(output, **options):
@@ -207,9 +193,19 @@ def speed_of(name, folder, weights, given):
     return found["tokens"] / found["seconds"], peak
 
 
+def write_pairs(place, given):
+    """train.csv, as many rows as the steps take."""
+    if not given.data:
+        return write_verses(place, given.batch_size * (given.steps + 1), 10)
+    write_stsb(place, given.data / "data" / "stsb", given.batch_size * (given.steps + 1))
+    rows, _ = read_rows(place / "train.csv")
+    with open(place / "train.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("sentence1", "sentence2"), *rows])
+
+
 def measure_speed(given, weights, place):
     taken = {name: [] for name in given.contenders.split(";")}
-    write_verses(place, given.batch_size * (given.steps + 1), 10)
+    write_pairs(place, given)
     for number in range(given.rounds):
         for name, runs in taken.items():
             runs.append(speed_of(name, place, weights, given))

@@ -6,6 +6,7 @@ import pathlib
 import platform
 import statistics
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "quickstart"
@@ -34,6 +35,23 @@ def brim_train(model, train, output, *words, **options):
     """What one training gives: the figures of its last evaluation, and the tokens and seconds that it took."""
     result = brim_json("train", *words, model=model, train=train, output=output, **options)
     return next(iter(result["eval"].values())) | {name: result[name] for name in ("tokens", "seconds")}
+
+
+# A process's peak memory counts that of the process it was split off from: a small one must lie between.
+LAUNCHER = """import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+sys.exit(status)"""
+
+
+def launched(command, **environment):
+    """The lines that the command printed, and its peak of memory in bytes."""
+    done = subprocess.run([sys.executable, "-S", "-c", LAUNCHER, *map(str, command)], capture_output=True, text=True,
+                          env=os.environ | environment, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+    *said, peak = done.stdout.splitlines()
+    return said, int(peak)
 
 
 def machine():

@@ -52,8 +52,12 @@ static void put_lengths(brim_text *out, const brim_study *study, int32_t max_len
                    (int)study->longest, several ? "text" : "row", study->mean, study->median, (int)study->percentiles[90]);
   if (study->truncated) {
     put_count(out, study->truncated);
-    brim_text_printf(out, " rows (%.1f %%) were cut at %d tokens, ", 100.0 * (double)study->truncated / (double)study->rows,
-                     (int)max_length);
+    brim_text_printf(out, study->records < study->rows ? " texts (%.1f %%) were " : " rows (%.1f %%) were ",
+                     100.0 * (double)study->truncated / (double)study->records);
+    if (study->windows.most > 1)
+      brim_text_printf(out, "longer than %d windows of %d tokens, ", (int)study->windows.most, (int)max_length);
+    else
+      brim_text_printf(out, "cut at %d tokens, ", (int)max_length);
     put_count(out, study->lost);
     brim_text_string(out, " tokens lost\n");
   }
@@ -100,14 +104,13 @@ typedef struct length_table {
   brim_length_study at[BRIM_MOST_LENGTHS];
   int count; /* 0: rows have several texts */
   brim_windowing windows;
-  uint64_t rows;
 } length_table;
 
 static int study_lengths(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer, length_table *out) {
   int32_t lengths[BRIM_MOST_LENGTHS];
   const cli_values *v = cli->values;
   int count, status = BRIM_OK;
-  *out = (length_table){.windows = cli_windows(cli), .rows = brim_dataset_rows(dataset)};
+  *out = (length_table){.windows = cli_windows(cli)};
   if (brim_dataset_firsts(dataset) && brim_dataset_windows(dataset).most < 2)
     return BRIM_OK;
   status = brim_study_usual_lengths(dataset, tokenizer, (int32_t)v->max_length, lengths, &count, &cli->error);
@@ -131,7 +134,7 @@ static void put_length_table(brim_text *out, const length_table *t) {
     return;
   for (int i = 0; i < t->count; i++) {
     const brim_length_study *s = &t->at[i];
-    const double shares[] = {share_of(s->cut_rows, t->rows), share_of(s->lost, s->tokens), share_of(s->window_cut_rows, t->rows),
+    const double shares[] = {share_of(s->cut_rows, s->rows), share_of(s->lost, s->tokens), share_of(s->window_cut_rows, s->rows),
                              share_of(s->window_lost, s->tokens)};
     const uint64_t counts[] = {(uint64_t)s->length, s->computed, s->window_computed};
     static const int of_share[] = {1, 2, 4, 5}, of_count[] = {0, 3, 6};
@@ -285,6 +288,7 @@ static int read_again(cli_call *cli, const analysis *a, brim_survey *survey, bri
   brim_encode_options encode;
   cli_columns columns = {0};
   int status = cli_encode_options(cli, &encode);
+  encode.max_windows = 0, encode.numbering = BRIM_NUMBER_NOTHING; /* whole rows */
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)

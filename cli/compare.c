@@ -10,7 +10,7 @@
 static const cli_option options[] = {
     HEADING("Model and data"),
     ROWS(cli_job_input_options),
-    TEXT("modes", compared, "LIST", .fallback = "fixed,dynamic,uniform,brim",
+    TEXT("modes", compared, "MODE,MODE,..", .fallback = "fixed,dynamic,uniform,brim",
          .help = "what to compare, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
                  "(uniform+longest), brim (random+none), or any BATCHING+PADDING; each may have its own options: "
                  "brim+checkpoint, uniform+max-tokens=2048+accumulate=2"),
@@ -27,7 +27,7 @@ static const cli_option options[] = {
     ROWS(cli_method_options),
     ROWS(cli_optimizer_options),
     ROWS(cli_machine_options),
-    TEXT("precision", precisions, "LIST", .fallback = "fp32",
+    TEXT("precision", precisions, "NAME,NAME,..", .fallback = "fp32",
          .help = "fp32, bf16 or fp32,bf16: each mode gets a row for each precision"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
@@ -218,7 +218,7 @@ static int run(cli_call *cli) {
   int status = cli_modes_parse(cli, &list);
   if (!status && cli->values->eval.count > 1)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");
-  if (!status && brim_task_shape(cli_task(cli))->made)
+  if (!status && cli->masks)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--task mlm is for `brim train`: modes are compared on rows with labels");
   if (!status) {
     status = cli_job_open(cli, &job);

@@ -98,8 +98,13 @@ brim_task cli_task(const cli_call *cli) {
   return task;
 }
 
+void cli_take_task(cli_call *cli, brim_task task) {
+  const brim_shape *shape = brim_task_shape(task);
+  cli->words = shape->words, cli->masks = shape->made;
+}
+
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out) {
-  *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_shape(cli_task(cli))->words};
+  *out = (brim_source_options){.need_label = need_label, .words = cli->words};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
     status = cut_where(cli);
@@ -111,30 +116,28 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
   return status;
 }
 
-static bool of_masks(const cli_call *cli) {
+bool cli_of_masks(const cli_call *cli) {
   return cli->masks || brim_task_shape(cli_task(cli))->made;
 }
 
-enum { WINDOWS = 16 };
+enum { WINDOWS = 16, MASKED_WINDOWS = 1024 /* the most that --max-windows takes */ };
 
 brim_windowing cli_windows(const cli_call *cli) {
   const cli_values *v = cli->values;
-  return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : WINDOWS, (int32_t)v->windows};
+  return (brim_windowing){v->max_windows      ? (int32_t)v->max_windows
+                          : cli_of_masks(cli) ? MASKED_WINDOWS
+                                              : WINDOWS,
+                          (int32_t)v->windows};
 }
-
-enum { MASKED_WINDOWS = 1024 }; /* the most that --max-windows takes */
 
 /* Each of masked words is a row, and no text is too long for them. */
 static brim_windowing windows_of(const cli_call *cli) {
-  const bool masks = of_masks(cli), given = cli_given(&cli->arguments, "windows");
-  brim_windowing own = given ? cli_windows(cli) : masks ? (brim_windowing){0} : cli->windows;
-  if (masks && !cli->whole_texts && !cli->values->max_windows)
-    own.most = MASKED_WINDOWS;
-  return own;
+  const bool masks = cli_of_masks(cli), given = cli_given(&cli->arguments, "windows");
+  return given || (masks && !cli->whole_texts) ? cli_windows(cli) : masks ? (brim_windowing){0} : cli->windows;
 }
 
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
-  const bool masks = of_masks(cli);
+  const bool masks = cli_of_masks(cli);
   const brim_windowing windows = windows_of(cli);
   *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
                                             : cli->values->whole_words ? BRIM_NUMBER_WORDS
@@ -265,11 +268,10 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)cut, cut_text, sizeof cut_text);
   brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
-  const int32_t windows = windows_of(cli).most;
-  if (windows > 1 && of_masks(cli))
+  const int32_t windows = brim_dataset_has_pairs(dataset) ? 0 : windows_of(cli).most; /* pairs are cut */
+  if (windows > 1 && cli_of_masks(cli))
     cli_note(cli, "%s: %s text%s longer than %d windows, %s tokens lost; %s changes it", path, cut_text,
-             cut == 1 ? " was" : "s were", (int)windows, lost_text,
-             windows < MASKED_WINDOWS ? "--windows 0 --max-windows N" : "--max-length");
+             cut == 1 ? " was" : "s were", (int)windows, lost_text, windows < MASKED_WINDOWS ? "--max-windows" : "--max-length");
   else if (windows > 1)
     cli_note(cli, "%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; --max-windows changes it", path,
              cut_text, rows_text, 100.0 * (double)cut / (double)rows, lost_text);
@@ -339,7 +341,7 @@ int cli_note_passed_over(cli_call *cli, const char *const *paths, int count) {
 }
 
 void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
-  if (brim_task_shape(labels->task)->words && brim_entities_meant((const char *const *)labels->names, labels->count))
+  if (brim_entities_meant(labels->task, (const char *const *)labels->names, labels->count))
     cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
 }
 

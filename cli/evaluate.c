@@ -35,8 +35,9 @@ enum { MOST_OF_MATRIX = 512 }; /* classes whose confusion is printed in full */
 /* What a model made of the rows. */
 typedef struct verdict {
   const brim_labels *labels;
+  const char *counted;    /* what labels are called that are counted besides rows; NULL: there is one a row */
   uint64_t count;         /* rows, or labelled tokens */
-  brim_outcome *outcomes; /* classification, of rows or tokens */
+  brim_outcome *outcomes; /* classification, of rows or tokens; NULL: labels are lists, or values */
   uint64_t *counts; /* brim_confusion_count's; NULL for very many classes, whose most frequent confusions there are instead */
   brim_confused *confused;
   size_t confused_count;
@@ -117,7 +118,7 @@ static void put_classes_json(brim_json_writer *json, const verdict *v) {
   brim_json_close_array(json);
   if (!v->counts) {
     put_confused_json(json, v);
-  } else if (brim_task_shape(labels->task)->one_class) {
+  } else if (v->outcomes) {
     put_matrix_json(json, "confusion", v->counts, labels->count, labels->count);
   } else {
     brim_json_open_array(json, "confusion");
@@ -133,9 +134,8 @@ static void put_json(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_count(&json, "rows", m->rows);
-  const char *counted = brim_task_shape(v->labels->task)->counted;
-  if (counted)
-    brim_json_put_count(&json, counted, v->count);
+  if (v->counted)
+    brim_json_put_count(&json, v->counted, v->count);
   for (int i = 0; i < count; i++)
     brim_json_put_number(&json, fields[i].name, fields[i].real);
   if (v->scores)
@@ -159,8 +159,8 @@ static const char *shown(const brim_labels *labels, int32_t c, char name[64]) {
 }
 
 /* What has labels. */
-static const char *items_of(const brim_shape *shape) {
-  return shape->outputs == BRIM_OUTPUTS_OF_TEXTS ? "rows" : "tokens";
+static const char *items_of(const verdict *v) {
+  return v->counted ? "tokens" : "rows";
 }
 
 /* The longest name, within reason. */
@@ -175,8 +175,7 @@ static int name_width(const brim_labels *labels) {
 static void put_class_rows(brim_text *out, const verdict *v, int width) {
   const brim_labels *labels = v->labels;
   char name[64];
-  const brim_shape *shape = brim_task_shape(labels->task);
-  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, shape->one_class ? "class" : "label", items_of(shape), "predicted",
+  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, v->outcomes ? "class" : "label", items_of(v), "predicted",
                    "precision", "recall", "f1");
   for (int32_t c = 0; c < labels->count; c++) {
     const brim_class_count score = v->scores[c];
@@ -198,7 +197,7 @@ static void put_matrix(brim_text *out, const verdict *v, int width) {
   const brim_labels *labels = v->labels;
   int32_t n = labels->count;
   char name[64];
-  snprintf(name, sizeof name, "%s of", items_of(brim_task_shape(labels->task)));
+  snprintf(name, sizeof name, "%s of", items_of(v));
   brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, name, width, "");
   for (int32_t c = 0; c < n; c++)
     brim_text_printf(out, " %9.9s", shown(labels, c, name));
@@ -221,9 +220,8 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_count_text((int64_t)m->rows, rows, sizeof rows);
   brim_text_printf(out, "%-*s %s\n", width, "rows", rows);
   brim_count_text((int64_t)v->count, rows, sizeof rows);
-  const brim_shape *shape = brim_task_shape(labels->task);
-  if (shape->counted)
-    brim_text_printf(out, "%-*s %s\n", width, shape->counted, rows);
+  if (v->counted)
+    brim_text_printf(out, "%-*s %s\n", width, v->counted, rows);
   for (int i = 0; i < count; i++)
     if (isfinite(fields[i].real))
       brim_text_printf(out, "%-*s %.4f\n", width, fields[i].name, fields[i].real);
@@ -232,7 +230,7 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   if (!v->scores)
     return;
   put_class_rows(out, v, name_width(labels));
-  if (shape->one_class && labels->count <= MOST_SHOWN)
+  if (v->outcomes && labels->count <= MOST_SHOWN)
     put_matrix(out, v, name_width(labels));
 }
 
@@ -240,9 +238,8 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
 
 static int verdict_new(cli_call *cli, verdict *v) {
   const size_t classes = (size_t)v->labels->count;
-  const brim_shape *shape = brim_task_shape(v->labels->task);
-  const bool one = shape->one_class, matrix = !one || classes <= MOST_OF_MATRIX;
-  if (!shape->named)
+  const bool one = brim_task_shape(v->labels->task)->one_class, matrix = !one || classes <= MOST_OF_MATRIX;
+  if (!v->labels->names)
     return BRIM_OK;
   v->scores = calloc(classes, sizeof *v->scores);
   v->outcomes = one ? calloc(v->count + 1, sizeof *v->outcomes) : NULL;
@@ -261,7 +258,9 @@ static void verdict_free(cli_call *cli, verdict *v) {
 
 static int evaluate(cli_call *cli, cli_inference *in) {
   const uint64_t rows = brim_dataset_rows(in->dataset), *firsts = brim_dataset_token_labels(in->dataset);
-  verdict v = {.labels = brim_model_labels(in->model), .count = firsts ? firsts[rows] : rows};
+  verdict v = {.labels = brim_model_labels(in->model),
+               .counted = brim_model_shape(in->model)->counted,
+               .count = firsts ? firsts[rows] : rows};
   brim_metrics metrics;
   brim_text out;
   int status = verdict_new(cli, &v);

@@ -18,7 +18,7 @@ const cli_option cli_retrieval_options[] = {
          .help = "queries as JSON lines with _id and text"),
     TEXT("relevant", relevant, "FILE", .path = CLI_READS_FILE, .needs = "corpus",
          .help = "tab-separated query-id, corpus-id and score, under a header with these names: above 0 is relevant"),
-    TEXT("at", at, "LIST", .needs = "corpus", .shown = "1,3,5,10,100",
+    TEXT("at", at, "K,K,..", .needs = "corpus", .shown = "1,3,5,10,100",
          .help = "count the first so many documents of each ranking"),
     TEXT("query-prompt", query_prompt, "NAME", .needs = "corpus", .shown = "query, or the model's default",
          .help = "which of the model's prompts queries begin with; none: with nothing"),

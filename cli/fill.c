@@ -56,11 +56,9 @@ static void put_best(filling *f, const float *logits) {
   for (int i = 0; i < BEST && i < outputs; i++) {
     size_t length;
     const char *token = brim_tokenizer_token(f->in->tokenizer, best[i], &length);
-    char name[256];
-    snprintf(name, sizeof name, "%.*s", token ? (int)length : 0, token ? token : "");
     brim_json_open_object(&json, NULL);
     brim_json_put_integer(&json, "id", best[i]);
-    brim_json_put_string(&json, "token", name);
+    brim_json_put_bytes(&json, "token", token ? token : "", token ? length : 0);
     brim_json_put_number(&json, "probability", exp((double)logits[best[i]] - (double)logits[best[0]]) / sum);
     brim_json_close_object(&json);
   }

@@ -43,11 +43,12 @@ void cli_hint_at_model(cli_call *cli) {
 
 /* A folder without a trained head gets random weights: fine to train from, useless to predict with. */
 static int check_trained(cli_call *cli, const brim_model *model) {
-  if (brim_model_initialized_count(model) == 0)
+  const bool bare = brim_model_shape(model)->bare;
+  if (brim_model_initialized_count(model) == 0 && !bare)
     return BRIM_OK;
   char path[4200];
   snprintf(path, sizeof path, "%s/modules.json", cli->values->model);
-  if (access(path, F_OK) == 0)
+  if (bare || access(path, F_OK) == 0)
     return brim_error_set(&cli->error, BRIM_E_MISMATCH,
                           "%s is a model of vectors of texts: `brim embed` computes them, and `brim evaluate --scored-pairs` or "
                           "--corpus says how good they are",
@@ -70,7 +71,7 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &options, &in->model, &cli->error);
   if (!status)
-    cli->words = brim_model_shape(in->model)->words, cli->masks = brim_model_shape(in->model)->made;
+    cli_take_task(cli, brim_model_task(in->model));
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)

@@ -31,7 +31,7 @@ static const cli_option gradient_options[] = {
     REAL("positive-weight", positive_weight, "X", 0, 1e6, .aliases = "pos-weight", .needs = "loss",
          .to = {TRAIN(loss.positive_weight)}, .help = "likewise"),
     TEXT("distance", distance, "NAME", .needs = "loss", .to = {TRAIN(loss.distance)}, .help = "likewise"),
-    TEXT("directions", directions, "LIST", .needs = "loss", .to = {TRAIN(loss.directions)}, .help = "likewise"),
+    TEXT("directions", directions, "WAY,WAY,..", .needs = "loss", .to = {TRAIN(loss.directions)}, .help = "likewise"),
     TEXT("partition", partition, "NAME", .needs = "loss", .to = {TRAIN(loss.partition)}, .help = "likewise"),
     TEXT("similarity", similarity, "NAME", .needs = "loss", .to = {TRAIN(loss.similarity)}, .help = "likewise"),
     TEXT("hardness", hardness, "NAME", .aliases = "hardness-mode", .needs = "loss", .to = {TRAIN(loss.hardness)},

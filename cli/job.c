@@ -78,8 +78,7 @@ static int hold_out(cli_call *cli, cli_job *job, double share, brim_dataset **ou
 /* --task, or what the class of the model says. */
 static brim_task choose_task(cli_call *cli, const brim_model_info *info) {
   const brim_task task = cli->values->task ? cli_task(cli) : info->task;
-  cli->words = brim_task_shape(task)->words;
-  cli->masks = brim_task_shape(task)->made;
+  cli_take_task(cli, task);
   return task;
 }
 
@@ -105,16 +104,15 @@ static void note_quotes(const cli_call *cli, const brim_labels *labels) {
 static int note_task(cli_call *cli, const brim_labels *labels) {
   char what[400];
   int32_t one, other;
-  const brim_shape *shape = brim_task_shape(labels->task);
   const char *because = brim_task_describe(labels->task, labels->count, (const char *const *)labels->names, what, sizeof what);
   if (!*what)
     return BRIM_OK; /* the loss is said, which follows from the rows */
-  if (shape->made) {
+  if (cli->masks) {
     cli_note(cli, "task: %s, %s of a text's tokens%s", what, cli->values->mask_rate ? cli->values->mask_rate : "0.15",
              cli->values->whole_words ? ", whole words" : "");
     return BRIM_OK;
   }
-  const char *change = shape->named         ? "; --task changes it"
+  const char *change = labels->names        ? "; --task changes it"
                        : labels->count == 1 ? "; if they are classes: --task classification"
                                             : "";
   if (cli->values->task || !because)
@@ -141,6 +139,9 @@ static int take_model_labels(cli_call *cli, cli_job *job) {
   if (!status && brim_model_initialized_count(model) > 0)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--keep-head: %s has no %s, so there is nothing to keep: leave it out",
                             v->model, brim_model_initialized_name(model, 0));
+  if (!status && brim_model_shape(model)->made)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--keep-head: %s is of masked words, which have no labels: leave it out",
+                            v->model);
   if (!status && v->task && cli_task(cli) != brim_model_task(model))
     status = brim_error_set(&cli->error, BRIM_E_USAGE,
                             "--keep-head: the model's task is %s, not %s: leave out one of both options",
@@ -163,7 +164,7 @@ static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_
                                     .max_length = max_length};
   int status = v->keep_head ? BRIM_OK : cli_stream_labels(cli, request.paths, request.path_count, task, &job->labels);
   if (!status && !job->options.max_steps)
-    status = cli_stream_steps(cli, &job->options.plan, job->labels.task, &job->options.max_steps);
+    status = cli_stream_steps(cli, &request, job->labels.task, &job->options.max_steps);
   return status ? status : cli_open_feed(cli, &request, &job->feed);
 }
 
@@ -179,12 +180,11 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
                                  .max_length = max_length,
                                  .need_label = !cli->masks,
                                  .task = task};
-  if (cli->masks && (v->keep_head || cli_folds_wanted(v) || v->label_column || source_skips(cli)))
+  if (cli->masks && (v->keep_head || v->label_column || source_skips(cli)))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "%s is for rows with labels, which --task mlm does not take",
-                          v->keep_head          ? "--keep-head"
-                          : cli_folds_wanted(v) ? "--folds"
-                          : v->label_column     ? "--label-column"
-                                                : "--missing-label skip");
+                          v->keep_head      ? "--keep-head"
+                          : v->label_column ? "--label-column"
+                                            : "--missing-label skip");
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);

@@ -170,6 +170,8 @@ static int parse_and_help(cli_call *cli, int count, char **words) {
   if (status)
     return status;
   status = cli_parse(cli->runtime, cli->command, count, words, &cli->arguments, &cli->error);
+  if (status == BRIM_OK)
+    cli_take_task(cli, cli_task(cli));
   if (status == BRIM_OK && cli->values->help)
     status = print_help(cli);
   brim_runtime_free(cli->runtime);

@@ -218,7 +218,7 @@ const cli_option cli_windows_options[] = {
         .help = "a text of more than --max-length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the "
                 "mean of their logits, a word's is that of the window where it has most context; of masked words each is a row, "
                 "and overlaps by 0 where nothing is said"),
-    INTEGER("max-windows", max_windows, "N", 2, 1024, .needs = "windows", .shown = "16; of masked words 1024",
+    INTEGER("max-windows", max_windows, "N", 1, 1024, .needs = "windows", .shown = "16; of masked words 1024",
             .to = {ENCODE(max_windows)}, .help = "windows of a text at most; what is beyond them is cut, and counted"),
     {0},
 };
@@ -338,9 +338,10 @@ const cli_option cli_words_option[] = {
 
 const cli_option cli_rows_option[] = {
     CHOICE(
-        "task", task, "tokens|embedding|rerank", .shown = "rows are texts",
+        "task", task, "tokens|mlm|embedding|rerank", .shown = "rows are texts",
         .help = "tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded "
-                "by itself. embedding, rerank: rows of several texts, in columns as `brim train` finds them"),
+                "by itself. mlm: each window of a text is a row. embedding, rerank: rows of several texts, in columns as `brim "
+                "train` finds them"),
     {0},
 };
 
@@ -423,7 +424,8 @@ const cli_option cli_vector_loss_options[] = {
          .help = "of triplet and contrastive"),
     REAL("temperature", temperature, "X", 1e-6, 1e6, .needs = "task=embedding", .shown = "1", .to = {TRAIN(loss.temperature)},
          .help = "of distill-kl"),
-    TEXT("directions", directions, "LIST", .needs = "task=embedding", .shown = "query-to-doc", .to = {TRAIN(loss.directions)},
+    TEXT("directions", directions, "WAY,WAY,..", .needs = "task=embedding", .shown = "query-to-doc",
+         .to = {TRAIN(loss.directions)},
          .help = "in-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-doc"),
     CHOICE("partition", partition, "joint|per-direction", .also = "per_direction", .needs = "directions", .shown = "joint",
            .to = {TRAIN(loss.partition)}, .help = "in-batch: one softmax of all directions, or the mean of one for each"),

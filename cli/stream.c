@@ -105,27 +105,58 @@ static const char *uncountable(const cli_values *v, const brim_plan_options *pla
   return plan->batch_size > 0 ? NULL : "how many rows --max-tokens holds is known only when they are encoded";
 }
 
-int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task task, uint64_t *steps) {
-  const cli_values *v = cli->values;
-  const char *reason = uncountable(v, plan);
-  char rows_text[32], steps_text[32];
+/* Of masked words, whose windows are rows: texts are encoded once for it. */
+static int count_windows(cli_call *cli, const cli_feed_request *request, const brim_source_options *source, uint64_t *rows) {
+  brim_feed_options how = {.source = *source, .epochs = 1, .plan = {.batching = BRIM_SEQUENTIAL, .batch_size = 1024}};
+  brim_feed *feed = NULL;
+  brim_feed_ledger ledger;
+  const brim_batch *batch;
+  int status = cli_encode_options(cli, &how.encode);
+  how.encode.max_length = request->max_length;
+  cli_note(cli, "stream: the windows of an epoch are counted; --max-steps does without");
+  if (!status)
+    status = brim_feed_open(cli->runtime, request->paths, request->path_count, request->tokenizer, &how, &feed, &cli->error);
+  while (!status)
+    status = brim_feed_next(feed, &batch, &cli->error);
+  if (status == BRIM_END) {
+    brim_feed_tell(feed, &ledger);
+    *rows = ledger.rows_yielded;
+    status = BRIM_OK;
+  }
+  brim_feed_close(feed);
+  return status;
+}
+
+/* Of an epoch. */
+static int count_rows(cli_call *cli, const cli_feed_request *request, brim_task task, uint64_t *rows) {
   brim_source_options source;
   brim_labels ignored = {0};
-  uint64_t rows = 0;
-  if (reason)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream: give --max-steps in place of --epochs: %s", reason);
   cli_columns columns = {0};
   int status = cli_source_options(cli, !cli->masks, &source);
   if (!status)
-    status = cli_columns_find(cli, v->train.items, v->train.count, task, &columns, &source);
+    status = cli_columns_find(cli, request->paths, request->path_count, task, &columns, &source);
   if (!status && !source.need_label && !cli->masks)
     status = brim_error_set(&cli->error, BRIM_E_USAGE,
                             "--stream: give --max-steps in place of --epochs: rows without a label are not counted beforehand");
-  if (!status)
-    status = brim_labels_scan(cli->runtime, v->train.items, v->train.count, &source, task, cli_progress, cli, &ignored, &rows,
+  if (!status && cli->masks)
+    status = count_windows(cli, request, &source, rows);
+  else if (!status)
+    status = brim_labels_scan(cli->runtime, request->paths, request->path_count, &source, task, cli_progress, cli, &ignored, rows,
                               &cli->error);
   cli_columns_free(&columns);
   brim_labels_free(&ignored);
+  return status;
+}
+
+int cli_stream_steps(cli_call *cli, const cli_feed_request *request, brim_task task, uint64_t *steps) {
+  const cli_values *v = cli->values;
+  const brim_plan_options *plan = request->plan;
+  const char *reason = uncountable(v, plan);
+  char rows_text[32], steps_text[32];
+  uint64_t rows = 0;
+  if (reason)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream: give --max-steps in place of --epochs: %s", reason);
+  const int status = count_rows(cli, request, task, &rows);
   if (status)
     return status;
   const uint64_t size = (uint64_t)plan->batch_size;
@@ -144,7 +175,7 @@ int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task tas
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
-  if (brim_task_shape(task)->made)
+  if (cli->masks)
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
@@ -161,10 +192,10 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
     char count[32];
     brim_count_text((int64_t)out->none, count, sizeof count);
     cli_note(cli, "stream: %s %s no label: %s", count,
-             brim_task_shape(out->task)->words ? out->none == 1 ? "word has" : "words have"
-             : out->none == 1                  ? "row has"
-                                               : "rows have",
-             brim_task_shape(out->task)->words ? "it is null" : "it is -1 or -100, and the row is left out");
+             cli->words       ? out->none == 1 ? "word has" : "words have"
+             : out->none == 1 ? "row has"
+                              : "rows have",
+             cli->words ? "it is null" : "it is -1 or -100, and the row is left out");
   }
   return status;
 }

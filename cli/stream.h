@@ -21,10 +21,9 @@ typedef struct cli_feed_request {
 int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **out);
 /* The labels of a stream: --labels, or those that one pass over the data finds. */
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out);
-/* The steps of --epochs over a stream: its rows are counted, in a pass that encodes nothing. BRIM_E_USAGE where they do not say
- * it.
- */
-int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task task, uint64_t *steps);
+/* The steps of --epochs over a stream: its rows are counted, in a pass that encodes nothing but texts whose words are masked.
+ * BRIM_E_USAGE where they do not say it. */
+int cli_stream_steps(cli_call *cli, const cli_feed_request *request, brim_task task, uint64_t *steps);
 /* Says what --skip-damaged left out of the present epoch, if anything. */
 void cli_note_damage(const cli_call *cli, const brim_feed *feed);
 /* The batches of one epoch, as `brim plan` prints them. */

@@ -202,6 +202,9 @@ static void note_start(const cli_call *cli, const brim_event *event) {
     snprintf(more, sizeof more, ", %.1f MB for slices", (double)slices->integer / 1e6);
   brim_count_text(steps->integer, count, sizeof count);
   brim_count_text(slots->integer, at_once, sizeof at_once);
+  if (cli->values->warmup_steps >= steps->integer)
+    cli_note(cli, "the warm-up takes %lld steps, and the run has %lld: the learning rate does not reach --lr",
+             (long long)cli->values->warmup_steps, (long long)steps->integer);
   cli_note(cli, "steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once%s)", count,
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
 }

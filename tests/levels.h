@@ -81,9 +81,12 @@ __attribute__((unused)) static bool level_is_emulated(void) {
   return brim_cpu_detect() >= BRIM_CPU_AVX512 && levels_have("amx");
 }
 
-/* All counts of threads; under a sanitizer one of two and three, by the seed. */
-__attribute__((unused)) static bool threads_taken(int threads) {
-  return tap_takes_all() || threads == 2 + (int)(tap_draw("threads", 0) % 2);
+/* All counts of threads with the best kernels, and one and three with others; under a sanitizer one of two and three, by the
+ * seed. TAP_ALL=1: all. */
+__attribute__((unused)) static bool threads_taken(int level, int threads) {
+  if (!tap_takes_all())
+    return threads == 2 + (int)(tap_draw("threads", 0) % 2);
+  return tap_asks_all() || level == level_best() || threads == 1 || threads == 3;
 }
 
 #endif

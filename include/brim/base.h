@@ -197,9 +197,15 @@ BRIM_API void brim_json_put_printf(brim_json_writer *json, const char *name, con
 
 /* ---- settings --------------------------------------------------------------------------------------------- */
 
-/* One setting: a string, a number as it is written, or "true" or "false"; a list comes item by item under its name. `value` is
- * borrowed, `length` bytes and a NUL. What the function says is wrong gets its place in the file. */
-typedef int (*brim_setting_fn)(void *context, const char *name, const char *value, size_t length, brim_error *err);
+/* One setting: a string, a number as it is written, or "true" or "false"; a list comes item by item under its name. */
+typedef struct brim_setting {
+  const char *name, *value; /* borrowed; `length` bytes and a NUL */
+  size_t length;
+  int64_t item; /* its number in a list, from 0; -1: it is in none */
+  bool boolean; /* true or false without quotes */
+} brim_setting;
+/* What the function says is wrong gets its place in the file. */
+typedef int (*brim_setting_fn)(void *context, const brim_setting *setting, brim_error *err);
 /* Reads a JSON file that is one object of settings, {"name": value, ...}, in order; null members are passed over. */
 BRIM_API int brim_settings_read(brim_runtime *runtime, const char *path, brim_setting_fn setting, void *context,
                                 brim_error *err) BRIM_CHECK;

@@ -96,7 +96,7 @@ typedef struct brim_drop {
 typedef struct brim_ledger {
   uint64_t rows_read, rows_planned, rows_truncated; /* truncated: of the rows read */
   uint64_t tokens, tokens_lost, slots;              /* lost: by truncation, of the rows read */
-  uint64_t tokens_repeated;                         /* of `tokens`, those that the text before has too: overlapping windows */
+  uint64_t tokens_repeated;                         /* of `tokens`, those that the window before has too */
   uint64_t batches, steps;                          /* batches: parts that hold rows, over all ranks */
   uint64_t dropped;
   const brim_drop *drops; /* [dropped], borrowed from the plan */
@@ -122,8 +122,7 @@ typedef struct brim_lengths {
   const int32_t *lengths;      /* [rows] tokens, of all texts of a row together */
   const uint64_t *firsts;      /* [rows + 1] where each row's texts begin; NULL: each row is one text */
   const int32_t *text_lengths; /* [firsts[rows]] tokens of each text, at least 1; a row has at least one text */
-  int32_t overlap; /* tokens that each of a row's texts but the first has from the one before, as windows do; 0: none. Counted
-                      alone */
+  const brim_dataset *dataset; /* that has the rows, of which it is asked what they repeat; NULL: nothing is */
 } brim_lengths;
 BRIM_API brim_lengths brim_lengths_of(const brim_dataset *dataset);
 /* brim_plan_new of any rows: with firsts NULL the same. A row that takes more than max_tokens, or has more texts than max_rows,

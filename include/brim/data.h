@@ -331,7 +331,7 @@ BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset); /* rows t
 BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);      /* tokens that were cut */
 /* [rows] tokens that were cut off each; NULL: nothing was, or it is not known. */
 BRIM_API const uint32_t *brim_dataset_losses(const brim_dataset *dataset);
-/* Of the tokens, those that a window has from the one before: they are in two. Not of masked words, whose windows are rows. */
+/* Of the tokens, those that a window has from the one before: they are in two. */
 BRIM_API uint64_t brim_dataset_repeated(const brim_dataset *dataset);
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] tokens of all texts of each */
 BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);        /* tokens of the longest text */
@@ -344,7 +344,8 @@ BRIM_API const int32_t *brim_dataset_text_lengths(const brim_dataset *dataset);
 /* K: the most texts that a row may have. Text t of the row at place p of its step has the place p * K + t, so that dropout is
  * another with another K. It is the number of columns that the rows came from, or the texts of a row, whichever is more. */
 BRIM_API int32_t brim_dataset_most_texts(const brim_dataset *dataset);
-/* How the texts of a row were made of a long one (brim_encode_options.max_windows); most 0 or 1: they were not. */
+/* How the texts of a row, or the rows of masked words, were made of long texts (brim_encode_options.max_windows); most 0: they
+ * were not. */
 BRIM_API brim_windowing brim_dataset_windows(const brim_dataset *dataset);
 BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /* from_samples: some type_id is not 0 */
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */

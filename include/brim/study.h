@@ -21,8 +21,10 @@ typedef struct brim_strategy_study {
 
 typedef struct brim_study {
   uint64_t rows, tokens, truncated, lost;
-  uint64_t repeated; /* of the tokens, those that a window has from the one before */
-  uint64_t texts;    /* of these rows: what lengths are of. As many, unless rows have several */
+  uint64_t repeated;      /* of the tokens, those that a window has from the one before */
+  brim_windowing windows; /* most above 1: what is truncated is longer than so many windows */
+  uint64_t records;       /* what the rows are of: truncated is a share of them. Fewer than rows, where each window is a row */
+  uint64_t texts;         /* of these rows: what lengths are of. As many, unless rows have several */
   int32_t shortest, longest;
   double mean, median;
   int32_t percentiles[101]; /* of length: at least p % of the texts are no longer than percentiles[p] */
@@ -44,6 +46,7 @@ BRIM_API void brim_study_free(brim_study *study);
 /* The rows of a data set as they were before anything was cut, at another length. */
 typedef struct brim_length_study {
   int32_t length;  /* special tokens included */
+  uint64_t rows;   /* of masked words, whose windows are rows: texts */
   uint64_t tokens; /* of all texts, without special tokens: what is lost is a share of them */
   /* Rows that are cut there. */
   uint64_t cut_rows, lost; /* rows that lose tokens, and how many */

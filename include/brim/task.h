@@ -141,8 +141,8 @@ typedef struct brim_loss_options {
 } brim_loss_options;
 
 /* Whether labels of words seem to say where entities are, by an O or by prefixes such as U-, but not in the way that the metrics
- * of entities are counted. `names` may be NULL. */
-BRIM_API bool brim_entities_meant(const char *const *names, int32_t count);
+ * of entities are counted. `names` may be NULL. False of other tasks. */
+BRIM_API bool brim_entities_meant(brim_task task, const char *const *names, int32_t count);
 /* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
 enum { BRIM_METRIC_FIELDS = 10 }; /* at most */
 BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);

@@ -54,7 +54,7 @@ def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
     """Windows of long texts, as the library takes them."""
     if overlap is None and most is not None:
         raise UsageError("max_windows has no effect without windows: add it or leave out max_windows")
-    for name, value, least in (("windows", overlap, 0), ("max_windows", most, 2)):
+    for name, value, least in (("windows", overlap, 0), ("max_windows", most, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
             raise TypeError(f"{name}: a whole number is needed, not {value!r}")
         if value is not None and value < least:

@@ -23,7 +23,7 @@ class Stream:
     epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
     shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. windows, max_windows: as ``Dataset.of`` has them. The other options are those of ``Batches``.
+    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. windows, max_windows, numbering: as ``Dataset.of`` has them. The other options are those of ``Batches``.
     """
 
     tokenizer: Tokenizer
@@ -34,8 +34,8 @@ class Stream:
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, text_columns: Sequence[str] | None = None,
-                 least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
+                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, numbering: str | None = None,
+                 text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
         if _shapes.of(task).words and labels is not None and not isinstance(labels, Labels):
@@ -50,7 +50,7 @@ class Stream:
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                          "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows),
-                         "seed": 42, **plan}
+                         "numbering": numbering, "seed": 42, **plan}
         self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
         self._weights = None if weights is None else [float(w) for w in weights]
@@ -155,7 +155,7 @@ class Streamed:
     def __init__(self, train, labels, task: str, how: dict[str, Any], tokenizer: Tokenizer, limit: int, seed: int, options: dict[str, Any], runtime,
                  columns: Sequence[str] | None = None):
         if isinstance(train, Stream):
-            self._take(train, how, options)
+            self._take(train, task, how, options)
             return
         if not _rows.is_files(train) or _rows.table_files(_rows.paths_of(train)):
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
@@ -165,9 +165,13 @@ class Streamed:
             raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
         truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
-        where = how.pop("where", None)
+        where, numbering, several = how.pop("where", None), how.pop("numbering", None), _shapes.of(task).several_texts
         source = _options.for_files(how)
-        of_texts = self._of_texts(files, source, task, columns, options, runtime) if _shapes.of(task).several_texts else None
+        if (numbering or several) and not options.get("max_steps"):
+            raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
+        of_texts = {"need_label": False, "numbering": numbering} if numbering else None
+        if several:
+            of_texts = self._of_texts(files, source, task, columns, runtime)
         if of_texts:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
@@ -180,26 +184,28 @@ class Streamed:
             options["max_steps"] = self._steps(rows, batches, float(options.pop("epochs", 1)), mix.get("repeat"))
         options.pop("epochs", None)
         source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
-        self._stream = Stream(files, tokenizer, labels=self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
+        self._stream = Stream(files, tokenizer, labels=None if numbering else self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
                               **(of_texts or {"need_label": True}), window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
                               **mix, **windows, **batches, **source)
 
-    def _take(self, stream: Stream, how: dict[str, Any], options: dict[str, Any]) -> None:
+    def _take(self, stream: Stream, task: str, how: dict[str, Any], options: dict[str, Any]) -> None:
         given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]
         if given:
             raise UsageError(f"{given[0]}: the stream has its own: give it to brim.data.stream")
-        if stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
-            raise UsageError("training needs labels: brim.data.stream(.., labels=[..])")
+        if stream._options["numbering"]:
+            self.labels = Labels(None, task=task, runtime=stream._runtime)
+        elif stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
+            raise UsageError("training needs labels: brim.data.stream(.., labels=[..]), or numbering=\"tokens\" for masked words")
         if stream.epochs is not None or not options.get("max_steps"):
             raise UsageError("a stream has no end: give max_steps, and make it without epochs")
-        self._stream, self.labels = stream, stream.labels
+        self._stream = stream
+        if stream.labels is not None:
+            self.labels = stream.labels
 
     @staticmethod
-    def _of_texts(files, source, task, columns, options, runtime) -> dict[str, Any]:
+    def _of_texts(files, source, task, columns, runtime) -> dict[str, Any]:
         """The columns of rows of several texts, whose labels are scores: there is nothing to scan."""
-        if not options.get("max_steps"):
-            raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
         found = _pairs.columns_of(runtime, task, files, columns, source)
         if _shapes.of(task).joins_pairs and len(found.texts) == 2:
             return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
@@ -241,6 +247,8 @@ class Streamed:
 def _reopen(files, tokenizer, labels, options, state):
     options = {**options, "header": not options["no_header"], "task": "tokens" if options["words"] else None}
     del options["no_header"], options["words"]
+    if "window_overlap" in options:
+        options["windows"] = options.pop("window_overlap")
     stream = Stream(files, tokenizer, labels=labels, **options)
     if state is not None:
         stream.load_state_dict(json.loads(state))

@@ -99,8 +99,8 @@ class FileOptions(TypedDict, total=False):
     labels: Labels | Sequence[str] | None
     """With stream: the classes in the order of their ids; give it once for each. Default: found by a pass over train."""
     task: str
-    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. embedding,
-    rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
+    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. mlm: each window
+    of a text is a row. embedding, rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
     need_label: bool | None
     text_column: str | None
     """Column of the text. Default: text; 0 without a header; of words tokens."""
@@ -150,8 +150,8 @@ class TextOptions(TypedDict, total=False):
 
     mapping: Labels | Sequence[str] | None
     task: str
-    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. embedding,
-    rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
+    """Tokens: each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded by itself. mlm: each window
+    of a text is a row. embedding, rerank: rows of several texts, in columns as `brim train` finds them. Default: rows are texts."""
     max_length: int | None
     """Rows have so many tokens at most, special tokens included."""
     min_chars: int

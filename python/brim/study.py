@@ -175,7 +175,7 @@ class AtLength(NamedTuple):
 class Analysis(_Paged):
     """Lengths in tokens, and what each way of batching and padding would compute in an epoch.
 
-    rows, texts (as many, unless rows have several: lengths are of texts), tokens, truncated (rows that were cut), lost (tokens that were),
+    rows, texts (as many, unless rows have several: lengths are of texts), tokens, truncated (rows that were cut), lost (tokens that were), repeated (tokens that are in two windows),
     shortest, longest, mean, median, percentiles ([101]: at least p % of the texts are no longer than percentiles[p]), histogram
     ([longest + 1] texts of each length), strategies: a list of dicts (batching,
     padding, slots, padding_share, batches, steps, cost, length_bias, ...), most slots first; at_length: a list of ``AtLength``, empty
@@ -187,6 +187,7 @@ class Analysis(_Paged):
     tokens: int
     truncated: int
     lost: int
+    repeated: int
     shortest: int
     longest: int
     mean: float

@@ -282,13 +282,13 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     masked = shape.made
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
-    if masked and (folds is not None or ways is not None or keep_head or labels is not None or streamed):
-        raise UsageError('task="mlm" takes texts without labels, in memory: leave out labels, keep_head, folds and stream')
+    if masked and (folds is not None or ways is not None or keep_head or labels is not None):
+        raise UsageError('task="mlm" takes texts without labels: leave out labels, keep_head and folds')
+    numbered, said_of_rows = {"numbering": "words" if whole_words else "tokens"} if masked else {}, source
+    if masked:  # of a long text each window is a row
+        source = {"windows": 0, "max_windows": MASKED_WINDOWS, **{name: value for name, value in source.items() if value is not None}}
 
     def rows(data, known, labelled=True, name="") -> Dataset:
-        numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
-        if masked and source.get("windows") is None and not isinstance(data, Dataset):  # of a long text each window is a row
-            numbered |= {"windows": 0, "max_windows": MASKED_WINDOWS}
         labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):
@@ -317,7 +317,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **source, **streamed}, tokenizer, limit, seed, options, runtime, text_columns)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **(said_of_rows if isinstance(train, Stream) else {**source, **numbered})}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:

@@ -437,7 +437,7 @@ PyObject *core_hold_out(PyObject *module, PyObject *args) {
 /* Values that all are whole may be classes that came as decimals. */
 static bool has_whole_values(const brim_dataset *d) {
   const brim_labels *labels = brim_dataset_labels(d);
-  bool whole = labels && !brim_task_shape(labels->task)->named && brim_dataset_has_labels(d);
+  bool whole = labels && !labels->names && brim_dataset_has_labels(d);
   for (uint64_t row = 0; whole && row < brim_dataset_rows(d); row++) {
     brim_sample sample;
     brim_dataset_sample(d, row, &sample);

@@ -138,8 +138,7 @@ PyObject *core_label_notes(PyObject *module, PyObject *object) {
   if (status != BRIM_OK)
     return core_fail(state, status, &error);
   PyObject *alike = one < 0 ? Py_NewRef(Py_None) : Py_BuildValue("(ss)", labels->names[one], labels->names[other]);
-  const bool meant = brim_task_shape(labels->task)->words &&
-                     brim_entities_meant((const char *const *)labels->names, labels->count);
+  const bool meant = brim_entities_meant(labels->task, (const char *const *)labels->names, labels->count);
   return alike ? Py_BuildValue("(NO)", alike, meant ? Py_True : Py_False) : NULL;
 }
 

@@ -183,14 +183,17 @@ int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_
 
 /* ---- writing ---- */
 
+/* Who reads a pipe may have stopped: a signal that cancels ends the waiting. */
 static int write_through(brim_file *file, const char *bytes, size_t length, brim_error *err) {
   while (length) {
     ssize_t n = write(file->fd, bytes, length);
-    if (n < 0 && errno == EINTR)
+    if (n < 0 && errno == EINTR && (file->temporary || !brim_runtime_cancelled(file->runtime)))
       continue;
-    if (n < 0) {
+    if (n <= 0) {
       file->broken = true;
-      return brim_error_system(err, file->path, "write", errno);
+      if (n < 0 && errno == EINTR)
+        return brim_error_cancelled(err);
+      return brim_error_system(err, file->path, "write", n < 0 ? errno : EIO); /* 0: a device that takes nothing */
     }
     bytes += n;
     length -= (size_t)n;
@@ -230,9 +233,9 @@ int brim_file_rewrite(brim_file *file, const void *bytes, size_t length, brim_er
     const ssize_t n = pwrite(file->fd, from + done, length - done, (off_t)done);
     if (n < 0 && errno == EINTR)
       continue;
-    if (n < 0) {
+    if (n <= 0) {
       file->broken = true;
-      return brim_error_system(err, file->path, "write", errno);
+      return brim_error_system(err, file->path, "write", n < 0 ? errno : EIO);
     }
     done += (size_t)n;
   }

@@ -245,6 +245,21 @@ static int replace(brim_folder *f, brim_error *err) {
   return BRIM_OK;
 }
 
+int brim_folder_commit_new(brim_folder *folder, brim_error *err) {
+  if (!folder->temporary)
+    return BRIM_OK;
+  BRIM_TRY(sync_tree(folder->runtime, folder->temporary, err));
+  if (rename(folder->temporary, folder->path) != 0) {
+    const bool taken = errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR;
+    return taken ? brim_error_at(err, BRIM_E_USAGE, folder->path, 0, -1,
+                                 "something has come there in the meantime, and stays: name another folder")
+                 : brim_error_system(err, folder->path, "rename to the folder", errno);
+  }
+  brim_release(folder->runtime, folder->temporary);
+  folder->temporary = NULL;
+  return brim_sync_parent(folder->runtime, folder->path, err);
+}
+
 int brim_folder_commit(brim_folder *folder, brim_error *err) {
   if (!folder->temporary)
     return BRIM_OK;

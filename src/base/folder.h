@@ -12,6 +12,8 @@ typedef struct brim_folder brim_folder;
 int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **out, brim_error *err) BRIM_CHECK;
 const char *brim_folder_path(const brim_folder *folder);                 /* where to write now */
 int brim_folder_commit(brim_folder *folder, brim_error *err) BRIM_CHECK; /* the folder must still be freed */
+/* The same, for a folder that is new or empty: what has come there since is never replaced, which is BRIM_E_USAGE. */
+int brim_folder_commit_new(brim_folder *folder, brim_error *err) BRIM_CHECK;
 void brim_folder_free(brim_folder *folder);
 
 /* Removes a file or a folder with all it holds (links are not followed); fine if it is absent. */

@@ -39,6 +39,11 @@ bool brim_path_is_link(const char *path) {
   return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
 }
 
+bool brim_path_is_taken(const char *path) {
+  struct stat info;
+  return lstat(path, &info) == 0;
+}
+
 bool brim_path_is_folder(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);

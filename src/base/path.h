@@ -9,6 +9,8 @@ const char *brim_path_name(const char *path); /* after the last slash */
 bool brim_path_exists(const char *path);
 bool brim_path_is_folder(const char *path);
 bool brim_path_is_link(const char *path);
+/* Whether the name is taken: a link to nothing, too. Who opens it says what is wrong with it. */
+bool brim_path_is_taken(const char *path);
 
 char *brim_path_parent(brim_runtime *runtime, const char *path); /* the folder that holds the name, in fresh memory, or NULL */
 

@@ -22,7 +22,7 @@ typedef struct settings {
   void *context;
 } settings;
 
-static int give(settings *s, const char *name, const brim_json_token *token, brim_error *err) {
+static int give(settings *s, const char *name, const brim_json_token *token, int64_t item, brim_error *err) {
   size_t length;
   brim_error own = {0};
   brim_text copy; /* numbers are not NUL-terminated in the file */
@@ -35,8 +35,9 @@ static int give(settings *s, const char *name, const brim_json_token *token, bri
   brim_text_append(&copy, text, length);
   brim_text_append(&copy, "", 0);
   int status = brim_text_status(&copy, &own);
+  const brim_setting setting = {name, length ? copy.data : "", length, item, token->kind == BRIM_JSON_BOOL};
   if (!status)
-    status = s->setting(s->context, name, length ? copy.data : "", length, &own);
+    status = s->setting(s->context, &setting, &own);
   if (status)
     brim_json_reader_error(&s->reader, token->byte, err, status, "%s", own.message);
   brim_text_free(&copy);
@@ -50,9 +51,9 @@ static int give_member(settings *s, const char *name, brim_error *err) {
   if (status || token.kind == BRIM_JSON_NULL)
     return status;
   if (token.kind != BRIM_JSON_ARRAY)
-    return give(s, name, &token, err);
-  while (!(status = brim_json_next(&s->reader, &token, err)) && token.kind != BRIM_JSON_ARRAY_END)
-    if ((status = give(s, name, &token, err)))
+    return give(s, name, &token, -1, err);
+  for (int64_t item = 0; !(status = brim_json_next(&s->reader, &token, err)) && token.kind != BRIM_JSON_ARRAY_END; item++)
+    if ((status = give(s, name, &token, item, err)))
       break;
   return status;
 }

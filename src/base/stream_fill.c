@@ -65,6 +65,9 @@ static int fail_zstd(const brim_stream *s, ZSTD_ErrorCode code, brim_error *err)
   if (code == ZSTD_error_frameParameter_windowTooLarge)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, s->name, 0, s->consumed,
                          "the zstd window is larger than 128 MiB: compress without --long or --ultra");
+  if (code == ZSTD_error_dictionary_wrong)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, s->name, 0, s->consumed,
+                         "the zstd data needs a dictionary: unpack it with zstd -d -D DICTIONARY");
   return damaged(s, err, "the zstd data is damaged here");
 }
 

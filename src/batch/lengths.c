@@ -132,7 +132,7 @@ static int take_several(brim_recipe *recipe, brim_error *err) {
 
 int brim_planned_rows_make(brim_planned_rows *p, brim_runtime *runtime, brim_recipe *recipe, const brim_lengths *lengths,
                            brim_error *err) {
-  *p = (brim_planned_rows){.runtime = runtime, .sizes = {lengths->lengths, NULL}, .overlap = lengths->overlap};
+  *p = (brim_planned_rows){.runtime = runtime, .sizes = {lengths->lengths, NULL}, .repeating = lengths->dataset};
   if (!lengths->firsts)
     return check_lengths(recipe, lengths->lengths, lengths->rows, &p->truncated, &p->lost, err);
   BRIM_TRY(take_several(recipe, err));
@@ -151,5 +151,5 @@ brim_lengths brim_lengths_of(const brim_dataset *dataset) {
                         .lengths = brim_dataset_lengths(dataset),
                         .firsts = brim_dataset_firsts(dataset),
                         .text_lengths = brim_dataset_text_lengths(dataset),
-                        .overlap = brim_dataset_has_windows(dataset) ? brim_dataset_windows(dataset).overlap : 0};
+                        .dataset = brim_dataset_windows(dataset).overlap > 0 ? dataset : NULL};
 }

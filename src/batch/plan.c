@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "batch/compose.h"
 #include "batch/share.h"
+#include "data/facts.h"
 #include <string.h>
 
 enum { AHEAD = 64, TOGETHER = 64 };
@@ -85,13 +86,14 @@ static void write_part(making *m, const uint32_t *rows, const uint32_t *places, 
       plan->several[at] = m->rows.sizes.several[row];
     else
       plan->lengths[at] = brim_budget_cut(budget, m->rows.sizes.keys[row]);
+    if (m->rows.repeating)
+      ledger->tokens_repeated += brim_dataset_row_repeated(m->rows.repeating, row);
     hash = brim_hash_mix(hash, (uint64_t)row << 32 | places[i]);
   }
   plan->row_count += count;
   ledger->hash = hash;
   ledger->batches++;
   ledger->tokens += (uint64_t)load.tokens;
-  ledger->tokens_repeated += (uint64_t)(load.texts - load.rows) * (uint64_t)m->rows.overlap;
   ledger->slots += (uint64_t)brim_budget_slots(budget, &load);
 }
 

@@ -24,8 +24,8 @@ typedef struct brim_planned_rows {
   brim_row_sizes sizes;
   brim_row_size *several; /* these two where rows have several texts */
   int32_t *longest;
-  uint64_t truncated, lost; /* rows and tokens that the recipe cuts */
-  int32_t overlap;          /* of windows */
+  uint64_t truncated, lost;      /* rows and tokens that the recipe cuts */
+  const brim_dataset *repeating; /* whose windows overlap; NULL: there are none */
 } brim_planned_rows;
 
 /* Checks every row against the recipe, which becomes one for rows of several texts where they have them. *lengths must stay as

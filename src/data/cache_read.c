@@ -257,24 +257,22 @@ static int read_labels(reading *r, brim_error *err) {
   brim_dataset *d = r->dataset;
   const brim_block_shape *shape = &d->shapes[BRIM_LABEL_BLOCK];
   const brim_task_rules *task = h->task <= INT32_MAX ? brim_task_rules_of((brim_task)h->task) : NULL;
+  const brim_label_type *type = brim_label_type_of(task ? (brim_task)h->task : BRIM_TASK_AUTO);
   const bool labelled = h->blocks[BRIM_LABEL_BLOCK].numbers > 0;
   if (h->mapped > 2 || (h->mapped != 0) != labelled || strcmp(shape->name, "label") != 0 ||
       shape->integers != (shape->per == BRIM_PER_TOKEN) || shape->per == BRIM_PER_TEXT)
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;
-  if (!task || task->shape.named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
+  if (!task || type->named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
     return damaged(r, "its task is unknown", err);
-  int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources,
-                                task->shape.made    ? BRIM_MAX_CLASSES
-                                : task->shape.named ? (int32_t)h->classes
-                                                    : shape->width,
-                                &d->labels, err);
+  const int32_t outputs = type->named ? (int32_t)h->classes : type->made ? BRIM_MAX_CLASSES : shape->width;
+  int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources, outputs, &d->labels, err);
   if (status != BRIM_OK)
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names that differ", err);
   brim_labels_set_strings(&d->labels, h->mapped == 2);
   d->mapped = true;
-  d->numbered = task->shape.made; /* what is masked already has no file that it was read from */
+  d->numbered = type->made; /* what is masked already has no file that it was read from */
   const brim_block_shape wanted = brim_labels_shape(&d->labels);
   if (wanted.per != shape->per || wanted.width != shape->width)
     return damaged(r, "its labels do not belong to its rows", err);

@@ -12,6 +12,7 @@
 #include "data/facts.h"
 #include "data/source.h"
 #include "task/task.h"
+#include "text/encoding.h"
 
 #define FIRST_CHUNK ((size_t)64 << 10)
 #define LAST_CHUNK  ((size_t)16 << 20)
@@ -38,10 +39,10 @@ void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, con
     d->shapes[b + 1] = source->blocks[b].shape;
   if (d->rows == 0)
     d->block_count = 1 + source->block_count;
-  if (encode->numbering) /* whose windows are rows */
-    return;
-  d->most_texts = encode->max_windows > d->most_texts ? encode->max_windows : d->most_texts;
-  d->windows = (brim_windowing){encode->max_windows, encode->window_overlap};
+  d->windows = brim_makes_windows(encode) ? (brim_windowing){encode->max_windows, encode->window_overlap} : (brim_windowing){0};
+  d->windows_are_rows = encode->numbering != BRIM_NUMBER_NOTHING;
+  if (!d->windows_are_rows && d->windows.most > d->most_texts)
+    d->most_texts = d->windows.most;
 }
 
 static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
@@ -292,9 +293,20 @@ static int add_blocks(brim_dataset *d, const brim_sample *sample, bool labelled,
   return BRIM_OK;
 }
 
-int brim_dataset_take_blocks(brim_dataset *d, const brim_encoded *row, brim_sample *sample, brim_error *err) {
+int brim_dataset_sample_of(brim_dataset *d, const brim_encoded *row, uint64_t name, brim_sample *out, brim_error *err) {
   brim_error why;
-  const int status = brim_blocks_take(d->shapes, d->block_count, row->blocks, row->block_numbers, sample, &why);
+  *out = (brim_sample){.ids = row->ids,
+                       .type_ids = row->type_ids,
+                       .length = (int32_t)row->length,
+                       .text_lengths = row->text_lengths,
+                       .text_count = row->text_count,
+                       .row = name,
+                       .label = NAN,
+                       .token_labels = row->numbers};
+  if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
+    return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
+                         "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
+  const int status = brim_blocks_take(d->shapes, d->block_count, row->blocks, row->block_numbers, out, &why);
   return status ? brim_error_at(err, status, row->file, row->line, row->byte, "%s", why.message) : BRIM_OK;
 }
 

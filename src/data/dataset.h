@@ -45,7 +45,8 @@ struct brim_dataset {
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id;
   int32_t most_texts;     /* of a row, or that it could have had */
-  brim_windowing windows; /* most above 1: a row's texts are windows of one, and its answer is the mean of theirs */
+  brim_windowing windows; /* most above 1: a row's texts are windows of one, and its answer is the mean of theirs; or */
+  bool windows_are_rows;  /* of masked words each is a row */
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   bool from_texts;              /* so that `pairs` is known */
@@ -77,8 +78,10 @@ bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, si
 /* Adds rows of ids alone, one after another in memory: copies. Their origins are their numbers. */
 int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
                          uint64_t lost, brim_error *err) BRIM_CHECK;
-/* The further blocks of a reader's row that is to be added; a message has its place. */
-int brim_dataset_take_blocks(brim_dataset *dataset, const brim_encoded *row, brim_sample *sample, brim_error *err) BRIM_CHECK;
+/* A reader's row as a sample that is called `name` and is to be added: all but its labels, which of masked words are numbers.
+ * Borrows from the row. BRIM_E_FORMAT: one of its texts has no token. A message has its place. */
+int brim_dataset_sample_of(brim_dataset *dataset, const brim_encoded *row, uint64_t name, brim_sample *out,
+                           brim_error *err) BRIM_CHECK;
 /* The labels of all rows, [rows, width], whose memory it takes; NULL: these are of tokens, and are there. */
 void brim_dataset_take_labels(brim_dataset *dataset, float *values, int32_t width);
 /* A row's numbers of block b, one of its blocks; NULL: none. */

@@ -21,9 +21,29 @@ uint64_t brim_dataset_lost(const brim_dataset *dataset) {
   return dataset->lost;
 }
 
+bool brim_dataset_row_continues(const brim_dataset *d, uint64_t row) {
+  return d->windows_are_rows && brim_first_number(brim_dataset_labels_of_tokens(d)[row], d->lengths[row]) > 0;
+}
+
+uint64_t brim_dataset_records(const brim_dataset *d) {
+  uint64_t records = d->rows;
+  for (uint64_t row = 0; row < d->rows && d->windows_are_rows; row++)
+    records -= brim_dataset_row_continues(d, row);
+  return records;
+}
+
+uint64_t brim_dataset_row_repeated(const brim_dataset *d, uint64_t row) {
+  const uint64_t later = d->firsts ? d->firsts[row + 1] - d->firsts[row] - 1 : 0;
+  if (d->windows.overlap == 0)
+    return 0;
+  return (uint64_t)d->windows.overlap * (later + brim_dataset_row_continues(d, row));
+}
+
 uint64_t brim_dataset_repeated(const brim_dataset *dataset) {
-  const brim_windowing *w = &dataset->windows;
-  return w->most > 1 ? (brim_dataset_texts(dataset) - dataset->rows) * (uint64_t)w->overlap : 0;
+  uint64_t all = 0;
+  for (uint64_t row = 0; row < dataset->rows && dataset->windows.overlap > 0; row++)
+    all += brim_dataset_row_repeated(dataset, row);
+  return all;
 }
 
 const int32_t *brim_dataset_lengths(const brim_dataset *dataset) {
@@ -71,7 +91,7 @@ const uint32_t *brim_dataset_losses(const brim_dataset *dataset) {
 }
 
 bool brim_dataset_has_windows(const brim_dataset *dataset) {
-  return dataset->windows.most > 1;
+  return dataset->windows.most > 1 && !dataset->windows_are_rows;
 }
 
 brim_windowing brim_dataset_windows(const brim_dataset *dataset) {

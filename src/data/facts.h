@@ -15,4 +15,13 @@ bool brim_dataset_is_numbered(const brim_dataset *dataset);
 
 /* Whether texts of a row are windows of one: the row's answer is the mean of theirs, and a word's that of one of them. */
 bool brim_dataset_has_windows(const brim_dataset *dataset);
+/* Of masked words: whether the row is a later window of the text of the row before. */
+bool brim_dataset_row_continues(const brim_dataset *dataset, uint64_t row);
+/* Records that the rows are of: fewer than rows, where several windows of one are. */
+uint64_t brim_dataset_records(const brim_dataset *dataset);
+/* Of the row's tokens those that the window before has too, in this row or in the one that it continues. */
+uint64_t brim_dataset_row_repeated(const brim_dataset *dataset, uint64_t row);
+/* The first number of a row's tokens that is none of a special one; BRIM_NO_LABEL: there is none. Numbers continue from window to
+ * window of a text, so that a row of masked words with a number above 0 continues the row before. */
+int32_t brim_first_number(const int32_t *numbers, int32_t length);
 #endif

@@ -50,11 +50,11 @@ static int check_item(const brim_label_item *item, const brim_label_source *sour
   return BRIM_OK;
 }
 
-static int take_item(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, size_t row,
+static int take_name(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, size_t row,
                      brim_error *err) {
   const brim_label_text label = brim_label_read(item->text, item->length, item->form);
   BRIM_TRY(check_item(item, source, err));
-  if (taker->known && brim_task_has_lists(taker->known->task)) {
+  if (taker->known) {
     int32_t id = 0;
     BRIM_TRY(brim_label_taker_known(taker, &label, source, &id, err));
     if (taker->values[row + (size_t)id] > 0)
@@ -63,8 +63,6 @@ static int take_item(brim_label_taker *taker, const brim_label_item *item, const
     return BRIM_OK;
   }
   BRIM_TRY(brim_label_taker_kind(taker, &label, source, err));
-  if (brim_task_has_values(taker->task))
-    return brim_label_taker_number(taker, &label, source, err);
   BRIM_TRY(brim_label_taker_class(taker, &label, source, err));
   brim_label_class *class = &taker->classes[(size_t)taker->values[taker->count - 1]];
   if (class->listed == taker->rows + 1)
@@ -87,16 +85,21 @@ static bool has_both(const brim_label_source *source) {
   return seen[0] && seen[1];
 }
 
+static int refuse_printed(const brim_label_source *source, brim_error *err) {
+  if (source->list || !brim_label_is_printed_list(source->text, source->length))
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       "the label \"%.*s\" is a list as Python or JSON writes it, in one field: write a|b for two labels, and "
+                       "nothing for none, or give JSON lines with lists",
+                       brim_label_shown(source->text, source->length, 60), source->text);
+}
+
 static int take_names(brim_label_taker *taker, const brim_label_source *source, size_t row, brim_error *err) {
   brim_label_item item = {0};
-  if (!source->list && brim_label_is_printed_list(source->text, source->length))
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "the label \"%.*s\" is a list as Python or JSON writes it, in one field: write a|b for two labels, and "
-                         "nothing for none, or give JSON lines with lists",
-                         brim_label_shown(source->text, source->length, 60), source->text);
+  BRIM_TRY(refuse_printed(source, err));
   taker->both = has_both(source) && (taker->both || taker->rows == 0);
   for (size_t at = 0; source->length > 0 && brim_label_item_next(source, &at, &item);)
-    BRIM_TRY(take_item(taker, &item, source, row, err));
+    BRIM_TRY(take_name(taker, &item, source, row, err));
   return BRIM_OK;
 }
 
@@ -111,8 +114,8 @@ static int hot_value(const brim_label_item *item) {
   return number && label.real == 0 ? 0 : number && label.real == 1 ? 1 : -1;
 }
 
-/* Does the first row's list hold nothing else, and no integers? A mapping that has such names has lists of names. */
-static bool is_hot(const brim_label_taker *taker, const brim_label_source *source) {
+/* It holds nothing else, and no integers. A mapping that has such names has lists of names. */
+bool brim_label_is_hot(const brim_label_taker *taker, const brim_label_source *source) {
   brim_label_item item = {0};
   size_t at = 0, count = 0;
   for (; source->list && brim_label_item_next(source, &at, &item); count++) {
@@ -167,7 +170,27 @@ static int take_hot(brim_label_taker *taker, const brim_label_source *source, si
                        taker->width);
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------ */
+/* ---- sets of names ---------------------------------------------------------------------------------------- */
+
+int brim_label_end_row(brim_label_taker *taker, brim_error *err) {
+  BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->ends, &taker->ends_capacity, taker->kept + 1, sizeof *taker->ends, err));
+  taker->ends[taker->kept++] = taker->count;
+  return BRIM_OK;
+}
+
+int brim_label_take_set(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
+  const size_t row = taker->count;
+  for (int32_t i = 0; taker->known && i < taker->known->count; i++)
+    BRIM_TRY(brim_label_taker_value(taker, 0, err));
+  if (taker->rows == 0) {
+    taker->hot = brim_label_is_hot(taker, source);
+    brim_label_taker_where(taker, &(brim_label_text){.text = source->text, .length = 0}, source);
+  }
+  BRIM_TRY((taker->hot ? take_hot : take_names)(taker, source, row, err));
+  return taker->known ? BRIM_OK : brim_label_end_row(taker, err);
+}
+
+/* ---- lists of numbers ------------------------------------------------------------------------------------- */
 
 /* Every row of a regression has as many values as the first, or as the known mapping has. */
 static int check_width(brim_label_taker *taker, size_t found, const brim_label_source *source, brim_error *err) {
@@ -179,24 +202,15 @@ static int check_width(brim_label_taker *taker, size_t found, const brim_label_s
                        "the label has %zu values, %zu were expected: every row of a regression has as many", found, taker->width);
 }
 
-int brim_label_taker_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
+int brim_label_take_numbers(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
   const size_t row = taker->count;
-  const bool known = taker->known && brim_task_has_lists(taker->known->task);
-  for (int32_t i = 0; known && i < taker->known->count; i++)
-    BRIM_TRY(brim_label_taker_value(taker, 0, err));
-  if (taker->rows == 0 && !brim_task_has_values(taker->task)) {
-    taker->hot = is_hot(taker, source);
-    if (taker->hot)
-      taker->task = brim_task_of_label(false, true);
+  brim_label_item item = {0};
+  BRIM_TRY(refuse_printed(source, err));
+  for (size_t at = 0; source->length > 0 && brim_label_item_next(source, &at, &item);) {
+    const brim_label_text label = brim_label_read(item.text, item.length, item.form);
+    BRIM_TRY(check_item(&item, source, err));
+    BRIM_TRY(brim_label_taker_kind(taker, &label, source, err));
+    BRIM_TRY(brim_label_taker_number(taker, &label, source, err));
   }
-  if (taker->rows == 0)
-    brim_label_taker_where(taker, &(brim_label_text){.text = source->text, .length = 0}, source);
-  BRIM_TRY((taker->hot ? take_hot : take_names)(taker, source, row, err));
-  if (brim_task_has_values(taker->task))
-    return check_width(taker, taker->count - row, source, err);
-  if (known)
-    return BRIM_OK;
-  BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->ends, &taker->ends_capacity, taker->kept + 1, sizeof *taker->ends, err));
-  taker->ends[taker->kept++] = taker->count;
-  return BRIM_OK;
+  return check_width(taker, taker->count - row, source, err);
 }

@@ -69,10 +69,8 @@ static bool count_up(const brim_label_taker *taker, size_t *count) {
 /* Which labels say that there is none (brim/data.h). */
 static int find_none(const brim_label_taker *taker, bool numbers) {
   size_t count;
-  if (!brim_task_has_classes(taker->task))
-    return 0;
   const bool marks = numbers && count_up(taker, &count) && (count > 2 || (count == 2 && !taker->task_given));
-  return BRIM_NONE_100 | (marks ? BRIM_NONE_1 : 0);
+  return taker->type->none & (BRIM_NONE_100 | (marks ? BRIM_NONE_1 : 0));
 }
 
 /* ---- the mapping ------------------------------------------------------------------------------------------ */
@@ -108,21 +106,6 @@ static int refuse_printed_lists(const brim_label_taker *taker, brim_error *err) 
                         taker->classes[0].name);
 }
 
-/* Rows of classes by their ranks -> [rows, classes] of 0 and 1. */
-static int spread_classes(brim_label_taker *taker, int32_t count, brim_error *err) {
-  float *spread = NULL;
-  if ((size_t)count <= SIZE_MAX / sizeof *spread)
-    spread = brim_alloc_array_zero(taker->runtime, taker->kept, (size_t)count * sizeof *spread);
-  if (!spread)
-    return BRIM_NOMEM(err);
-  for (size_t row = 0, i = 0; row < taker->kept; row++)
-    for (; i < taker->ends[row]; i++)
-      spread[row * (size_t)count + (size_t)taker->rank[(int32_t)taker->values[i]]] = 1.0f;
-  brim_release(taker->runtime, taker->values);
-  taker->values = spread;
-  return BRIM_OK;
-}
-
 static bool has_strings(const brim_label_taker *taker) {
   bool any = false;
   for (size_t i = 0; i < taker->class_count; i++)
@@ -130,7 +113,6 @@ static bool has_strings(const brim_label_taker *taker) {
   return any;
 }
 
-/* Sorts the classes, renumbers the values and makes the mapping. */
 static int make_mapping(brim_label_taker *taker, const char **names, brim_labels *labels, brim_error *err) {
   const bool numbers = sort_classes(taker);
   taker->none = find_none(taker, numbers);
@@ -140,34 +122,10 @@ static int make_mapping(brim_label_taker *taker, const char **names, brim_labels
   BRIM_TRY(refuse_printed_lists(taker, err));
   BRIM_TRY(brim_labels_make(taker->runtime, taker->task, names, count, labels, err));
   brim_labels_set_strings(labels, has_strings(taker));
-  if (brim_task_has_lists(taker->task))
-    return spread_classes(taker, count, err);
-  if (brim_task_has_tokens(taker->task))
-    return BRIM_OK; /* those of tokens are with their rows */
-  for (size_t i = 0; i < taker->count; i++) {
-    const int32_t rank = taker->rank[(int32_t)taker->values[i]];
-    taker->values[i] = rank < 0 ? NAN : (float)rank;
-  }
   return BRIM_OK;
 }
 
-/* Every row would have both labels, which is nothing to learn: they are rather 0 and 1 for each of two labels. */
-static int refuse_both(const brim_label_taker *taker, brim_error *err) {
-  const int32_t labels = taker->known ? taker->known->count : (int32_t)taker->class_count;
-  if (!brim_task_has_lists(taker->task) || !taker->both || labels != 2 || taker->hot)
-    return BRIM_OK;
-  return brim_error_at(
-      err, BRIM_E_FORMAT, taker->first_file, taker->first_line, -1,
-      "every row's list is of 0 and 1, so that every row would have both labels: if it says 1 or 0 for each of two "
-      "labels (multi-hot), write 1.0 and 0.0, or true and false, or the names of those that are 1");
-}
-
-static int finish(brim_label_taker *taker, brim_labels *labels, brim_error *err) {
-  BRIM_TRY(refuse_both(taker, err));
-  if (taker->known)
-    return brim_labels_copy(taker->runtime, taker->known, labels, err);
-  if (brim_task_has_values(taker->task))
-    return brim_labels_make(taker->runtime, taker->task, NULL, taker->lists ? (int32_t)taker->width : 1, labels, err);
+int brim_label_taker_map(brim_label_taker *taker, brim_labels *labels, brim_error *err) {
   if (taker->class_count == 0)
     return brim_error_set(err, BRIM_E_FORMAT, "no row has a label: there is nothing to learn");
   const char **names = brim_alloc_array(taker->runtime, taker->class_count, sizeof *names);
@@ -177,6 +135,24 @@ static int finish(brim_label_taker *taker, brim_labels *labels, brim_error *err)
   return status;
 }
 
+/* ---- the end ---------------------------------------------------------------------------------------------- */
+
+/* Every row would have both labels, which is nothing to learn: they are rather 0 and 1 for each of two labels. */
+static int refuse_both(const brim_label_taker *taker, brim_error *err) {
+  const int32_t labels = taker->known ? taker->known->count : (int32_t)taker->class_count;
+  if (!taker->both || labels != 2)
+    return BRIM_OK;
+  return brim_error_at(
+      err, BRIM_E_FORMAT, taker->first_file, taker->first_line, -1,
+      "every row's list is of 0 and 1, so that every row would have both labels: if it says 1 or 0 for each of two "
+      "labels (multi-hot), write 1.0 and 0.0, or true and false, or the names of those that are 1");
+}
+
+static int finish(brim_label_taker *taker, brim_labels *labels, brim_error *err) {
+  BRIM_TRY(refuse_both(taker, err));
+  return taker->known ? brim_labels_copy(taker->runtime, taker->known, labels, err) : taker->type->finish(taker, labels, err);
+}
+
 int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float **values, brim_error *err) {
   *labels = (brim_labels){0};
   const int status = finish(taker, labels, err);
@@ -184,7 +160,7 @@ int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float 
     brim_labels_free(labels);
     return status;
   }
-  if (brim_task_has_tokens(taker->task))
+  if (taker->type->per == BRIM_PER_TOKEN) /* they are with their rows */
     return BRIM_OK;
   *values = taker->values;
   taker->values = NULL;

@@ -59,6 +59,7 @@ static int refuse_unknown(const brim_labels *known, const brim_label_text *label
 
 void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known) {
   *taker = (brim_label_taker){.runtime = runtime, .known = known, .task = known ? known->task : task};
+  taker->type = brim_label_type_of(taker->task);
   taker->task_given = taker->task != BRIM_TASK_AUTO;
   brim_hashmap_init(&taker->ids, runtime);
 }
@@ -150,7 +151,7 @@ static int32_t class_of_number(const brim_labels *known, const brim_label_text *
 /* The class of a number that is no class's name. */
 static int32_t find_number(const brim_label_taker *taker, const brim_label_text *label) {
   const int32_t id = brim_labels_find(taker->known, label->text, label->length, label->plain ? BRIM_FORM_NUMBER : BRIM_FORM_NAME);
-  return id < 0 && brim_task_has_tokens(taker->task) ? class_of_number(taker->known, label) : id;
+  return id < 0 && taker->type->words ? class_of_number(taker->known, label) : id;
 }
 
 int brim_label_taker_known(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at, int32_t *id,
@@ -188,86 +189,35 @@ int brim_label_taker_kind(brim_label_taker *taker, const brim_label_text *label,
     brim_label_taker_where(taker, label, at);
     taker->first_kind = label->kind;
     taker->begun = true;
-    if (!taker->task_given)
-      taker->task = brim_task_of_label(label->kind == BRIM_LABEL_DECIMAL, taker->lists);
   }
   return taker->task_given || label->kind == taker->first_kind ? BRIM_OK : refuse_mixture(taker, label, at, err);
 }
 
 /* ---- one label a row -------------------------------------------------------------------------------------- */
 
-static int take_single(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
-  const brim_label_text label = brim_label_read(source->text, source->length, source->forms ? *source->forms : BRIM_FORM_TEXT);
-  if (taker->known && brim_task_has_classes(taker->known->task)) {
-    int32_t id = 0;
-    BRIM_TRY(brim_label_taker_known(taker, &label, source, &id, err));
-    return brim_label_taker_value(taker, (float)id, err);
-  }
-  BRIM_TRY(brim_label_taker_kind(taker, &label, source, err));
-  return brim_task_has_values(taker->task) ? brim_label_taker_number(taker, &label, source, err)
-                                           : brim_label_taker_class(taker, &label, source, err);
-}
-
-/* Whether this row is a list: what the task says, or else the first row. */
-static int decide_list(brim_label_taker *taker, const brim_label_source *source, bool *list, brim_error *err) {
-  const bool values = taker->known && brim_task_has_values(taker->known->task), several = values && taker->known->count > 1;
-  const bool bars = taker->task_given && brim_task_has_values(taker->task) && !source->list &&
-                    memchr(source->text, '|', source->length) != NULL;
-  *list = brim_task_has_lists(taker->task) || several || bars || (source->list && !brim_task_has_classes(taker->task));
+/* Without a task labels are all lists, or none is. */
+static int check_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
   if (taker->rows == 0)
-    taker->lists = *list;
-  if (values)
-    taker->width = (size_t)taker->known->count;
-  if (!taker->task_given && taker->lists != source->list)
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         taker->lists ? "this label is a single value, but the first row's is a list: make all lists, or none"
-                                      : "this label is a list, but the first row's is a single value: make all lists, or none");
-  if (source->list && !*list)
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "the label is a list, but classification has one class a row: choose the task multi-label");
-  *list |= taker->lists;
-  return BRIM_OK;
+    taker->lists = source->list;
+  if (taker->task_given || taker->lists == source->list)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       taker->lists ? "this label is a single value, but the first row's is a list: make all lists, or none"
+                                    : "this label is a list, but the first row's is a single value: make all lists, or none");
 }
 
 int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
-  bool list = false;
-  BRIM_TRY(decide_list(taker, source, &list, err));
-  BRIM_TRY(list ? brim_label_taker_list(taker, source, err) : take_single(taker, source, err));
+  BRIM_TRY(check_list(taker, source, err));
+  BRIM_TRY(taker->type->take(taker, source, err));
   taker->rows++;
   return BRIM_OK;
 }
 
-/* ---- tags of words ---------------------------------------------------------------------------------------- */
-
-static int take_tag(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, brim_error *err) {
-  const brim_label_text label = brim_label_read(item->text, item->length, item->form);
-  int32_t id = 0;
-  taker->unlabelled += item->form == BRIM_FORM_NONE;
-  if (item->form == BRIM_FORM_NONE || brim_label_none(&label) == BRIM_NONE_100) {
-    return brim_label_taker_value(taker, (float)BRIM_NO_LABEL, err);
-  }
-  if (item->length == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1, "a tag is empty: give O to words that have none");
-  if (label.kind == BRIM_LABEL_BOOLEAN)
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "a tag is %.*s, and a boolean names no class: write names, or numbers", (int)label.length, label.text);
-  if (!taker->known)
-    return brim_label_taker_class(taker, &label, source, err);
-  BRIM_TRY(brim_label_taker_known(taker, &label, source, &id, err));
-  return brim_label_taker_value(taker, (float)id, err);
-}
-
-int brim_label_taker_tags(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
-  brim_label_item item = {0};
-  taker->count = 0;
-  for (size_t at = 0; brim_label_item_next(source, &at, &item);)
-    BRIM_TRY(take_tag(taker, &item, source, err));
-  return BRIM_OK;
-}
+/* ---- labels of words -------------------------------------------------------------------------------------- */
 
 int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *source, brim_sample *sample, brim_error *err) {
   const size_t count = (size_t)sample->length;
-  BRIM_TRY(brim_label_taker_tags(taker, source, err));
+  BRIM_TRY(brim_label_taker_add(taker, source, err));
   BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->tokens, &taker->token_room, count, sizeof *taker->tokens, err));
   for (size_t i = 0; i < count; i++) {
     const int32_t word = sample->words[i];
@@ -275,7 +225,6 @@ int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *sou
     taker->tokens[i] = first ? (int32_t)taker->values[word] : BRIM_NO_LABEL;
   }
   sample->token_labels = taker->tokens;
-  taker->rows++;
   return BRIM_OK;
 }
 

@@ -58,7 +58,7 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
     return brim_error_set(err, BRIM_E_USAGE, "labels without a task: say classification, regression or multi-label");
   if (count < 1 || count > BRIM_MAX_CLASSES)
     return brim_error_set(err, BRIM_E_FORMAT, "%d classes: from 1 to %d are possible", (int)count, BRIM_MAX_CLASSES);
-  if (!brim_task_shape(task)->named) { /* outputs without names */
+  if (!brim_label_type_of(task)->named) { /* outputs without names */
     *out = (brim_labels){.task = task, .count = count, .runtime = runtime};
     return BRIM_OK;
   }
@@ -157,9 +157,8 @@ int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t 
 }
 
 brim_block_shape brim_labels_shape(const brim_labels *labels) {
-  if (brim_task_has_tokens(labels->task) || brim_task_shape(labels->task)->made)
-    return brim_token_label_shape();
-  return brim_row_label_shape(brim_task_has_outcomes(labels->task) ? 1 : labels->count);
+  const brim_label_type *type = brim_label_type_of(labels->task);
+  return type->per == BRIM_PER_TOKEN ? brim_token_label_shape() : brim_row_label_shape(type->each ? labels->count : 1);
 }
 
 int32_t brim_labels_width(const brim_labels *labels) {
@@ -202,8 +201,7 @@ int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t len
 }
 
 int brim_labels_none(const brim_labels *labels) {
-  if (!brim_task_has_classes(labels->task))
-    return 0;
-  return (brim_labels_find(labels, "-1", 2, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_1 : 0) |
-         (brim_labels_find(labels, "-100", 4, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_100 : 0);
+  const int none = brim_label_type_of(labels->task)->none;
+  return (none & BRIM_NONE_1 && brim_labels_find(labels, "-1", 2, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_1 : 0) |
+         (none & BRIM_NONE_100 && brim_labels_find(labels, "-100", 4, BRIM_FORM_TEXT) < 0 ? BRIM_NONE_100 : 0);
 }

@@ -29,10 +29,32 @@ typedef struct brim_label_source {
   const char *forms; /* a brim_label_form for each item, or for the label; NULL: BRIM_FORM_TEXT */
 } brim_label_source;
 
-typedef struct brim_label_taker {
+typedef struct brim_label_taker brim_label_taker;
+
+/* A type of label: how a cell of data is read, and what becomes of it. It is chosen once, by the shape of the task
+ * (label_types.c), and all that this folder asks of a task's labels. */
+typedef struct brim_label_type {
+  bool words;   /* texts are lists of words, and a cell has a label of each */
+  bool made;    /* labels are made of the texts: no cell is read */
+  bool empty;   /* an empty cell is a label */
+  bool named;   /* labels are classes, which have names; else numbers */
+  bool each;    /* a label has a number for each output; else one */
+  brim_per per; /* what has a label */
+  int none;     /* which numbers may say that there is none: BRIM_NONE_.. or'ed */
+  int (*take)(brim_label_taker *taker, const brim_label_source *source, brim_error *err);
+  /* The mapping that the labels make, and their numbers by it. */
+  int (*finish)(brim_label_taker *taker, brim_labels *labels, brim_error *err);
+} brim_label_type;
+/* Of AUTO: one that is not known yet. */
+const brim_label_type *brim_label_type_of(brim_task task);
+/* What a reader is to know of a task's labels. */
+void brim_label_type_read(brim_task task, brim_source_options *source);
+
+struct brim_label_taker {
   brim_runtime *runtime;
-  const brim_labels *known; /* NULL: the mapping is made here */
-  brim_task task;           /* AUTO until the first label */
+  const brim_labels *known;    /* NULL: the mapping is made here */
+  brim_task task;              /* AUTO until the first label */
+  const brim_label_type *type; /* of `task` */
   bool task_given;
   bool remembers;   /* `ids` has all names of `known` */
   brim_hashmap ids; /* label text -> class by appearance, or id in `known` */
@@ -58,15 +80,14 @@ typedef struct brim_label_taker {
   int none;
   char first_text[64], first_file[256];
   int64_t first_line;
-} brim_label_taker;
+};
 
 void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known);
 void brim_label_taker_free(brim_label_taker *taker);
-/* The next row's label; its place is for messages. */
+/* The next row's label; its place is for messages. Where its words have a label each, taker->values are those of this row's
+ * words alone. */
 int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *label, brim_error *err) BRIM_CHECK;
-/* The same where the row's words have a label each, without the tokens: taker->values are those of this row's words alone. */
-int brim_label_taker_tags(brim_label_taker *taker, const brim_label_source *label, brim_error *err) BRIM_CHECK;
-/* And with them: those of its tokens go into `sample`, by sample->words, and are good until
+/* The same, and those of the row's tokens go into `sample`, by sample->words, and are good until
  * the next is added. Without a known mapping they are numbered again by brim_dataset_renumber with `rank`, after finish. */
 int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *label, brim_sample *sample,
                            brim_error *err) BRIM_CHECK;
@@ -101,11 +122,22 @@ int brim_label_taker_class(brim_label_taker *taker, const brim_label_text *label
 /* A class of the known mapping; what was found once is remembered. */
 int brim_label_taker_known(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at, int32_t *id,
                            brim_error *err) BRIM_CHECK;
-/* The first label says what the task is, where it is not given; later ones are of its kind. */
+/* Without a task labels are of the first one's kind. */
 int brim_label_taker_kind(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at,
                           brim_error *err) BRIM_CHECK;
 void brim_label_taker_where(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at);
-int brim_label_taker_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) BRIM_CHECK;
+/* The mapping of all names that were taken, into `labels`; taker->rank becomes the class of each. */
+int brim_label_taker_map(brim_label_taker *taker, brim_labels *labels, brim_error *err) BRIM_CHECK;
+
+/* ---- label_lists.c */
+/* A row's set of names, or its 0 or 1 for every name there is. */
+int brim_label_take_set(brim_label_taker *taker, const brim_label_source *source, brim_error *err) BRIM_CHECK;
+/* Whether the first row's list says 0.0 or 1.0, or a boolean, for every name there is. */
+bool brim_label_is_hot(const brim_label_taker *taker, const brim_label_source *source);
+/* What was taken last are all labels of a row whose mapping is being made. */
+int brim_label_end_row(brim_label_taker *taker, brim_error *err) BRIM_CHECK;
+/* A row's list of numbers, as long as every row's. */
+int brim_label_take_numbers(brim_label_taker *taker, const brim_label_source *source, brim_error *err) BRIM_CHECK;
 
 /* The next item of a list. */
 typedef struct brim_label_item {

@@ -71,12 +71,8 @@ static int add_masked(loader *l, const brim_encoded *record, brim_error *err) {
   for (int32_t i = 0; i < brim_masked_rows(record); i++) {
     brim_encoded own;
     const brim_encoded *row = brim_masked_row(record, i, &own);
-    brim_sample sample = {.ids = row->ids,
-                          .type_ids = row->type_ids,
-                          .length = (int32_t)row->length,
-                          .token_labels = row->numbers,
-                          .row = row->row};
-    BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
+    brim_sample sample;
+    BRIM_TRY(brim_dataset_sample_of(l->dataset, row, row->row, &sample, err));
     BRIM_TRY(brim_dataset_add(l->dataset, &sample, row->lost, false, err));
   }
   l->dataset->pairs |= record->pair;
@@ -84,18 +80,10 @@ static int add_masked(loader *l, const brim_encoded *record, brim_error *err) {
 }
 
 static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
-  if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
-    return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
-                         "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
-  brim_sample sample = {.ids = row->ids,
-                        .type_ids = row->type_ids,
-                        .length = (int32_t)row->length,
-                        .text_lengths = row->text_lengths,
-                        .text_count = row->text_count,
-                        .row = row->row};
+  brim_sample sample;
   if (row->numbers)
     return add_masked(l, row, err);
-  BRIM_TRY(brim_dataset_take_blocks(l->dataset, row, &sample, err));
+  BRIM_TRY(brim_dataset_sample_of(l->dataset, row, row->row, &sample, err));
   if (row->words)
     return add_words(l, row, &sample, err);
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};
@@ -144,8 +132,7 @@ static int finish(loader *l, brim_error *err) {
 static int load(loader *l, const char *const *paths, int path_count, const brim_tokenizer *tokenizer, brim_error *err) {
   brim_reader *reader;
   brim_source_options source = l->options->source;
-  source.empty_label |= brim_task_has_lists(l->taker.task);
-  source.words |= brim_task_has_tokens(l->taker.task);
+  brim_label_type_read(l->taker.task, &source);
   source.none_labels |= l->taker.known ? brim_labels_none(l->taker.known) : 0;
   BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &source, &reader, err));
   BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));

@@ -35,6 +35,13 @@ const brim_encoded *brim_masked_row(const brim_encoded *row, int32_t number, bri
   return own;
 }
 
+int32_t brim_first_number(const int32_t *numbers, int32_t length) {
+  int32_t i = 0;
+  while (i < length && numbers[i] == BRIM_NO_LABEL)
+    i++;
+  return i < length ? numbers[i] : BRIM_NO_LABEL;
+}
+
 bool brim_dataset_is_numbered(const brim_dataset *d) {
   return d->numbered;
 }

@@ -66,7 +66,34 @@ static const char *wide_encoding(const char *bytes, size_t length) {
   return NULL;
 }
 
-/* Passes over a byte order mark; refuses UTF-16, UTF-32 and files without a byte. */
+/* What a file is that is no text, and what to do with it; NULL: it may be text. Only what is there already is looked at. */
+static const char *other_kind(const char *bytes, size_t length) {
+  enum { TAR_AT = 257 };
+  static const struct {
+    const char *magic, *says;
+  } known[] = {{"PK\3\4", "a zip archive or a spreadsheet: take the file out (unzip -p ARCHIVE > rows.csv), or save it as csv"},
+               {"\x1f\x8b", "packed twice: unpack it once"},
+               {"\x28\xb5\x2f\xfd", "packed twice: unpack it once"},
+               {"\xFD"
+                "7zXZ",
+                "packed twice: unpack it once"},
+               {"PAR1", "a parquet file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
+               {"ARROW1", "an Arrow file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
+               {"SQLite format 3", "a database of SQLite: write its rows as csv (sqlite3 -header -csv)"},
+               {"%PDF-", "a PDF: take its text out first (pdftotext)"},
+               {"\x89PNG", "a picture"},
+               {"\x93NUMPY", "an array of NumPy: write its rows as JSON lines"},
+               {"\x7f"
+                "ELF",
+                "a program"},
+               {"version https://git-lfs", "a pointer of Git LFS: the file itself comes with git lfs pull"}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (length >= strlen(known[i].magic) && memcmp(bytes, known[i].magic, strlen(known[i].magic)) == 0)
+      return known[i].says;
+  return length >= TAR_AT + 5 && memcmp(bytes + TAR_AT, "ustar", 5) == 0 ? "a tar archive: take the files out (tar -x)" : NULL;
+}
+
+/* Passes over a byte order mark; refuses UTF-16, UTF-32, files that are no text and files without a byte. */
 static int check_beginning(brim_reader *reader, brim_error *err) {
   const char *bytes, *name = brim_reader_file_name(reader);
   size_t length;
@@ -77,10 +104,9 @@ static int check_beginning(brim_reader *reader, brim_error *err) {
   if (wide)
     return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-%.2s: convert it first with iconv -f %s -t utf-8",
                          wide + 4, wide);
-  if (length >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
-    return brim_error_at(
-        err, BRIM_E_UNSUPPORTED, name, 0, -1,
-        "this is a zip archive or a spreadsheet: take the file out (unzip -p ARCHIVE > rows.csv), or save it as csv");
+  const char *other = other_kind(bytes, length);
+  if (other)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, name, 0, -1, "this is %s", other);
   bool mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
   if (length == (mark ? 3u : 0u)) {
     BRIM_TRY(brim_stream_peek(reader->stream, 4, &bytes, &length, err));

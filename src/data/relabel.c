@@ -65,7 +65,7 @@ static int map_values(relabelling *r, brim_error *err) {
   for (uint64_t row = 0; row < out->rows; row++) {
     const float *label = brim_dataset_row_labels(from) + row * before;
     float *to = values + row * width;
-    BRIM_TRY(brim_task_has_lists(r->to->task) ? map_many(r, row, label, to, err) : map_class(r, row, *label, to, err));
+    BRIM_TRY(brim_label_type_of(r->to->task)->each ? map_many(r, row, label, to, err) : map_class(r, row, *label, to, err));
   }
   return BRIM_OK;
 }
@@ -151,7 +151,8 @@ static int remask(const brim_dataset *from, brim_dataset *out, brim_remask_fn ch
   const void **rows = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *rows);
   own_token_labels(out, labels, rows);
   out->labelled_tokens = NULL;
-  out->numbered = false;
+  out->numbered = out->windows_are_rows = false;
+  out->windows = (brim_windowing){0};
   out->ids = brim_alloc_array(runtime, (size_t)from->rows + 1, sizeof *out->ids);
   if (!ids || !labels || !out->ids || !rows)
     return BRIM_NOMEM(err);

@@ -29,8 +29,8 @@ typedef struct tally {
 
 /* The row that was taken last, which is the `row`-th from 1; a label that it names twice counts once. */
 static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim_error *err) {
-  const bool words = brim_task_has_tokens(taker->task);
-  for (size_t i = 0; i < taker->count && !brim_task_has_values(taker->task); i++) {
+  const bool words = taker->type->words;
+  for (size_t i = 0; i < taker->count && taker->type->named; i++) {
     if (words && taker->values[i] == (float)BRIM_NO_LABEL)
       continue;
     const size_t class = (size_t)taker->values[i];
@@ -48,9 +48,8 @@ static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim
 
 /* By the ranks of the finished mapping. *rows: those of a label that is none are no longer counted. */
 static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t *rows, brim_labels *labels, brim_error *err) {
-  const bool words = brim_task_has_tokens(labels->task);
   uint64_t all = 0;
-  if (brim_task_has_values(labels->task))
+  if (!taker->type->named)
     return BRIM_OK;
   labels->rows = brim_alloc_array_zero(t->runtime, (size_t)labels->count + 1, sizeof *labels->rows);
   if (!labels->rows)
@@ -63,7 +62,7 @@ static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t 
       *rows -= t->rows[i], labels->none += t->rows[i];
     all += rank >= 0 ? t->rows[i] : 0;
   }
-  labels->rows[labels->count] = words ? all : *rows;
+  labels->rows[labels->count] = taker->type->words ? all : *rows;
   return BRIM_OK;
 }
 
@@ -72,13 +71,9 @@ static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, uint64_t
   brim_record record;
   int status;
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
-    if (brim_task_shape(taker->task)->made) {
-      ++*rows;
-      continue;
-    }
     const brim_label_source label = {record.label, record.label_length, record.label_is_list,
                                      record.file,  record.line,         record.label_forms};
-    BRIM_TRY((brim_task_has_tokens(taker->task) ? brim_label_taker_tags : brim_label_taker_add)(taker, &label, err));
+    BRIM_TRY(brim_label_taker_add(taker, &label, err));
     BRIM_TRY(tally_row(t, taker, ++*rows, err));
     brim_label_taker_forget(taker); /* the mapping is wanted, not the rows' numbers */
     if (*rows % EVERY == 0)
@@ -99,20 +94,17 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   brim_reader *reader;
   float *values = NULL;
   uint64_t count = 0;
-  how.words |= brim_task_has_tokens(task);
+  brim_label_type_read(task, &how);
   if (how.words)
     task = brim_task_of_words();
-  how.need_label = !brim_task_shape(task)->made;
-  how.empty_label |= brim_task_has_lists(task);
+  how.need_label = true;
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
   tally t = {.runtime = runtime};
   int status = scan(reader, &taker, &t, &count, progress, context, err);
-  if (status == BRIM_OK && brim_task_shape(task)->made)
-    status = brim_labels_make(runtime, task, NULL, BRIM_MAX_CLASSES, out, err);
-  else if (status == BRIM_OK)
+  if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, out, &values, err);
-  if (status == BRIM_OK && !brim_task_shape(task)->made)
+  if (status == BRIM_OK)
     status = tally_finish(&t, &taker, &count, out, err);
   out->none += taker.unlabelled;
   if (status != BRIM_OK)

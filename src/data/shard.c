@@ -246,7 +246,7 @@ static int make_shards(sharder *s, const char *const *paths, int path_count, con
   if (s->result.records == 0)
     return brim_error_at(err, BRIM_E_FORMAT, paths[0], 0, -1, "no rows are left: %llu were excluded, the first because of: %s",
                          (unsigned long long)s->result.excluded, excluded[0].reason);
-  return brim_folder_commit(s->folder, err);
+  return brim_folder_commit_new(s->folder, err);
 }
 
 int brim_shard(brim_runtime *runtime, const char *const *paths, int path_count, const brim_shard_options *options,

@@ -389,7 +389,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
   t.selection.excluded.runtime = runtime;
   brim_label_taker_init(&t.taker, runtime, options->task, options->labels);
   t.none_labels = options->source.need_label && options->labels ? brim_labels_none(options->labels) : 0;
-  t.words = options->source.words || brim_task_has_tokens(t.taker.task);
+  t.words = options->source.words || t.taker.type->words;
   int status = make(&t, err);
   for (int i = 0; i < t.worker_count; i++) {
     brim_scratch_free(t.workers[i].scratch);

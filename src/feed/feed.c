@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
+#include "data/facts.h"
 #include "data/source.h"
 #include "feed/steps.h"
 #include "text/encode.h"
@@ -180,7 +181,8 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
   feed->options = *options;
   if (feed->options.window == 0)
     feed->options.window = DEFAULT_WINDOW;
-  feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
+  if (options->labels)
+    brim_label_type_read(options->labels->task, &feed->options.source);
   feed->options.source.most_texts = brim_source_most_texts(&options->source); /* a feed's K is known beforehand */
   if (!options->encode.numbering && options->encode.max_windows > feed->options.source.most_texts)
     feed->options.source.most_texts = options->encode.max_windows;
@@ -278,14 +280,14 @@ static bool is_weighed(const brim_feed *feed) {
 static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err) {
   brim_feed_ledger *l = &feed->ledger;
   BRIM_TRY(brim_grow(feed->runtime, (void **)&feed->ids, &feed->id_room, part->step_rows, sizeof *feed->ids, err));
-  for (uint32_t i = 0; i < part->count; i++)
+  for (uint32_t i = 0; i < part->count; i++) {
     feed->ids[part->places[i]] = feed->window->names[part->rows[i]];
+    l->tokens_repeated += brim_dataset_row_repeated(feed->window->dataset, part->rows[i]);
+  }
   if (is_weighed(feed))
     brim_class_counter_add(&feed->counter, feed->window->dataset, part);
   l->batches += part->count > 0;
   l->tokens += (uint64_t)part->tokens;
-  if (brim_makes_windows(&feed->options.encode))
-    l->tokens_repeated += (part->texts - part->count) * (uint64_t)feed->options.encode.window_overlap;
   l->slots += (uint64_t)part->slots;
   return BRIM_OK;
 }

@@ -69,8 +69,7 @@ int brim_feed_blocks(const brim_feed *feed, brim_block_shape shapes[BRIM_MOST_BL
 
 int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) {
   const brim_feed_options *o = &feed->options;
-  if (class_weights &&
-      (!o->source.need_label || !o->labels || !(brim_task_has_classes(o->labels->task) || brim_task_has_tokens(o->labels->task))))
+  if (class_weights && (!o->source.need_label || !o->labels || !brim_task_has_outcomes(o->labels->task)))
     return brim_error_set(err, BRIM_E_USAGE,
                           "the feed has no classes that could have weights: give need_label and labels of a classification");
   return brim_class_counter_weigh(&feed->counter, feed->runtime, class_weights, o->labels ? o->labels->count : 0, err);

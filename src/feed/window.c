@@ -1,5 +1,4 @@
 /* window.c: windows of encoded rows with their plans, one after another. */
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -53,19 +52,9 @@ void brim_window_clear(brim_runtime *runtime, brim_window *w) {
 
 int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t name, brim_dataset *dataset, brim_sample *out,
                          brim_error *err) {
-  if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
-    return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
-                         "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
-  const uint8_t *types = p->plain && !row->pair ? NULL : row->type_ids;
-  *out = (brim_sample){.ids = row->ids,
-                       .type_ids = types,
-                       .length = (int32_t)row->length,
-                       .text_lengths = row->text_lengths,
-                       .text_count = row->text_count,
-                       .row = name,
-                       .label = NAN,
-                       .token_labels = row->numbers};
-  BRIM_TRY(brim_dataset_take_blocks(dataset, row, out, err));
+  BRIM_TRY(brim_dataset_sample_of(dataset, row, name, out, err));
+  if (p->plain && !row->pair)
+    out->type_ids = NULL;
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line, row->label_forms};

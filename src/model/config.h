@@ -18,6 +18,9 @@ typedef struct brim_dense_module {
 
 /* The folder of sentence-transformers' module that has the weights of layers. */
 #define BRIM_LAYERS_MODULE "1_WeightedLayerPooling"
+/* Names of tensors: the weights of layers; what brings joined ones to the width of one. */
+#define BRIM_LAYER_SHARES  "layer_weights"
+#define BRIM_JOINED_WEIGHT "joined_layers"
 /* The layers whose tokens the head sees. */
 typedef struct brim_mixed {
   int32_t count; /* the last so many; 0: the last one alone */
@@ -84,6 +87,11 @@ static inline bool brim_config_has_window(const brim_config *config, int32_t lay
 }
 /* Whether the embedding of words is the decoder of masked words too: all of its rows have a gradient then. */
 bool brim_config_ties(const brim_config *config);
+/* Where the decoder of masked words is not tied: the bias that a tied one has, which transformers keeps in files though nothing
+ * reads it. NULL: there is none. */
+const char *brim_config_idle_bias(const brim_config *config);
+/* Whether its masked words may have either of two heads, of which legacy_words says one. */
+bool brim_config_has_two_heads(const brim_config *config);
 /* Of the head: as many as labels are wide; one score, however many documents a row has labels of. */
 int32_t brim_config_outputs(const brim_config *config);
 int32_t brim_config_max_length(const brim_config *config);

@@ -61,13 +61,14 @@ typedef struct brim_family {
   const char *older_prefix;  /* that other files have; NULL: none */
   const brim_family_keys *keys;
   const brim_family_names *names;
-  bool pad_positions;  /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
-  bool fixed_eps;      /* layer_norm_eps is not configurable */
-  bool may_lack_types; /* type_vocab_size may be 0 */
-  bool unties_words;   /* tie_word_embeddings is false where config.json does not say */
-  bool has_ntk;        /* rotary positions may be scaled as Alibaba's files say */
-  bool writes_rope;    /* what is saved has rope_parameters, where the file had older members for them */
-  const char *first;   /* what `classifier_pooling` of config.json calls the first token; NULL: there is no such member */
+  const brim_word_names *newer_words; /* DeBERTa: its second head of masked words; NULL: there is none */
+  bool pad_positions;                 /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
+  bool fixed_eps;                     /* layer_norm_eps is not configurable */
+  bool may_lack_types;                /* type_vocab_size may be 0 */
+  bool unties_words;                  /* tie_word_embeddings is false where config.json does not say */
+  bool has_ntk;                       /* rotary positions may be scaled as Alibaba's files say */
+  bool writes_rope;                   /* what is saved has rope_parameters, where the file had older members for them */
+  const char *first; /* what `classifier_pooling` of config.json calls the first token; NULL: there is no such member */
   brim_family_defaults defaults;
   /* Reads and checks what only this family has; what all have is read. NULL: there is nothing. */
   int (*read)(struct brim_config *config, brim_error *err);

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
+#include "data/facts.h"
 #include "study/internal.h"
 #include "study/spread.h"
 #include <string.h>
@@ -65,6 +66,8 @@ static int study_lengths(const brim_dataset *dataset, const brim_plan_options *o
   study->truncated = cut_rows ? cut_rows : brim_dataset_truncated(dataset);
   study->lost = brim_dataset_lost(dataset) + cut_tokens;
   study->repeated = brim_dataset_repeated(dataset);
+  study->windows = brim_dataset_has_pairs(dataset) ? (brim_windowing){0} : brim_dataset_windows(dataset);
+  study->records = brim_dataset_records(dataset);
   study->histogram = brim_alloc_array_zero(study->runtime, (size_t)study->longest + 1, sizeof *study->histogram);
   if (!study->histogram)
     return BRIM_NOMEM(err);

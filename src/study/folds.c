@@ -259,7 +259,7 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
   int status = sorted || of_words ? BRIM_OK : BRIM_E_MEMORY;
   if (of_words)
     status = deal_words(runtime, dataset, &random, out, err);
-  else if (!status && labels && brim_task_has_values(labels->task))
+  else if (!status && labels && !labels->names)
     deal_values(sorted, seed, out);
   else if (!status)
     status = deal_classes(dataset, sorted, out, err);

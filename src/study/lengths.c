@@ -1,6 +1,7 @@
 /* lengths.c: what rows lose at some lengths when they are cut there, and when they become windows; and what either computes. */
 #include "base/status.h"
 #include "brim/study.h"
+#include "data/facts.h"
 #include "text/windows.h"
 
 enum { FIRST = 128 };
@@ -12,12 +13,20 @@ typedef struct whole_rows {
 } whole_rows;
 
 /* Tokens of a row's text, or of its pair, without special ones. */
-static uint64_t whole_of(const whole_rows *w, uint64_t row) {
+static uint64_t tokens_of(const whole_rows *w, uint64_t row) {
   const uint64_t *firsts = brim_dataset_firsts(w->dataset), texts = firsts ? firsts[row + 1] - firsts[row] : 1;
-  const uint64_t again = w->added * texts + (uint64_t)brim_dataset_windows(w->dataset).overlap * (texts - 1);
+  const uint64_t again = w->added * texts + brim_dataset_row_repeated(w->dataset, row);
   const uint32_t *losses = brim_dataset_losses(w->dataset);
   const uint64_t length = (uint64_t)brim_dataset_lengths(w->dataset)[row];
   return (length > again ? length - again : 0) + (losses ? losses[row] : 0);
+}
+
+/* The same of all rows that its text has from `*row` on; *row: the first of the next text. */
+static uint64_t next_whole(const whole_rows *w, uint64_t *row) {
+  uint64_t tokens = tokens_of(w, *row);
+  while (++*row < brim_dataset_rows(w->dataset) && brim_dataset_row_continues(w->dataset, *row))
+    tokens += tokens_of(w, *row);
+  return tokens;
 }
 
 static int whole_rows_of(const brim_dataset *dataset, const brim_tokenizer *tokenizer, whole_rows *out, brim_error *err) {
@@ -54,8 +63,9 @@ int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokeniz
   const uint64_t room = (uint64_t)length - rows.added;
   out->has_windows = windows->most > 1 && windows->overlap >= 0 && (uint64_t)windows->overlap < room &&
                      !brim_dataset_has_pairs(dataset);
-  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
-    const uint64_t whole = whole_of(&rows, row);
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset);) {
+    const uint64_t whole = next_whole(&rows, &row);
+    out->rows++;
     out->tokens += whole;
     add_cut(out, whole, room, rows.added);
     if (out->has_windows)
@@ -70,8 +80,8 @@ int brim_study_usual_lengths(const brim_dataset *dataset, const brim_tokenizer *
   uint64_t longest = 0;
   *count = 0;
   BRIM_TRY(whole_rows_of(dataset, tokenizer, &rows, err));
-  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
-    const uint64_t whole = whole_of(&rows, row) + rows.added;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset);) {
+    const uint64_t whole = next_whole(&rows, &row) + rows.added;
     longest = whole > longest ? whole : longest;
   }
   bool put = (uint64_t)own <= rows.added;

@@ -12,11 +12,11 @@
 #include "dist/group.h"
 #include "study/internal.h"
 #include "task/task.h"
-#include "train/evaluate.h"
-#include "train/fields.h"
-#include "train/fit.h"
-#include "train/folder.h"
-#include "train/folds_mark.h"
+#include "train/answers/evaluate.h"
+#include "train/answers/fit.h"
+#include "train/folder/fields.h"
+#include "train/folder/folder.h"
+#include "train/folder/folds_mark.h"
 
 enum { MOST_EVALS = 64 };
 

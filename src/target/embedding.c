@@ -378,22 +378,19 @@ static const char *best(const brim_row_facts *facts) {
 
 /* In-batch negatives, CoSENT, AnglE and the contrastive loss of hard pairs compare the rows of a step with each other; others are
  * sums over rows. */
-#define TARGET(words, of)                                                                                                        \
-  {.name = words,                                                                                                                \
-   .scope = of,                                                                                                                  \
+#define TARGET(of)                                                                                                               \
+  {.scope = of,                                                                                                                  \
    .choose = choose,                                                                                                             \
    .loss_name = loss_name,                                                                                                       \
    .has_loss = has_loss,                                                                                                         \
    .best = best,                                                                                                                 \
    .loss = vector_loss,                                                                                                          \
    .room = room,                                                                                                                 \
-   .check = brim_check_vectors,                                                                                                  \
-   .measure = brim_measure_vectors,                                                                                              \
    .find = brim_find_vectors,                                                                                                    \
    .say = brim_say_vectors,                                                                                                      \
    .nearest = brim_nearest_vectors}
-static const brim_target of_step = TARGET("vectors of a step", BRIM_LOSS_OF_STEP);
-static const brim_target of_part = TARGET("vectors of rows", BRIM_LOSS_OF_PART);
+static const brim_target of_step = TARGET(BRIM_LOSS_OF_STEP);
+static const brim_target of_part = TARGET(BRIM_LOSS_OF_PART);
 
 const brim_task_rules brim_embedding = {.shape = {.several_texts = true, .optional = true, .bare = true},
                                         .class = "Model",
@@ -409,6 +406,8 @@ const brim_task_rules brim_embedding = {.shape = {.several_texts = true, .option
                                         .best = "spearman",
                                         .measuring = 2 * sizeof(double) + BRIM_CORRELATION_WORK,
                                         .measuring_output = sizeof(double),
+                                        .check = brim_check_vectors,
+                                        .measure = brim_measure_vectors,
                                         .opinion = brim_opinion_of_values,
                                         .logit = brim_logit_of_value,
                                         .put = brim_answer_put_values};

@@ -7,26 +7,14 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
+#include "target/scored.h"
 #include "target/vectors.h"
 #include "task/loss.h"
 #include "task/task.h"
 
-static uint64_t first_text(const brim_scored *s, uint64_t row) {
-  return s->firsts ? s->firsts[row] : row;
-}
-
-static uint64_t text_count(const brim_scored *s, uint64_t row) {
-  return first_text(s, row + 1) - first_text(s, row);
-}
-
-/* NaN: it has none. */
-static double label_of(const brim_scored *s, uint64_t row) {
-  return s->labels ? (double)s->labels[row * (uint64_t)s->width] : (double)NAN;
-}
-
 double brim_relevance(const brim_scored *s, uint64_t row, uint64_t text) {
-  const uint64_t count = text_count(s, row);
-  if (isnan(label_of(s, row)) || (count > 1 && count == (uint64_t)s->width + 1))
+  const uint64_t count = brim_text_count(s, row);
+  if (isnan(brim_first_label(s, row)) || (count > 1 && count == (uint64_t)s->width + 1))
     return text == 0;
   return text < (uint64_t)s->width ? (double)s->labels[row * (uint64_t)s->width + text] : 0;
 }
@@ -54,43 +42,24 @@ static const double *unit_of(const search *a, uint64_t text) {
   return a->units + (size_t)text * (size_t)a->s->outputs;
 }
 
-static int make_units(search *a, brim_error *err) {
-  const brim_scored *s = a->s;
-  const size_t texts = (size_t)first_text(s, s->rows), width = (size_t)s->outputs;
-  a->units = brim_alloc_array(s->runtime, texts, width * sizeof *a->units);
-  if (!a->units)
-    return BRIM_NOMEM(err);
-  for (size_t t = 0; t < texts; t++) {
-    double *unit = a->units + t * width;
-    for (size_t k = 0; k < width; k++)
-      unit[k] = (double)s->logits[t * width + k];
-    brim_make_unit(unit, s->outputs, BRIM_NORM_EPS, unit);
-  }
-  return BRIM_OK;
-}
-
-static bool same_text(const brim_scored *s, uint64_t a, uint64_t b) {
-  return s->same && s->same[a] == s->same[b];
-}
-
 static bool is_scored_pair(const brim_scored *s, uint64_t row) {
-  return text_count(s, row) == 2 && !isnan(label_of(s, row));
+  return brim_text_count(s, row) == 2 && !isnan(brim_first_label(s, row));
 }
 
 /* An equal text is no other one. */
 static void find_row(void *context, int64_t at, int worker) {
   const search *a = context;
   const brim_scored *s = a->s;
-  const uint64_t row = (uint64_t)at * a->every, anchor = first_text(s, row), count = text_count(s, row);
+  const uint64_t row = (uint64_t)at * a->every, anchor = brim_first_text(s, row), count = brim_text_count(s, row);
   brim_row_found *found = &a->out[at];
   (void)worker;
-  *found = (brim_row_found){.label = is_scored_pair(s, row) ? label_of(s, row) : (double)NAN, .rival = (double)NAN};
+  *found = (brim_row_found){.label = is_scored_pair(s, row) ? brim_first_label(s, row) : (double)NAN, .rival = (double)NAN};
   found->predicted = brim_dot(unit_of(a, anchor), unit_of(a, anchor + 1), s->outputs);
   for (uint64_t k = 2; k < count; k++)
     take_rival(found, brim_dot(unit_of(a, anchor), unit_of(a, anchor + k), s->outputs), k);
   for (uint64_t other = 0; isnan(found->label) && count == 2 && other < s->rows; other++)
-    if (other != row && !same_text(s, first_text(s, other) + 1, anchor + 1))
-      take_rival(found, brim_dot(unit_of(a, anchor), unit_of(a, first_text(s, other) + 1), s->outputs), other);
+    if (other != row && !brim_same_text(s, brim_first_text(s, other) + 1, anchor + 1))
+      take_rival(found, brim_dot(unit_of(a, anchor), unit_of(a, brim_first_text(s, other) + 1), s->outputs), other);
   found->loss = lost_by(found);
 }
 
@@ -119,9 +88,9 @@ static void lose_by_scale(brim_row_found *found, size_t count) {
 }
 
 int brim_find_vectors(const brim_scored *s, uint64_t every, brim_row_found *out, brim_error *err) {
-  search a = {.s = s, .every = every, .out = out};
+  search a = {.s = s, .every = every, .out = out, .units = brim_unit_vectors(s)};
   const uint64_t count = (s->rows + every - 1) / every;
-  const int status = make_units(&a, err);
+  const int status = a.units ? BRIM_OK : BRIM_NOMEM(err);
   if (!status)
     brim_pool_run(s->runtime, (int64_t)count, find_row, &a);
   if (!status && s->rows > 0 && is_scored_pair(s, 0))
@@ -160,9 +129,9 @@ int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near
   if (!vectors)
     return -1;
   for (int32_t k = 0; k < width; k++)
-    vectors[k] = (double)s->logits[first_text(s, row) * (uint64_t)width + (uint64_t)k];
+    vectors[k] = (double)s->logits[brim_first_text(s, row) * (uint64_t)width + (uint64_t)k];
   for (uint64_t r = 0; r < s->rows; r++) {
-    const uint64_t text = first_text(s, r) + 1;
+    const uint64_t text = brim_first_text(s, r) + 1;
     for (int32_t k = 0; k < width; k++)
       other[k] = (double)s->logits[text * (uint64_t)width + (uint64_t)k];
     take_near(out, &count, most, r, brim_cosine_of(vectors, other, width, BRIM_NORM_EPS, vectors + 2 * width).value);
@@ -174,7 +143,7 @@ int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near
 /* ---- scores -------------------------------------------------------------------------------------------------- */
 
 static void find_pair(const brim_scored *s, uint64_t row, brim_row_found *found) {
-  const double logit = (double)s->logits[first_text(s, row)], y = found->label;
+  const double logit = (double)s->logits[brim_first_text(s, row)], y = found->label;
   const bool probability = !s->values && y >= 0 && y <= 1;
   found->predicted = probability ? brim_sigmoid(logit) : logit;
   found->loss = probability ? brim_binary_loss(logit, y, 1) : (logit - y) * (logit - y);
@@ -182,9 +151,9 @@ static void find_pair(const brim_scored *s, uint64_t row, brim_row_found *found)
 
 /* The first document is the right one, or those with a label above 0 are: the best of them, and the best of the others. */
 static void find_group(const brim_scored *s, uint64_t row, brim_row_found *found) {
-  const uint64_t first = first_text(s, row);
+  const uint64_t first = brim_first_text(s, row);
   found->label = found->predicted = (double)NAN;
-  for (uint64_t k = 0; k < text_count(s, row); k++) {
+  for (uint64_t k = 0; k < brim_text_count(s, row); k++) {
     const double logit = (double)s->logits[first + k], score = s->values ? logit : brim_sigmoid(logit);
     if (brim_relevance(s, row, k) > 0)
       found->predicted = isnan(found->predicted) || score > found->predicted ? score : found->predicted;
@@ -197,8 +166,8 @@ static void find_group(const brim_scored *s, uint64_t row, brim_row_found *found
 int brim_find_scores(const brim_scored *s, uint64_t every, brim_row_found *out, brim_error *err) {
   (void)err;
   for (uint64_t row = 0; row < s->rows; row += every, out++) {
-    *out = (brim_row_found){.label = label_of(s, row), .rival = (double)NAN};
-    (text_count(s, row) > 1 ? find_group : find_pair)(s, row, out);
+    *out = (brim_row_found){.label = brim_first_label(s, row), .rival = (double)NAN};
+    (brim_text_count(s, row) > 1 ? find_group : find_pair)(s, row, out);
   }
   return BRIM_OK;
 }

@@ -12,7 +12,7 @@ typedef struct brim_binary {
 /* order: room for [count]. */
 brim_binary brim_binary_of(const double *scores, const double *labels, uint64_t count, uint64_t *order);
 
-/* As brim_target's check and measure. */
+/* As rules have them. */
 int brim_check_vectors(const brim_scored *s, brim_error *err);
 int brim_measure_vectors(const brim_scored *s, brim_metrics *out, brim_error *err);
 int brim_check_scores(const brim_scored *s, brim_error *err);

@@ -139,21 +139,18 @@ static bool gives_labels(const brim_loss_how *how) {
   return how->scores.kind == BRIM_SCORE_MSE || how->scores.kind == BRIM_SCORE_MARGIN_MSE;
 }
 
-#define TARGET(words, of)                                                                                                        \
-  {.name = words,                                                                                                                \
-   .scope = of,                                                                                                                  \
+#define TARGET(of)                                                                                                               \
+  {.scope = of,                                                                                                                  \
    .choose = choose,                                                                                                             \
    .loss_name = loss_name,                                                                                                       \
    .has_loss = has_loss,                                                                                                         \
    .gives_labels = gives_labels,                                                                                                 \
    .loss = score_loss,                                                                                                           \
    .room = room,                                                                                                                 \
-   .check = brim_check_scores,                                                                                                   \
-   .measure = brim_measure_scores,                                                                                               \
    .find = brim_find_scores,                                                                                                     \
    .say = brim_say_scores}
-static const brim_target of_part = TARGET("scores of rows", BRIM_LOSS_OF_PART);
-static const brim_target of_step = TARGET("scores of a step", BRIM_LOSS_OF_STEP);
+static const brim_target of_part = TARGET(BRIM_LOSS_OF_PART);
+static const brim_target of_step = TARGET(BRIM_LOSS_OF_STEP);
 
 /* ---- numbers ------------------------------------------------------------------------------------------------- */
 
@@ -188,6 +185,8 @@ const brim_task_rules brim_rerank = {
     .metrics = {"loss", "mrr", "ndcg", "map", "accuracy", "f1", "average_precision", "pearson", "spearman"},
     .best = "ndcg",
     .measuring = 4 * sizeof(double) + BRIM_CORRELATION_WORK,
+    .check = brim_check_scores,
+    .measure = brim_measure_scores,
     .opinion = opinion,
     .logit = logit,
     .cost = brim_answer_cost_of_values,

@@ -8,6 +8,7 @@
 #include "target/found.h"
 #include "target/metrics.h"
 #include "target/ranking.h"
+#include "target/scored.h"
 #include "task/loss.h"
 #include "task/task.h"
 
@@ -109,30 +110,20 @@ static void rank_queries(const judged *j, double *own, brim_metrics *out) {
 
 /* ---- all ----------------------------------------------------------------------------------------------------- */
 
-static int32_t text_count(const brim_scored *s, uint64_t row) {
-  return s->firsts ? (int32_t)(s->firsts[row + 1] - s->firsts[row]) : 1;
-}
-
-/* NULL: it has none. */
-static const float *label_of(const brim_scored *s, uint64_t row) {
-  const float *label = s->labels ? s->labels + row * (uint64_t)s->width : NULL;
-  return label && !isnan(*label) ? label : NULL;
-}
-
 int brim_check_scores(const brim_scored *s, brim_error *err) {
   for (uint64_t row = 0; row < s->rows; row++)
-    if (text_count(s, row) == 1 && !label_of(s, row))
+    if (brim_text_count(s, row) == 1 && isnan(brim_first_label(s, row)))
       return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){s->set, row}, "has no label");
   return BRIM_OK;
 }
 
 static int read_row(judged *j, uint64_t row, brim_error *err) {
   const brim_scored *s = j->s;
-  const int32_t texts = text_count(s, row);
-  for (int32_t t = 0; t < texts; t++, j->count++) {
+  const uint64_t texts = brim_text_count(s, row);
+  for (uint64_t t = 0; t < texts; t++, j->count++) {
     BRIM_TRY(brim_outputs_finite(s->logits + j->count, 1, row, err));
     j->scores[j->count] = (double)s->logits[j->count];
-    j->labels[j->count] = brim_relevance(s, row, (uint64_t)t);
+    j->labels[j->count] = brim_relevance(s, row, t);
     j->groups[j->count] = texts == 1 && s->groups ? s->groups[row] : row;
     j->order[j->count] = j->count;
   }
@@ -142,7 +133,7 @@ static int read_row(judged *j, uint64_t row, brim_error *err) {
 /* Rows with a label for each document but the first: what lies between their scores. */
 static bool has_margins(const brim_scored *s) {
   for (uint64_t row = 0; row < s->rows; row++)
-    if (!label_of(s, row) || text_count(s, row) != s->width + 1)
+    if (isnan(brim_first_label(s, row)) || brim_text_count(s, row) != (uint64_t)s->width + 1)
       return false;
   return true;
 }
@@ -152,7 +143,7 @@ static double margin_loss(const judged *j) {
   for (uint64_t row = 0; row < j->s->rows; row++)
     for (int32_t k = 0; k < j->s->width; k++) {
       const double *own = j->scores + j->s->firsts[row];
-      const double error = own[0] - own[k + 1] - (double)label_of(j->s, row)[k];
+      const double error = own[0] - own[k + 1] - (double)j->s->labels[row * (uint64_t)j->s->width + (uint64_t)k];
       sum += error * error / j->s->width;
     }
   return sum / (double)j->s->rows;
@@ -190,7 +181,7 @@ static void measure_all(judged *j, double *own, brim_metrics *out) {
 }
 
 int brim_measure_scores(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  const size_t texts = s->firsts ? (size_t)s->firsts[s->rows] : (size_t)s->rows;
+  const size_t texts = (size_t)brim_first_text(s, s->rows);
   double *own = brim_alloc_array(s->runtime, texts, 2 * sizeof *own + BRIM_CORRELATION_WORK);
   double *numbers = brim_alloc_array(s->runtime, texts, 2 * sizeof *numbers + 2 * sizeof(uint64_t));
   judged j = {.s = s, .scores = numbers};

@@ -5,7 +5,7 @@
 
 #include "task/task.h"
 
-static const brim_target on_device = {.name = "device", .scope = BRIM_LOSS_ON_DEVICE};
+static const brim_target on_device = {.scope = BRIM_LOSS_ON_DEVICE};
 
 const brim_target *brim_target_of(brim_task task) {
   const brim_task_rules *rules = brim_task_rules_of(task);

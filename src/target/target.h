@@ -64,7 +64,6 @@ typedef struct brim_outputs {
 } brim_outputs;
 
 typedef struct brim_target {
-  const char *name;
   brim_loss_scope scope;
   /* Chooses the loss: *target becomes the one with its scope. BRIM_E_USAGE and BRIM_E_MISMATCH say what the rows lack. NULL:
    * there is nothing to choose. */
@@ -82,10 +81,6 @@ typedef struct brim_target {
   int (*loss)(brim_runtime *runtime, const brim_outputs *outputs, double divisor, float *gradient, double *loss, brim_error *err);
   /* Bytes that it takes meanwhile, for so many rows and texts; NULL: none worth counting. */
   uint64_t (*room)(const brim_loss_how *how, uint64_t rows, uint64_t texts, int32_t width, int32_t label_width);
-  /* Whether a data set's rows can be measured; outputs are not looked at. */
-  int (*check)(const brim_scored *s, brim_error *err);
-  /* Metrics over a data set that was checked; NULL: the task's own. */
-  int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
   /* What became of single rows (found.h). NULL: their outputs and labels say it, text by text. */
   int (*find)(const brim_scored *s, uint64_t every, brim_row_found *out, brim_error *err);
   void (*say)(const brim_row_found *found, bool own, char *label, char *predicted, size_t size);

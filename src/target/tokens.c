@@ -25,8 +25,10 @@ static bool is_tag(const char *name) {
   return is_outside(name) || (name[0] && strchr("BIES", name[0]) && name[1] == '-' && name[2]);
 }
 
-bool brim_entities_meant(const char *const *names, int32_t count) {
+bool brim_entities_meant(brim_task task, const char *const *names, int32_t count) {
   bool meant = false, all = true;
+  if (!brim_task_has_tokens(task))
+    return false;
   for (int32_t i = 0; names && i < count; i++) {
     meant = meant || is_outside(names[i]) ||
             (names[i][0] && strchr("BIESUL", names[i][0]) && (!names[i][1] || names[i][1] == '-'));

@@ -8,18 +8,11 @@
 #include "base/status.h"
 #include "target/metrics.h"
 #include "target/ranking.h"
+#include "target/scored.h"
 #include "target/vectors.h"
 #include "task/task.h"
 
 enum { FIRST = 10 }; /* ranks that MRR looks at */
-
-static uint64_t texts_before(const brim_scored *s, uint64_t row) {
-  return s->firsts ? s->firsts[row] : row;
-}
-
-static int32_t text_count(const brim_scored *s, uint64_t row) {
-  return (int32_t)(texts_before(s, row + 1) - texts_before(s, row));
-}
 
 static void widen(const brim_scored *s, uint64_t text, double *to) {
   const float *from = s->logits + (size_t)text * (size_t)s->outputs;
@@ -27,9 +20,19 @@ static void widen(const brim_scored *s, uint64_t text, double *to) {
     to[k] = (double)from[k];
 }
 
+double *brim_unit_vectors(const brim_scored *s) {
+  const size_t texts = (size_t)brim_first_text(s, s->rows), width = (size_t)s->outputs;
+  double *units = brim_alloc_array(s->runtime, texts, width * sizeof *units);
+  for (size_t t = 0; units && t < texts; t++) {
+    widen(s, t, units + t * width);
+    brim_make_unit(units + t * width, s->outputs, BRIM_NORM_EPS, units + t * width);
+  }
+  return units;
+}
+
 static int refuse_row(const brim_scored *s, uint64_t row, const char *needs, brim_error *err) {
-  return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){s->set, row}, "has %d text%s, and %s", text_count(s, row),
-                        text_count(s, row) == 1 ? "" : "s", needs);
+  return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){s->set, row}, "has %d text%s, and %s", (int)brim_text_count(s, row),
+                        brim_text_count(s, row) == 1 ? "" : "s", needs);
 }
 
 /* ---- pairs with labels --------------------------------------------------------------------------------------- */
@@ -37,15 +40,15 @@ static int refuse_row(const brim_scored *s, uint64_t row, const char *needs, bri
 /* vectors: room for [4, outputs]. */
 static void measure_similarity(const brim_scored *s, brim_similarity which, double *vectors, double *scores) {
   for (uint64_t row = 0; row < s->rows; row++) {
-    widen(s, texts_before(s, row), vectors);
-    widen(s, texts_before(s, row) + 1, vectors + s->outputs);
+    widen(s, brim_first_text(s, row), vectors);
+    widen(s, brim_first_text(s, row) + 1, vectors + s->outputs);
     scores[row] = brim_similarity_of(which, vectors, vectors + s->outputs, s->outputs, vectors + 2 * s->outputs);
   }
 }
 
 static void read_labels(const brim_scored *s, double *to) {
   for (uint64_t row = 0; row < s->rows; row++)
-    to[row] = (double)s->labels[(size_t)row * (size_t)s->width];
+    to[row] = brim_first_label(s, row);
 }
 
 static bool is_binary(const double *labels, uint64_t count) {
@@ -75,9 +78,9 @@ static void correlate(const brim_scored *s, double *vectors, double *memory, bri
 
 static int check_labelled(const brim_scored *s, brim_error *err) {
   for (uint64_t row = 0; row < s->rows; row++) {
-    if (isnan(s->labels[row * (uint64_t)s->width]))
+    if (isnan(brim_first_label(s, row)))
       return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){s->set, row}, "has no label, but other rows have one");
-    if (text_count(s, row) != 2)
+    if (brim_text_count(s, row) != 2)
       return refuse_row(s, row, "a label is of two", err);
   }
   return BRIM_OK;
@@ -110,18 +113,14 @@ static const double *unit_of(const search *a, uint64_t text) {
 /* Among its own negatives: an equal one is not below it. */
 static void rank_in_row(void *context, int64_t row, int worker) {
   const search *a = context;
-  const uint64_t anchor = texts_before(a->s, (uint64_t)row);
-  const int32_t count = text_count(a->s, (uint64_t)row), width = a->s->outputs;
+  const uint64_t anchor = brim_first_text(a->s, (uint64_t)row);
+  const uint64_t count = brim_text_count(a->s, (uint64_t)row);
+  const int32_t width = a->s->outputs;
   const double own = brim_dot(unit_of(a, anchor), unit_of(a, anchor + 1), width);
   (void)worker;
   a->ranks[row] = 1;
-  for (int32_t k = 2; k < count; k++)
-    a->ranks[row] += brim_dot(unit_of(a, anchor), unit_of(a, anchor + (uint64_t)k), width) >= own;
-}
-
-/* Whether a row before this one has the same positive: it counts once. */
-static bool is_again(const brim_scored *s, uint64_t other, uint64_t row) {
-  return s->same && s->same[texts_before(s, other) + 1] == s->same[texts_before(s, row) + 1];
+  for (uint64_t k = 2; k < count; k++)
+    a->ranks[row] += brim_dot(unit_of(a, anchor), unit_of(a, anchor + k), width) >= own;
 }
 
 /* Among the positives of all rows: of equal cosines the first row's comes first. */
@@ -129,14 +128,14 @@ static void rank_in_all(void *context, int64_t at, int worker) {
   const search *a = context;
   const uint64_t row = (uint64_t)at;
   const int32_t width = a->s->outputs;
-  const double *anchor = unit_of(a, texts_before(a->s, row));
-  const double own = brim_dot(anchor, unit_of(a, texts_before(a->s, row) + 1), width);
+  const double *anchor = unit_of(a, brim_first_text(a->s, row));
+  const double own = brim_dot(anchor, unit_of(a, brim_first_text(a->s, row) + 1), width);
   (void)worker;
   a->ranks[row] = 1;
   for (uint64_t other = 0; other < a->s->rows; other++) {
-    if (other == row || is_again(a->s, other, row))
-      continue;
-    const double score = brim_dot(anchor, unit_of(a, texts_before(a->s, other) + 1), width);
+    if (other == row || brim_same_text(a->s, brim_first_text(a->s, other) + 1, brim_first_text(a->s, row) + 1))
+      continue; /* the same positive counts once */
+    const double score = brim_dot(anchor, unit_of(a, brim_first_text(a->s, other) + 1), width);
     a->ranks[row] += score > own || (score == own && other < row);
   }
 }
@@ -154,29 +153,22 @@ static void count_ranks(const search *a, bool of_row, brim_metrics *out) {
 
 /* Rows have negatives, or none has: then those of all rows are a positive's. */
 static int has_negatives(const brim_scored *s, bool *out, brim_error *err) {
-  *out = s->rows > 0 && text_count(s, 0) > 2;
+  *out = s->rows > 0 && brim_text_count(s, 0) > 2;
   for (uint64_t row = 0; row < s->rows; row++) {
-    if (text_count(s, row) < 2)
+    if (brim_text_count(s, row) < 2)
       return refuse_row(s, row, "there is nothing to compare it with", err);
-    if ((text_count(s, row) > 2) != *out)
+    if ((brim_text_count(s, row) > 2) != *out)
       return refuse_row(s, row, "other rows have no negatives: an evaluation set has them in all rows, or in none", err);
   }
   return BRIM_OK;
 }
 
 static int measure_unlabelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  const uint64_t texts = texts_before(s, s->rows);
   bool of_row;
   BRIM_TRY(has_negatives(s, &of_row, err));
-  search a = {.s = s};
-  a.units = brim_alloc_array(s->runtime, (size_t)texts, (size_t)s->outputs * sizeof *a.units);
+  search a = {.s = s, .units = brim_unit_vectors(s)};
   a.ranks = brim_alloc_array(s->runtime, (size_t)s->rows, sizeof *a.ranks);
   const int status = a.units && a.ranks ? BRIM_OK : BRIM_NOMEM(err);
-  for (uint64_t t = 0; t < texts && !status; t++) {
-    double *unit = a.units + (size_t)t * (size_t)s->outputs;
-    widen(s, t, unit);
-    brim_make_unit(unit, s->outputs, BRIM_NORM_EPS, unit);
-  }
   if (!status) {
     brim_pool_run(s->runtime, (int64_t)s->rows, of_row ? rank_in_row : rank_in_all, &a);
     count_ranks(&a, of_row, out);
@@ -190,8 +182,8 @@ static int measure_unlabelled(const brim_scored *s, brim_metrics *out, brim_erro
 
 /* Labels of rows with negatives are margins, and say nothing of a pair. */
 static bool are_scored_pairs(const brim_scored *s) {
-  for (uint64_t row = 0; s->labels && row < s->rows && text_count(s, 0) == 2; row++)
-    if (!isnan(s->labels[row * (uint64_t)s->width]))
+  for (uint64_t row = 0; row < s->rows && brim_text_count(s, 0) == 2; row++)
+    if (!isnan(brim_first_label(s, row)))
       return true;
   return false;
 }
@@ -202,7 +194,8 @@ int brim_check_vectors(const brim_scored *s, brim_error *err) {
 }
 
 int brim_measure_vectors(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  for (uint64_t t = 0; t < texts_before(s, s->rows); t++)
-    BRIM_TRY(brim_outputs_finite(s->logits + (size_t)t * (size_t)s->outputs, s->outputs, t, err));
+  for (uint64_t row = 0; row < s->rows; row++)
+    for (uint64_t t = brim_first_text(s, row); t < brim_first_text(s, row + 1); t++)
+      BRIM_TRY(brim_outputs_finite(s->logits + (size_t)t * (size_t)s->outputs, s->outputs, row, err));
   return are_scored_pairs(s) ? measure_labelled(s, out, err) : measure_unlabelled(s, out, err);
 }

@@ -78,10 +78,9 @@ LOSS(squared_error)
 LOSS(binary)
 
 const brim_target *brim_target_of_windows(brim_task task) {
-  static const brim_target targets[] = {
-      [BRIM_LOSS_CROSS_ENTROPY] = {.name = "windows", .scope = BRIM_LOSS_OF_PART, .loss = loss_cross_entropy},
-      [BRIM_LOSS_SQUARED_ERROR] = {.name = "windows", .scope = BRIM_LOSS_OF_PART, .loss = loss_squared_error},
-      [BRIM_LOSS_BINARY] = {.name = "windows", .scope = BRIM_LOSS_OF_PART, .loss = loss_binary}};
+  static const brim_target targets[] = {[BRIM_LOSS_CROSS_ENTROPY] = {.scope = BRIM_LOSS_OF_PART, .loss = loss_cross_entropy},
+                                        [BRIM_LOSS_SQUARED_ERROR] = {.scope = BRIM_LOSS_OF_PART, .loss = loss_squared_error},
+                                        [BRIM_LOSS_BINARY] = {.scope = BRIM_LOSS_OF_PART, .loss = loss_binary}};
   const brim_task_rules *rules = brim_task_rules_of(task);
   const bool own = brim_target_of(task) && brim_target_of(task)->scope != BRIM_LOSS_ON_DEVICE;
   return !rules || rules->shape.outputs != BRIM_OUTPUTS_OF_TEXTS || own ? NULL : &targets[rules->loss];

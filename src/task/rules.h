@@ -81,6 +81,9 @@ typedef struct brim_task_rules {
   const char *best;                        /* of them, by which checkpoints are compared */
   size_t measuring;                        /* bytes a row that `measure` takes, */
   size_t measuring_output;                 /* and bytes an output of it */
+  /* Whether the rows of a data set can be measured, before there are outputs. NULL: where labels fit. Else `measure` gets the
+   * rows' texts too. */
+  int (*check)(const brim_scored *s, brim_error *err);
   int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
   int (*judge)(const brim_outcomes *outcomes, brim_metrics *out, brim_error *err); /* of one class; others are measured */
   int (*confuse)(const brim_scored *s, uint64_t *counts, brim_error *err);         /* NULL: there is nothing to confuse */

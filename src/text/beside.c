@@ -14,8 +14,8 @@ static int load_one(brim_runtime *runtime, const char *folder, const char *name,
   char *path = brim_path_join(runtime, folder, name);
   if (!path)
     return BRIM_NOMEM(err);
-  int status = brim_path_exists(path) && !brim_path_is_folder(path) ? brim_json_load(runtime, path, FILE_LIMIT, out, err)
-                                                                    : BRIM_OK;
+  int status = brim_path_is_taken(path) && !brim_path_is_folder(path) ? brim_json_load(runtime, path, FILE_LIMIT, out, err)
+                                                                      : BRIM_OK;
   brim_release(runtime, path);
   const brim_json_value *root = status == BRIM_OK && *out ? brim_json_root(*out) : NULL;
   if (root && root->kind != BRIM_JSON_OBJECT)

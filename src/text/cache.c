@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 enum {
-  FIRST_SETS = 1 << 16, /* 4 MB */
+  FIRST_SETS = 1 << 12, /* 256 KB */
   MOST_SETS = 1 << 18,  /* 16 MB */
   GROWTH = 4,
   FIRST_SPILL = 1 << 16,

@@ -66,7 +66,7 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
   if (options->max_length && options->max_length < added)
     return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");
-  return BRIM_OK;
+  return brim_makes_windows(options) && !pair ? brim_windows_check(tokenizer, options, err) : BRIM_OK;
 }
 
 /* The ids of one text of valid UTF-8. */
@@ -148,7 +148,6 @@ static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, cons
 /* The windows of the text, and room for the numbers of their tokens. */
 static int put_numbered_windows(const brim_tokenizer *t, brim_scratch *s, const brim_encode_options *options, brim_encoding *out,
                                 brim_word_numbers *numbers, brim_text_lengths *lengths, brim_error *err) {
-  BRIM_TRY(brim_windows_check(t, options, err));
   BRIM_TRY(brim_windows_put(t, s, options, out, lengths, err));
   return brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err);
 }
@@ -319,7 +318,7 @@ static int encode_windows(const brim_tokenizer *tokenizer, brim_scratch *scratch
                           const brim_encode_options *options, brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
   if (more)
     return brim_error_set(err, BRIM_E_USAGE, "windows are of rows of one text each: leave them out, or the other texts");
-  BRIM_TRY(brim_windows_check(tokenizer, options, err));
+  BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
   if (!valid)
     BRIM_TRY(brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err));
   BRIM_TRY(tokenize(tokenizer, scratch, 0, text, err));

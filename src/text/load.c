@@ -145,7 +145,7 @@ static int keep_beside(brim_tokenizer *t, const char *folder, const char *name, 
   char *path = brim_path_join(t->runtime, folder, name);
   if (!path)
     return BRIM_NOMEM(err);
-  int status = brim_path_exists(path) && !brim_path_is_folder(path) ? keep(t, path, name, file, err) : BRIM_OK;
+  int status = brim_path_is_taken(path) && !brim_path_is_folder(path) ? keep(t, path, name, file, err) : BRIM_OK;
   if (status == BRIM_OK && file && *file)
     status = refuse_other(*file, path, err);
   brim_release(t->runtime, path);
@@ -255,7 +255,7 @@ static int load_folder(brim_tokenizer *t, const char *folder, brim_error *err) {
     char *path = brim_path_join(t->runtime, folder, mains[i]);
     if (!path)
       return BRIM_NOMEM(err);
-    bool there = brim_path_exists(path);
+    bool there = brim_path_is_taken(path);
     int status = there ? load_file(t, path, folder, false, err) : BRIM_OK;
     brim_release(t->runtime, path);
     if (!there)

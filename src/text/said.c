@@ -267,7 +267,11 @@ static int read_extras(reader *r, const brim_json_document *map, bool *said) {
   }
   *said = (own && own->kind != BRIM_JSON_OBJECT) || (others && others->kind != BRIM_JSON_OBJECT);
   BRIM_TRY(read_extra(r, config, own, extra_key));
-  return read_extra(r, map, others, extra_key);
+  BRIM_TRY(read_extra(r, map, others, extra_key));
+  if (*said || !older || member(map, older_key))
+    return BRIM_OK;
+  *said = true; /* tokens by name leave the older list as it is */
+  return read_extra(r, config, older, older_key);
 }
 
 /* The older name in the map, or what the class has of its own, where nothing else is said. */

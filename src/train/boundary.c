@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/run/ask.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "train/trainer.h"
 
 /* ---- evaluation ------------------------------------------------------------------------------------------- */

@@ -9,11 +9,12 @@
 #include "base/status.h"
 #include "model/run/flat.h"
 #include "train/average.h"
-#include "train/hashes.h"
-#include "train/optimizer_file.h"
-#include "train/owned.h"
+#include "train/folder/hashes.h"
+#include "train/folder/optimizer_file.h"
+#include "train/folder/owned.h"
 
 #define AVERAGE_FILE "average.safetensors"
+enum { AGAIN = 3 }; /* looked for checkpoints that another process removes */
 
 /* ---- saving ----------------------------------------------------------------------------------------------- */
 
@@ -201,6 +202,11 @@ int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpo
   *out = (brim_checkpoint_info){.runtime = runtime};
   char *checkpoints = brim_path_join(runtime, output, "checkpoints");
   int status = checkpoints ? checkpoint_inspect(runtime, checkpoints, out, err) : BRIM_NOMEM(err);
+  for (int i = 0; i < AGAIN && status && out->folder && !brim_path_exists(out->folder); i++) {
+    brim_checkpoint_info_free(out); /* a run that is under way has removed it, and has a newer one */
+    *out = (brim_checkpoint_info){.runtime = runtime};
+    status = checkpoint_inspect(runtime, checkpoints, out, err);
+  }
   brim_release(runtime, checkpoints);
   if (status)
     brim_checkpoint_info_free(out);

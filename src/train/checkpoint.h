@@ -1,8 +1,8 @@
 /* checkpoint.h: a whole training state in one folder, which is itself a model that others can open. */
 #ifndef BRIM_TRAIN_CHECKPOINT_H
 #define BRIM_TRAIN_CHECKPOINT_H
-#include "train/folder.h"
-#include "train/state.h"
+#include "train/folder/folder.h"
+#include "train/folder/state.h"
 #include "train/supply.h"
 
 /* Writes checkpoints/step-N under a temporary name, syncs it and renames it into place: the checkpoints before it stay as they

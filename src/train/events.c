@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "dist/group.h"
-#include "train/fields.h"
+#include "train/folder/fields.h"
 #include "train/loss_choice.h"
 #include "train/trainer.h"
 

@@ -9,7 +9,7 @@
 #include "model/run/ask.h"
 #include "target/target.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 /* ---- facts of rows ------------------------------------------------------------------------------------------- */
 
@@ -157,7 +157,7 @@ int brim_best_metric_of(brim_runtime *runtime, brim_task task, const brim_datase
     const brim_row_facts facts = facts_of(dataset);
     const char *of_rows = target->best(&facts);
     *out = of_rows ? of_rows : *out;
-  } else if (dataset && target->check) { /* where its rows do not have it, there is the loss */
+  } else if (dataset && brim_task_rules_of(task)->check) { /* where its rows do not have it, there is the loss */
     brim_metrics possible;
     BRIM_TRY(brim_metrics_possible(runtime, task, dataset, NULL, &possible, err));
     *out = isnan(brim_metric_value(brim_metric_find(task, *out), &possible)) ? "loss" : *out;

@@ -107,9 +107,7 @@ static int32_t find_units(brim_masks *m, const numbered_row *r, int32_t *tokens)
 static brim_random stream_of(const brim_masks *m, uint64_t row, const numbered_row *r) {
   const brim_random rows = brim_random_make(m->seed, m->epoch, BRIM_PURPOSE_MASKS);
   const brim_random own = brim_random_make(brim_random_u64(&rows, row), m->epoch, BRIM_PURPOSE_MASKS);
-  int32_t first = BRIM_NO_LABEL;
-  for (int32_t i = 0; i < r->length && first == BRIM_NO_LABEL; i++)
-    first = number_at(r, i);
+  const int32_t first = brim_first_number(r->numbers, r->length);
   return first <= 0 ? own : brim_random_make(brim_random_u64(&own, WINDOW + (uint64_t)first), m->epoch, BRIM_PURPOSE_MASKS);
 }
 

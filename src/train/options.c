@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/run/ask.h"
 #include "model/run/freeze.h"
 #include "model/run/optimizer.h"
 #include "task/task.h"
@@ -184,8 +185,27 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   return status ? status : brim_plan_options_check(&o->plan, err);
 }
 
+/* Options that reach none of what is trained: much may be frozen. */
+static int options_check_reach(const brim_model *model, const brim_train_options *o, brim_error *err) {
+  const brim_update_reach reach = brim_model_update_reach(model);
+  const struct {
+    const char *name, *why;
+    bool given, used;
+  } options[] = {{"mixout", "no matrix that is trained was there at the start", o->mixout > 0, reach.mixes},
+                 {"weight_decay", "nothing that is trained decays: biases and norms do not", o->weight_decay > 0, reach.decays},
+                 {"decay_towards", "nothing that is trained and decays was there at the start", brim_train_optimizer(o).returns,
+                  reach.returns},
+                 {"layer_lr_decay", "the head alone is trained, which has the whole rate", o->layer_lr_decay < 1, reach.lowers}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    if (options[i].given && !options[i].used)
+      return brim_error_set(err, BRIM_E_USAGE, "%s has no effect, since %s: leave it out, or freeze less", options[i].name,
+                            options[i].why);
+  return BRIM_OK;
+}
+
 int brim_train_prepare_model(brim_model *model, const brim_train_options *options, brim_error *err) {
   const brim_optimizer_options optimizer = brim_train_optimizer(options);
   BRIM_TRY(brim_model_train_only(model, options->train_only, options->freeze, err));
+  BRIM_TRY(options_check_reach(model, options, err));
   return brim_model_use_optimizer(model, &optimizer, err);
 }

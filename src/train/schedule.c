@@ -6,7 +6,7 @@
 
 #include "base/runtime.h"
 #include "base/status.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 
 double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, uint64_t total) {
   uint64_t done = step > 0 ? step - 1 : 0;

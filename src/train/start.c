@@ -17,12 +17,12 @@
 #include "model/run/model.h"
 #include "model/run/queue.h"
 #include "train/agreement.h"
+#include "train/answers/evaluate.h"
+#include "train/answers/fit.h"
 #include "train/average.h"
 #include "train/class_weights.h"
-#include "train/evaluate.h"
-#include "train/fit.h"
-#include "train/folds_mark.h"
-#include "train/hashes.h"
+#include "train/folder/folds_mark.h"
+#include "train/folder/hashes.h"
 #include "train/loss_choice.h"
 #include "train/options.h"
 #include "train/trainer.h"
@@ -220,6 +220,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   if (!t->evals)
     return BRIM_NOMEM(err);
   t->eval_room = count;
+  const bool outcomes = brim_model_shape(t->model)->one_class;
   brim_model_limits limits = {.chosen_share = t->outlook.limits.chosen_share};
   uint64_t most = 0;
   for (; t->eval_count < count; t->eval_count++) {
@@ -234,14 +235,14 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     BRIM_TRY(check_rows(t, set, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.world_size);
-    if (!brim_model_shape(t->model)->one_class)
+    if (!outcomes)
       BRIM_TRY(brim_logit_firsts(t->runtime, t->model, set->dataset, &set->firsts, err));
     if (eval_outputs(set->dataset) > most)
       most = eval_outputs(set->dataset);
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
-  const bool outcomes = brim_model_shape(t->model)->one_class, logits = !outcomes || t->options.own_metrics;
+  const bool logits = !outcomes || t->options.own_metrics;
   if (outcomes)
     t->outcomes = brim_alloc_array(t->runtime, (size_t)most + 1, sizeof *t->outcomes);
   if (logits)
@@ -340,8 +341,9 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
-  bytes += most * ((task->shape.one_class ? sizeof(brim_outcome) : 0) + task->measuring);
-  if (!task->shape.one_class || t->options.own_metrics)
+  const bool outcomes = task->shape.one_class;
+  bytes += most * ((outcomes ? sizeof(brim_outcome) : 0) + task->measuring);
+  if (!outcomes || t->options.own_metrics)
     bytes += most * outputs * (sizeof(float) + task->measuring_output);
   bytes += brim_reduce_memory(&how, cut) + blocks_memory(t);
   bytes += brim_host_loss_memory(&t->host_loss, t->outlook.step_rows, t->outlook.step_parts, &t->outlook.limits);

@@ -13,8 +13,8 @@
 #include "dist/group.h"
 #include "feed/steps.h"
 #include "model/run/fits.h"
-#include "train/evaluate.h"
-#include "train/fit.h"
+#include "train/answers/evaluate.h"
+#include "train/answers/fit.h"
 
 #define FEED_FILE "feed.json"
 
@@ -95,7 +95,7 @@ void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *finger
 
 brim_windowing brim_supply_windows(const brim_supply *s) {
   if (!s->feed)
-    return brim_dataset_windows(s->dataset);
+    return brim_dataset_has_windows(s->dataset) ? brim_dataset_windows(s->dataset) : (brim_windowing){0};
   const brim_encode_options *encode = &brim_feed_how(s->feed)->encode;
   return encode->numbering ? (brim_windowing){0} : (brim_windowing){encode->max_windows, encode->window_overlap};
 }

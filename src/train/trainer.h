@@ -3,8 +3,8 @@
 #define BRIM_TRAIN_TRAINER_H
 #include "reduce/reduce.h"
 #include "task/task.h"
+#include "train/answers/evaluate.h"
 #include "train/checkpoint.h"
-#include "train/evaluate.h"
 #include "train/host_loss.h"
 #include "train/memory.h"
 #include "train/schedule.h"

@@ -4,7 +4,7 @@
 #ifndef BRIM_TRAIN_TURN_H
 #define BRIM_TRAIN_TURN_H
 #include "ops/rules.h"
-#include "train/state.h"
+#include "train/folder/state.h"
 
 typedef struct brim_turns {
   brim_runtime *runtime;

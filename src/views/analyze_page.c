@@ -384,10 +384,16 @@ void brim_study_advice(brim_text *out, const brim_study *study, int32_t max_leng
   const brim_strategy_study *fixed = find(study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH),
                             *longest = find(study, BRIM_RANDOM, BRIM_PAD_LONGEST),
                             *none = find(study, BRIM_RANDOM, BRIM_PAD_NONE);
-  if (study->truncated)
-    brim_text_printf(out, "max length %d cuts %.1f %% of the rows and %.1f %% of the tokens", (int)max_length,
-                     100.0 * (double)study->truncated / (double)study->rows,
-                     100.0 * (double)study->lost / (double)(study->lost + study->tokens));
+  const double rows = 100.0 * (double)study->truncated / (double)study->records,
+               tokens = 100.0 * (double)study->lost / (double)(study->lost + study->tokens - study->repeated);
+  const char *of = study->records < study->rows ? "text" : "row";
+  if (study->truncated && study->windows.most > 1)
+    brim_text_printf(out, "%d windows of %d tokens cut %.1f %% of the %ss and %.1f %% of the tokens", (int)study->windows.most,
+                     (int)max_length, rows, of, tokens);
+  else if (study->windows.most > 1)
+    brim_text_printf(out, "no %s is longer than %d windows of %d tokens", of, (int)study->windows.most, (int)max_length);
+  else if (study->truncated)
+    brim_text_printf(out, "max length %d cuts %.1f %% of the rows and %.1f %% of the tokens", (int)max_length, rows, tokens);
   else
     brim_text_printf(out, "no row is longer than %d tokens, so a max length of %d cuts nothing", (int)study->longest,
                      (int)study->longest);

@@ -61,14 +61,15 @@ void brim_speed_text(const brim_mode_result *results, int index, char *text, siz
 }
 
 const char *brim_comparison_metric(brim_task task, const brim_mode_result *results, int count) {
-  static const char *const best[] = {"rmse", "ndcg", "average_precision", "spearman", "mrr", "accuracy"};
-  const bool evaluated = count > 0 && results[0].evaluated;
-  for (size_t i = 0; i < sizeof best / sizeof *best; i++) {
-    const brim_metric *metric = brim_metric_find(task, best[i]);
-    if (metric && (evaluated ? isfinite(brim_metric_value(metric, &results[0].metrics)) : i == 0))
-      return best[i];
+  const char *const wanted[] = {"ndcg", "average_precision", brim_task_best_metric(task), "mrr", "accuracy"};
+  if (count == 0 || !results[0].evaluated)
+    return brim_task_best_metric(task);
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    const brim_metric *metric = brim_metric_find(task, wanted[i]);
+    if (metric && isfinite(brim_metric_value(metric, &results[0].metrics)))
+      return wanted[i];
   }
-  return "accuracy";
+  return brim_task_best_metric(task);
 }
 
 /* NaN: there was no evaluation. */

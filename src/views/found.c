@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "target/target.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "views/views.h"
 
 enum { MOST_FOUND = 2000, SAMPLES = 6, NEAREST = BRIM_MOST_NEAR / SAMPLES };
@@ -27,14 +27,9 @@ static void note_wrong(const brim_verdict *v, const brim_found_rows *found, uint
   const uint64_t row = at * found->every;
   const bool own = has_own(found, row);
   brim_row_found f = found->rows[at];
-  int to = out->wrong_count;
-  if (!(f.loss > 0) || (to == BRIM_MOST_WRONG && f.loss <= out->wrong[to - 1].loss))
+  brim_wrong_row *w = brim_judged_note(out, origin(v, row), f.loss);
+  if (!w)
     return;
-  to = to == BRIM_MOST_WRONG ? to - 1 : out->wrong_count++;
-  for (; to > 0 && out->wrong[to - 1].loss < f.loss; to--)
-    out->wrong[to] = out->wrong[to - 1];
-  brim_wrong_row *w = &out->wrong[to];
-  *w = (brim_wrong_row){.row = origin(v, row), .word = -1, .loss = f.loss, .score = (double)NAN, .label_score = (double)NAN};
   f.other = own || isnan(f.rival) ? f.other : origin(v, f.other);
   target->say(&f, own, w->label, w->predicted, sizeof w->label);
 }

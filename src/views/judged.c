@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "data/facts.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "views/views.h"
 
 /* One set while it is judged. */
@@ -17,16 +17,15 @@ typedef struct judge {
   const brim_verdict *v;
   const brim_task_rules *rules;
   int32_t outputs;
-  uint64_t count;                    /* rows, or labelled tokens */
-  const uint64_t *firsts;            /* [rows + 1] of labelled tokens; NULL: rows are judged */
-  uint64_t item_of[BRIM_MOST_WRONG]; /* rows or tokens, in the dataset */
+  uint64_t count;         /* rows, or labelled tokens */
+  const uint64_t *firsts; /* [rows + 1] of labelled tokens; NULL: rows are judged */
   brim_judged *out;
 } judge;
 
 /* What the model made of a row, or of a labelled token; *sample holds its label. */
 static brim_answer answer_of(const judge *j, uint64_t item, brim_sample *sample) {
   brim_answer a = {.outputs = j->outputs, .names = (const char *const *)j->v->labels->names};
-  if (j->rules->shape.one_class) {
+  if (j->v->outcomes) {
     a.outcome = &j->v->outcomes[item];
     return a;
   }
@@ -53,16 +52,15 @@ static uint64_t row_of(const judge *j, uint64_t item) {
   return low;
 }
 
-static void note_loss(judge *j, uint64_t item, double loss) {
-  brim_judged *out = j->out;
+brim_wrong_row *brim_judged_note(brim_judged *out, uint64_t row, double loss) {
   int at = out->wrong_count;
   if (!(loss > 0) || (at == BRIM_MOST_WRONG && loss <= out->wrong[at - 1].loss))
-    return;
+    return NULL;
   at = at == BRIM_MOST_WRONG ? at - 1 : out->wrong_count++;
   for (; at > 0 && out->wrong[at - 1].loss < loss; at--)
-    out->wrong[at] = out->wrong[at - 1], j->item_of[at] = j->item_of[at - 1];
-  out->wrong[at] = (brim_wrong_row){.row = brim_dataset_origin(j->v->dataset, row_of(j, item)), .loss = loss};
-  j->item_of[at] = item;
+    out->wrong[at] = out->wrong[at - 1];
+  out->wrong[at] = (brim_wrong_row){.row = row, .word = -1, .loss = loss, .score = (double)NAN, .label_score = (double)NAN};
+  return &out->wrong[at];
 }
 
 /* Which word of its row a labelled token belongs to. */
@@ -83,16 +81,16 @@ static void describe_word(const judge *j, uint64_t item, brim_wrong_row *wrong) 
   memcpy(wrong->word_text, text, brim_utf8_valid(text, length < room ? length : room));
 }
 
-static void describe(judge *j, uint64_t row, brim_wrong_row *wrong) {
-  wrong->word = -1;
+static void note_wrong(judge *j, uint64_t item, const brim_answer *a, double loss) {
+  brim_wrong_row *wrong = loss > 0 ? brim_judged_note(j->out, brim_dataset_origin(j->v->dataset, row_of(j, item)), loss) : NULL;
+  if (!wrong)
+    return;
   if (j->firsts)
-    describe_word(j, row, wrong);
-  brim_sample sample;
-  const brim_answer a = answer_of(j, row, &sample);
-  wrong->score = a.outcome ? a.outcome->score : (double)NAN;
-  wrong->label_score = a.outcome ? a.outcome->label_score : (double)NAN;
-  j->rules->say(&a, false, wrong->label, sizeof wrong->label);
-  j->rules->say(&a, true, wrong->predicted, sizeof wrong->predicted);
+    describe_word(j, item, wrong);
+  if (a->outcome)
+    wrong->score = a->outcome->score, wrong->label_score = a->outcome->label_score;
+  j->rules->say(a, false, wrong->label, sizeof wrong->label);
+  j->rules->say(a, true, wrong->predicted, sizeof wrong->predicted);
 }
 
 /* ---- confusions and values -------------------------------------------------------------------------------- */
@@ -183,22 +181,21 @@ static int judge_rows(judge *j, brim_error *err) {
   for (uint64_t item = 0; item < j->count; item++) {
     brim_sample sample;
     const brim_answer a = answer_of(j, item, &sample);
-    note_loss(j, item, j->rules->cost(&a, j->out->classes));
+    note_wrong(j, item, &a, j->rules->cost(&a, j->out->classes));
   }
-  for (int i = 0; i < j->out->wrong_count; i++)
-    describe(j, j->item_of[i], &j->out->wrong[i]);
-  if (j->rules->shape.one_class)
+  if (j->v->outcomes)
     return brim_confused_make(j->out->runtime, j->v->outcomes, j->count, j->outputs <= BRIM_MOST_CLASSES ? 0 : BRIM_MOST_CONFUSED,
                               &j->out->confused, &j->out->confused_count, err);
-  return j->rules->shape.named ? BRIM_OK : sample_values(j, err);
+  return j->out->names ? BRIM_OK : sample_values(j, err);
 }
 
 /* What is judged is of these labels: nothing is counted outside of them. */
 static int check_outputs(const judge *j, brim_error *err) {
   const brim_verdict *v = j->v;
-  const bool one = j->rules->shape.one_class;
-  bool fit = one ? v->outcomes != NULL : v->logits && brim_dataset_label_width(v->dataset) == brim_labels_width(v->labels);
-  for (uint64_t i = 0; one && fit && i < j->count; i++) {
+  bool fit = j->rules->shape.one_class == (v->outcomes != NULL);
+  if (!v->outcomes)
+    fit = fit && v->logits && brim_dataset_label_width(v->dataset) == brim_labels_width(v->labels);
+  for (uint64_t i = 0; v->outcomes && fit && i < j->count; i++) {
     const brim_outcome *o = &v->outcomes[i];
     fit = o->label >= 0 && o->label < j->outputs && o->predicted >= 0 && o->predicted < j->outputs;
   }
@@ -224,18 +221,22 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
   if (brim_finds_rows(v->task))
     return brim_judge_found(runtime, v, out, err);
   BRIM_TRY(check_outputs(&j, err));
-  if (j.rules->shape.named)
+  if (v->labels->names)
     BRIM_TRY(copy_names(&j, err));
   return judge_rows(&j, err);
 }
 
+/* Windows of a text have one answer. */
+bool brim_is_judged(brim_task task, const brim_dataset *dataset) {
+  return brim_finds_rows(task) ||
+         (brim_task_shape(task)->judged && (!brim_dataset_firsts(dataset) || brim_dataset_has_windows(dataset)));
+}
+
 static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                         brim_metrics *metrics, brim_judged *out, brim_error *err) {
-  const brim_shape *shape = brim_model_shape(model);
-  const bool one = shape->one_class;
+  const bool one = brim_model_shape(model)->one_class, found = brim_finds_rows(brim_model_task(model));
   const uint64_t *firsts = brim_dataset_token_labels(dataset);
-  const bool found = brim_finds_rows(brim_model_task(model));
-  if (!found && (!shape->judged || (brim_dataset_firsts(dataset) && !brim_dataset_has_windows(dataset))))
+  if (!brim_is_judged(brim_model_task(model), dataset))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words, and rows of several texts, are not judged row by row");
   const size_t rows = (size_t)(found    ? brim_dataset_texts(dataset)
                                : firsts ? firsts[brim_dataset_rows(dataset)]

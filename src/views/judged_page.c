@@ -216,7 +216,7 @@ int brim_page_judged(brim_page *page, const brim_judged *j, const char *of, bool
   if (j->apart)
     put_apart(page, j);
   else
-    BRIM_TRY((brim_task_shape(j->task)->named ? put_classes : put_values)(page, j, err));
+    BRIM_TRY((j->names ? put_classes : put_values)(page, j, err));
   snprintf(title, sizeof title, "Most wrong%s%s", *of ? ": " : "", of);
   if (texts)
     put_most_wrong(page, j, title), put_near(page, j, of);

@@ -10,7 +10,7 @@
 #include "model/run/ask.h"
 #include "target/target.h"
 #include "task/task.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "views/views.h"
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */

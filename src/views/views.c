@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "report/tensorboard.h"
-#include "train/evaluate.h"
+#include "train/answers/evaluate.h"
 #include "views/views.h"
 
 struct brim_views {
@@ -93,7 +93,7 @@ void brim_views_evaluated(void *views, const brim_evaluation *e) {
   brim_views *v = views;
   const brim_labels *labels = e->labels ? e->labels : brim_dataset_labels(e->dataset);
   brim_error err;
-  if (labels && (brim_finds_rows(labels->task) || (brim_task_shape(labels->task)->judged && !brim_dataset_firsts(e->dataset))))
+  if (labels && brim_is_judged(labels->task, e->dataset))
     note_failure(v, "predictions are not kept", judge(v, e, labels, &err), &err);
 }
 

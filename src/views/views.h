@@ -23,6 +23,12 @@ typedef struct brim_verdict {
 /* Without texts. Free *out in any case. */
 int brim_judge(brim_runtime *runtime, const brim_verdict *verdict, brim_judged *out, brim_error *err) BRIM_CHECK;
 
+/* Whether there is an answer of each row, or labelled token, that can be wrong. */
+bool brim_is_judged(brim_task task, const brim_dataset *dataset);
+
+/* The place of a row among the most wrong, which is the caller's to describe; NULL: it is none of them. */
+brim_wrong_row *brim_judged_note(brim_judged *judged, uint64_t row, double loss);
+
 /* The same where the task's target finds what became of rows: out->labels, values, wrong and near. */
 int brim_judge_found(brim_runtime *runtime, const brim_verdict *verdict, brim_judged *out, brim_error *err) BRIM_CHECK;
 

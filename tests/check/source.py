@@ -29,8 +29,12 @@ MAY_INCLUDE = {
     "report": {"base"},
     "views": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "target", "dist", "reduce", "train", "study", "report"},
 }
-# Rooms of src/model, from left to right: the program, its kinds, families and passes; what runs it; files that hold models.
-ROOMS = {"model/run": set(), "model/files": {"model/run"}}
+# Rooms of a folder, and which of its rooms each may use; "" is what lies in the folder itself. In src/model that is the program, its
+# kinds, families and passes; in src/train the loop, which writes a run's folder and asks what a model answers.
+ROOMS = {
+    "model": {"": set(), "run": {""}, "files": {"", "run"}},
+    "train": {"folder": set(), "answers": {"folder"}, "": {"folder", "answers"}, "inspect": {"", "folder", "answers"}},
+}
 # The public header of a folder is the folder's own; device.h is ops's, profile.h base's.
 PUBLIC = {"brim/device.h": "ops", "brim/profile.h": "base", "brim/brim.h": None}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -72,18 +76,19 @@ def check_includes(root):
 
 
 def check_rooms(root):
-    """The program knows no room; a room knows those to the left of it."""
-    for name, folder in [("model", root / "src/model"), *((room, root / "src" / room) for room in ROOMS)]:
+    for folder, rooms in ROOMS.items():
         problems = []
-        for path in files(folder, ".c", ".h"):
-            room = "/".join(path.relative_to(root / "src").parts[:2])
-            if name == "model" and room in ROOMS:
-                continue
+
+        def room_of(parts, rooms=rooms):
+            return parts[1] if parts[1] in rooms else ""
+
+        for path in files(root / "src" / folder, ".c", ".h"):
+            own = room_of(path.relative_to(root / "src").parts)
             for include in INCLUDE.findall(path.read_text(encoding="utf-8")):
-                to = "/".join(include.split("/")[:2])
-                if to in ROOMS and to != room and to not in ROOMS.get(room, set()):
+                to = include.split("/")
+                if to[0] == folder and len(to) > 1 and room_of(to) not in rooms[own] | {own}:
                     problems.append(f"{path.relative_to(root)} includes {include}")
-        holds(problems, f"src/{name} includes no room to the right of it")
+        holds(problems, f"the rooms of src/{folder} include only what they may")
 
 
 def includes_of_units(root):
@@ -174,8 +179,8 @@ def check_program(root):
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
         place = path.relative_to(root)
         if place.parts[:2] not in (("src", "model"), ("src", "ops")):
-            calls += [f"{place} calls {name}" for name in sorted(listed)
-                      if re.search(rf"\bops->{name}\(", CODE_NOISE.sub(" ", path.read_text(encoding="utf-8")))]
+            called = set(re.findall(r"\bops->(\w+)\(", CODE_NOISE.sub(" ", path.read_text(encoding="utf-8"))))
+            calls += [f"{place} calls {name}" for name in sorted(listed & called)]
     holds(calls if listed else ["no operations were found"], "only a schedule's run calls the device's operations, and few files of src/model")
     holds(kinds, "only kinds write calls into a schedule")
     holds(names if families else ["no families were found"], "a family is named in its own file alone")
@@ -183,8 +188,8 @@ def check_program(root):
              for name in re.findall(r'\.name = "([\w-]+)"', path.read_text(encoding="utf-8"))}
     problems = [f"{path.relative_to(root)} compares kinds by their names" for path in files(root / "src", ".c", ".h")
                 if re.search(r"\bkind->name\b", path.read_text(encoding="utf-8")) and path.name != "listing.c"]
-    problems += [f"{path.relative_to(root)} names the kind {name}" for path in files(root / "src/model", ".c", ".h") for name in sorted(named)
-                 if path.parent.name not in ("kinds", "families") and f'"{name}"' in path.read_text(encoding="utf-8")]
+    texts = {path: path.read_text(encoding="utf-8") for path in files(root / "src/model", ".c", ".h") if path.parent.name not in ("kinds", "families")}
+    problems += [f"{path.relative_to(root)} names the kind {name}" for path, text in texts.items() for name in sorted(named) if f'"{name}"' in text]
     holds(problems if named else ["no kinds were found"], "a kind is named in its own file alone")
 
 

@@ -2,8 +2,8 @@
  * Ranks are threads; what no two of one program can differ in is answered here in brim's place (tests/meson.build). */
 #include "model/run/extents.h"
 #include "rank_runs.h"
+#include "train/folder/state.h"
 #include "train/schedule.h"
-#include "train/state.h"
 #include "train/supply.h"
 
 static const char *model_folder;

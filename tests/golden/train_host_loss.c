@@ -1,6 +1,11 @@
 /* A loss that the host computes over all texts of a step: outputs and gradient are the same for any cutting of the step, any
- * number of ranks and threads, with dropout on; weights then as with any other loss. The target is a test's own: each text's
- * outputs against all others'. Ranks are threads here. */
+ * number of ranks and threads, in every precision, with dropout on; weights then as with any other loss. Runs that end between
+ * the two phases of a step, outputs and gradient, leave whole checkpoints and are resumed from there. The target is a test's:
+ * each text's outputs against all others'. Ranks are threads here. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "model/run/logits.h"
 #include "rank_case.h"
 #include "target/target.h"
 #include "train_case.h"
@@ -12,13 +17,31 @@ enum { MOST = 4096, SLICES = 8 };
 /* What the first call of a run saw and gave; later calls of its first step must see the same. */
 typedef struct seen {
   pthread_mutex_t lock;
-  bool any, differs;
-  int calls, bad_at; /* from call number bad_at on the loss is no number; 0: never */
+  bool any;
+  int calls;
   int32_t rows;
   float values[MOST], gradient[MOST];
   double loss;
 } seen;
 static seen saw = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What happens between the outputs of a step and its gradient, at a call of the loss, of all ranks counted together; and at the
+ * first outputs of one rank, which then have a number that is none. 0: never. */
+static struct {
+  int bad, cancelled, killed, damaged_rank;
+} at;
+static _Thread_local int32_t rank_here;
+static _Thread_local bool damaged;
+
+int __real_brim_model_read_logits(brim_model *model, float *logits, brim_error *err);
+int __wrap_brim_model_read_logits(brim_model *model, float *logits, brim_error *err);
+int __wrap_brim_model_read_logits(brim_model *model, float *logits, brim_error *err) {
+  const int status = __real_brim_model_read_logits(model, logits, err);
+  if (!damaged && at.damaged_rank == rank_here)
+    logits[0] = NAN;
+  damaged = damaged || at.damaged_rank == rank_here;
+  return status;
+}
 
 static double product(const float *x, const float *y, int32_t width) {
   double sum = 0;
@@ -30,7 +53,7 @@ static double product(const float *x, const float *y, int32_t width) {
 /* 1 / (B D) sum over i, j of (z_i . z_j - [y_i = y_j])^2, D the divisor, in the slow and obvious way. */
 static int all_pairs(brim_runtime *runtime, const brim_outputs *o, double divisor, float *gradient, double *loss,
                      brim_error *err) {
-  (void)runtime, (void)err;
+  (void)err;
   *loss = 0;
   for (int32_t i = 0; i < o->rows; i++) {
     double by[16] = {0};
@@ -55,14 +78,18 @@ static int all_pairs(brim_runtime *runtime, const brim_outputs *o, double diviso
     memcpy(saw.gradient, gradient, size);
   }
   saw.calls++;
-  if (saw.bad_at > 0 && saw.calls >= saw.bad_at)
+  if (at.bad > 0 && saw.calls >= at.bad)
     *loss = NAN;
+  if (saw.calls == at.cancelled)
+    brim_runtime_cancel(runtime);
+  if (saw.calls == at.killed)
+    raise(SIGKILL);
   pthread_mutex_unlock(&saw.lock);
   return BRIM_OK;
 }
 
-static const brim_target of_step = {.name = "test", .scope = BRIM_LOSS_OF_STEP, .loss = all_pairs};
-static const brim_target of_part = {.name = "test", .scope = BRIM_LOSS_OF_PART, .loss = all_pairs};
+static const brim_target of_step = {.scope = BRIM_LOSS_OF_STEP, .loss = all_pairs};
+static const brim_target of_part = {.scope = BRIM_LOSS_OF_PART, .loss = all_pairs};
 static const brim_target *wanted = &of_step;
 
 const brim_target *__wrap_brim_target_of(brim_task task);
@@ -95,6 +122,8 @@ static int listen(void *context, const brim_event *event) {
 static void *run_rank(void *context) {
   rank_run *run = context;
   case_job job = case_open(run->model, run->threads);
+  rank_here = run->member.rank + 1;
+  damaged = false;
   run->runtime = job.runtime;
   run->options.group = meeting_group(&run->member);
   run->options.event = listen, run->options.event_context = run;
@@ -114,7 +143,6 @@ static outcome train(const char *model, int32_t world, int threads, const brim_t
   static rank_run runs[MOST_RANKS];
   meeting all = {.world = world};
   pthread_t thread[MOST_RANKS];
-  const int bad_at = saw.bad_at;
   saw.any = false;
   saw.calls = 0;
   pthread_barrier_init(&all.barrier, NULL, (unsigned)world);
@@ -131,7 +159,6 @@ static outcome train(const char *model, int32_t world, int threads, const brim_t
       runs[0].status = brim_error_set(&runs[0].err, BRIM_E_INTERNAL, "rank %d ended otherwise than rank 0", (int)r);
     free(runs[r].weights);
   }
-  saw.bad_at = bad_at;
   return (outcome){runs[0], saw};
 }
 
@@ -216,16 +243,85 @@ static void check_resume(const char *model) {
   free(whole.run.weights), free(cut.run.weights), free(rest.run.weights);
 }
 
-/* A loss that is no number ends the run on all ranks, whose weights stay as they were. */
+/* A loss that is no number, or outputs of one rank, end the run on all ranks, whose weights stay as they were. */
 static void check_diverged(const char *model) {
   const brim_train_options options = options_of(60, 0);
-  saw.bad_at = 1;
-  for (int32_t world = 1; world <= 3; world++) {
-    const outcome run = train(model, world, 1, &options, 0);
-    ok(run.run.status == BRIM_E_DIVERGED, "%d ranks: %s", (int)world, run.run.err.message);
-    free(run.run.weights);
+  case_job fresh = case_open(model, 1);
+  for (int32_t world = 1; world <= 3; world++)
+    for (int rank = 0; rank <= world; rank++) {
+      at.bad = rank == 0, at.damaged_rank = rank;
+      const outcome run = train(model, world, 1, &options, 0);
+      ok(run.run.status == BRIM_E_DIVERGED && case_same_weights(&fresh, run.run.weights), "%d ranks, %s %d: %s", (int)world,
+         rank ? "outputs of rank" : "the loss,", rank ? rank - 1 : 0, run.run.err.message);
+      free(run.run.weights);
+    }
+  at.bad = at.damaged_rank = 0;
+  case_close(&fresh);
+}
+
+/* Between the outputs of the third step and its gradient: by the user, or by SIGKILL in a process by itself. */
+static void check_between(const char *model) {
+  brim_train_options options = options_of(60, 0);
+  options.save_every = 1;
+  const outcome whole = train(model, 1, 1, &options, 0);
+  for (int32_t world = 1; world <= 2; world++) {
+    options.output = case_path(scratch_folder(), world == 1 ? "stopped" : "stopped-2");
+    options.resume = false;
+    at.cancelled = 2 * world + 1;
+    const outcome cut = train(model, world, 1, &options, 0);
+    at.cancelled = 0;
+    options.resume = true;
+    const outcome rest = train(model, world, 1, &options, 0);
+    options.output = NULL, options.resume = false;
+    const outcome straight = train(model, world, 1, &options, 0);
+    ok(cut.run.status == BRIM_E_CANCELLED && rest.run.status == BRIM_OK && same_weights(&straight, &rest),
+       "%d ranks, cancelled between the phases and resumed: the same bits %s", (int)world, rest.run.err.message);
+    free(cut.run.weights), free(rest.run.weights), free(straight.run.weights);
   }
-  saw.bad_at = 0;
+  options.output = case_path(scratch_folder(), "killed");
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    at.killed = 3;
+    _exit(train(model, 1, 1, &options, 0).run.status);
+  }
+  int state;
+  waitpid(child, &state, 0);
+  ok(WIFSIGNALED(state) && strcmp(case_names(case_path(options.output, "checkpoints")), "step-2") == 0,
+     "killed between the phases: %s", case_names(case_path(options.output, "checkpoints")));
+  options.resume = true;
+  const outcome rest = train(model, 1, 1, &options, 0);
+  ok(rest.run.status == BRIM_OK && same_weights(&whole, &rest), "and resumed: the same bits %s", rest.run.err.message);
+  free(whole.run.weights), free(rest.run.weights);
+}
+
+/* Whatever else a run does: checkpointing, parts and accumulation change no output of a step. */
+static void check_options(const char *model, int32_t width) {
+  static const struct {
+    const char *name, *freeze;
+    brim_precision precision;
+  } kinds[] = {{"fp32", NULL, BRIM_PRECISION_FP32},
+               {"fp32, frozen embeddings", "embeddings", BRIM_PRECISION_FP32},
+               {"bf16", NULL, BRIM_PRECISION_BF16},
+               {"bf16, a frozen layer", "1", BRIM_PRECISION_BF16}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    brim_train_options options = options_of(0, 0);
+    options.freeze = kinds[k].freeze, options.precision = kinds[k].precision;
+    const outcome whole = train(model, 1, 1, &options, 0);
+    ok(whole.run.status == BRIM_OK, "%s: %s", kinds[k].name, whole.run.err.message);
+    for (int way = 1; way < 8; way++) {
+      options.checkpoint_activations = way & 1;
+      options.plan.max_tokens = way & 2 ? 60 : 0;
+      options.plan.accumulate = way & 4 ? 3 : 0;
+      const outcome other = train(model, 1 + way % 2, 1, &options, 0);
+      const double apart = case_distance(other.run.weights, whole.run.weights, whole.run.size);
+      ok(other.run.status == BRIM_OK && same_outputs(&other, &whole, width) && apart < 1e-3,
+         "%s%s%s%s: the same outputs, and weights to %.1e %s", kinds[k].name, way & 1 ? ", checkpoints" : "",
+         way & 2 ? ", parts" : "", way & 4 ? ", accumulated" : "", apart, other.run.err.message);
+      free(other.run.weights);
+    }
+    free(whole.run.weights);
+  }
 }
 
 int main(void) {
@@ -236,5 +332,7 @@ int main(void) {
   check_part(classes);
   check_resume(classes);
   check_diverged(classes);
+  check_between(classes);
+  check_options(classes, 3);
   return tap_done();
 }

@@ -22,6 +22,8 @@ static void worlds(void) {
   const int64_t rows_unused = words->shape[0] - 240, width = words->shape[1];
   case_close(&job);
   for (int32_t world = 2; world <= MOST_RANKS; world++) {
+    if (!tap_takes("worlds", (uint64_t)world))
+      continue;
     const int64_t summed = run_ranks(world, model_folder, &options, NULL, runs);
     bool fine = true, same = true;
     for (int32_t r = 0; r < world; r++) {
@@ -132,7 +134,7 @@ static void during_backward(bool host) {
       {"slices that are added to one another", sliced_in_parts, 2, true, true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    if (host || !cases[i].sliced) /* another device has no slices */
+    if ((host || !cases[i].sliced) && tap_takes("during backward", i)) /* another device has no slices */
       compare_during(&cases[i], host);
 }
 
@@ -145,6 +147,8 @@ static void gathered(bool host, void (*change)(brim_train_options *)) {
   case_close(&job);
   by_messages = true;
   for (int32_t world = 2; world <= MOST_RANKS; world++) {
+    if (!tap_takes(change ? "frozen" : "gathered", (uint64_t)world))
+      continue;
     rank_run runs[2][MOST_RANKS];
     brim_train_options options = case_options(NULL);
     int64_t sent[2];
@@ -217,7 +221,9 @@ static void shared(void) {
   const bool can = brim_extents_can(job.model);
   case_close(&job);
   for (int32_t world = 2; world <= MOST_RANKS; world++)
-    for (int i = 0; i < CHANGES; i++) {
+    for (int i = 0; i < (world > 4 ? 1 : CHANGES); i++) {
+      if (!tap_takes("shared", (uint64_t)(world * CHANGES + i)))
+        continue;
       rank_run runs[2][MOST_RANKS];
       brim_train_options options = case_options(NULL);
       int64_t sent[2];
@@ -235,8 +241,6 @@ static void shared(void) {
          "%d ranks that share memory have the bits of messages (%d), and send less: %lld of %lld floats %s", (int)world, i,
          (long long)sent[1], (long long)sent[0], runs[1][0].err.message);
       free_runs(world, runs[0]), free_runs(world, runs[1]);
-      if (world > 4)
-        break;
     }
 }
 

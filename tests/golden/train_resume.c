@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "file_faults.h"
-#include "train/state.h"
+#include "train/folder/state.h"
 #include "train_case.h"
 
 enum { STEPS = 12 };

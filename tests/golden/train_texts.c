@@ -168,9 +168,9 @@ static int all_pairs(brim_runtime *runtime, const brim_outputs *o, double diviso
   return BRIM_OK;
 }
 
-static const brim_target of_part = {.name = "test", .scope = BRIM_LOSS_OF_PART, .loss = pooled};
-static const brim_target of_each = {.name = "test", .scope = BRIM_LOSS_OF_PART, .loss = each};
-static const brim_target of_step = {.name = "test", .scope = BRIM_LOSS_OF_STEP, .loss = all_pairs};
+static const brim_target of_part = {.scope = BRIM_LOSS_OF_PART, .loss = pooled};
+static const brim_target of_each = {.scope = BRIM_LOSS_OF_PART, .loss = each};
+static const brim_target of_step = {.scope = BRIM_LOSS_OF_STEP, .loss = all_pairs};
 static const brim_target *wanted = &of_part;
 
 const brim_target *__wrap_brim_target_of(brim_task task);
@@ -409,7 +409,7 @@ static void check_memory(const char *model, const brim_target *target, const cha
 
 /* A model's losses compare each text with a label. */
 static void check_refused(const char *model) {
-  static const brim_target on_device = {.name = "device", .scope = BRIM_LOSS_ON_DEVICE};
+  static const brim_target on_device = {.scope = BRIM_LOSS_ON_DEVICE};
   const brim_train_options options = options_of(0, 0);
   wanted = &on_device;
   const rank_run run = train(model, (way){1, 1, 0, false, 0}, &options);

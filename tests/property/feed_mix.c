@@ -165,18 +165,21 @@ static void resumes(brim_batching batching, bool repeat, int batches) {
   brim_text state;
   brim_error err;
   brim_text_init(&state, data_runtime);
+  f = open_feed(o, 1);
   for (int b = 0; b < batches; b++) {
-    f = open_feed(o, 1 + b % 3);
-    if (b)
+    if (b && tap_takes("opened again", (uint64_t)b)) {
+      close_feed(&f);
+      f = open_feed(o, 1 + b % 3);
       must(brim_feed_restore(f.feed, state.data, state.length, &err), &err);
+    }
     int got = read_rows(&f, 1, parts + at);
     brim_text_clear(&state);
     must(brim_feed_save(f.feed, &state, &err), &err);
-    close_feed(&f);
     if (got == 0)
       break;
     at += got;
   }
+  close_feed(&f);
   ok(count == at && memcmp(whole, parts, sizeof *whole * (size_t)at) == 0, "%s%s: %d rows, opened again for every batch",
      brim_batching_name(batching), repeat ? ", repeating" : "", at);
   const double other[SOURCES] = {3, 1, 1};

@@ -256,15 +256,16 @@ static brim_feed_ledger epoch_of(const char *path, const brim_feed_options *o, i
   return ledger;
 }
 
-/* Each token of a text is lost, or is there once; those that are there again are counted, and special ones. */
-static void check_windows(void) {
+/* Each token of a text is lost, or is there once; those that are there again are counted, and special ones; also where each
+ * window is a row, of masked words. */
+static void check_windows(brim_numbering numbering) {
   char lines[4096], *to = lines;
   for (int r = 0; r < 60; r++)
     to += sprintf(to, "%.*s\n", 1 + r * 7 % 40, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
   const char *path = scratch_write("long.txt", lines);
-  const brim_encode_options windows = {.max_length = 7, .window_overlap = 2, .max_windows = 6};
+  const brim_encode_options windows = {.max_length = 7, .window_overlap = 2, .max_windows = 6, .numbering = numbering};
   brim_dataset *whole = load(path, (brim_encode_options){0}), *cut = load(path, windows);
-  const uint64_t more = brim_dataset_texts(cut) - brim_dataset_rows(cut), repeated = brim_dataset_repeated(cut);
+  const uint64_t more = brim_dataset_texts(cut) - brim_dataset_rows(whole), repeated = brim_dataset_repeated(cut);
   ok(brim_dataset_tokens(cut) - repeated - 2 * more + brim_dataset_lost(cut) == brim_dataset_tokens(whole) && repeated > 100 &&
          brim_dataset_lost(cut) > 100 && brim_dataset_repeated(whole) == 0,
      "of %llu tokens %llu are lost and %llu in two windows", (unsigned long long)brim_dataset_tokens(whole),
@@ -316,7 +317,8 @@ int main(void) {
   check_ranks("random", options_of((brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12}), true);
   const brim_feed_options o = options_of(ways[1].plan);
   check_refused(&o);
-  check_windows();
+  check_windows(BRIM_NUMBER_NOTHING);
+  check_windows(BRIM_NUMBER_TOKENS);
   brim_labels_free(&labels);
   brim_runtime_free(data_runtime);
   return tap_done();

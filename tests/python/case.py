@@ -1,14 +1,20 @@
 """What the tests of the Python package share: a small model and data in a temporary folder, and TAP instead of unittest's dots."""
 import atexit
+import contextlib
 import ctypes
+import io
 import os
 import pathlib
+import random
 import resource
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 import fixtures  # noqa: E402
@@ -53,6 +59,27 @@ def program(*arguments):
     if done.returncode:
         raise AssertionError(done.stderr)
     return done.stdout
+
+
+def script(path, *arguments):
+    """What a program in Python prints. It runs in this process, which has imported torch where it needs it."""
+    before, out = os.getcwd(), io.StringIO()
+    os.chdir(folder())
+    try:
+        with contextlib.redirect_stdout(out), unittest.mock.patch.object(sys, "argv", [str(path), *map(str, arguments)]):
+            runpy.run_path(str(path), run_name="__main__")
+    finally:
+        os.chdir(before)
+    return out.getvalue()
+
+
+def takes(many):
+    """Of so many cases alike, the numbers of those that run: under sanitizers a quarter, by a seed that is printed (TAP_SEED repeats it)."""
+    if "libasan" not in os.environ.get("LD_PRELOAD", "") or os.environ.get("TAP_ALL") == "1":
+        return range(many)
+    seed = int(os.environ.get("TAP_SEED") or time.time_ns() // 1000 % 1000000007)
+    print(f"# seed {seed}: TAP_SEED={seed} repeats it")
+    return sorted(random.Random(seed).sample(range(many), (many + 3) // 4))
 
 
 class _Tap(unittest.TestResult):

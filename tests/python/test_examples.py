@@ -7,7 +7,6 @@ import lzma
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import unittest
 
@@ -20,12 +19,8 @@ FOLDERS = GOLDEN / "tasks" / "folders"
 DATA = pathlib.Path(sys.argv[2]) if sys.argv[1:2] == ["--data"] else None
 
 
-def run(name, *arguments, cwd=HERE):
-    done = subprocess.run([sys.executable, str(ROOT / "examples" / "python" / name), *map(str, arguments)], capture_output=True,
-                          text=True, cwd=cwd)
-    if done.returncode:
-        raise AssertionError(done.stdout + done.stderr)
-    return done.stdout
+def run(name, *arguments):
+    return case.script(ROOT / "examples" / "python" / name, *arguments)
 
 
 class Examples(unittest.TestCase):

@@ -395,7 +395,9 @@ class Tries(unittest.TestCase):
         self.assertEqual(found, want)
 
 
-for _number, (_source, _code, _want) in enumerate(TRIES):
+for _number in case.takes(len(TRIES)):
+    _source, _code, _ = TRIES[_number]
+
     def _try(self, number=_number):
         self.one(number)
     _try.__doc__ = f"{_source}: {_code if len(_code) < 90 else _code[:87] + '...'}"

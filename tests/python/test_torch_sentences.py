@@ -5,7 +5,6 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -168,12 +167,12 @@ class Sentences(unittest.TestCase):
         """examples/python/train_sentences.py: their model, modules and loss with brim's batches; ragged ones have no padding, and the same vectors"""
         slots = {}
         for padding in ("none", "longest"):
-            done = subprocess.run([sys.executable, EXAMPLE, FOLDERS / "st-mean-normalize", self.folder / "pairs.csv", "--padding", padding, "--epochs", "3",
-                                   "--lr", "1e-3", "--output", self.folder / padding], capture_output=True, text=True, check=True)
-            apart, losses = re.search(r"differ by (\S+)", done.stdout), [float(loss) for loss in re.search(r"loss (.*)", done.stdout)[1].split(", ")]
+            out = case.script(EXAMPLE, FOLDERS / "st-mean-normalize", self.folder / "pairs.csv", "--padding", padding, "--epochs", "3", "--lr", "1e-3",
+                              "--output", self.folder / padding)
+            apart, losses = re.search(r"differ by (\S+)", out), [float(loss) for loss in re.search(r"loss (.*)", out)[1].split(", ")]
             self.assertLess(float(apart[1]), 1e-5)
             self.assertLess(losses[-1], losses[0])
-            slots[padding] = int(re.search(r"([\d,]+) slots", done.stdout)[1].replace(",", ""))
+            slots[padding] = int(re.search(r"([\d,]+) slots", out)[1].replace(",", ""))
             np.testing.assert_allclose(SentenceTransformer(str(self.folder / padding), device="cpu").encode(TEXTS), self.vectors(self.folder / padding), atol=1e-5)
         self.assertLess(slots["none"], slots["longest"])
 

@@ -1,5 +1,6 @@
 """Windows of texts that are longer than max_length: in training, in what predicts, and in folders."""
 import json
+import pickle
 import unittest
 
 import brim
@@ -73,6 +74,34 @@ class Windows(unittest.TestCase):
         result = brim.train(MODEL, ["good film bad plot a good film bad plot"] * 6, task="mlm", output=HERE / "masked", max_length=6, epochs=1, batch_size=4)
         tokens = len(brim.Tokenizer(MODEL).encode("good film bad plot a good film bad plot").ids.tolist()) - 2
         self.assertEqual(result.rows, 6 * -(-tokens // 4))
+        path = HERE / "masked.txt"
+        path.write_text("good film bad plot a good film bad plot\n" * 6)
+        few = brim.train(MODEL, path, task="mlm", output=HERE / "few", max_length=6, epochs=1, batch_size=4, max_windows=2)
+        self.assertEqual(few.rows, 12)
+        options = {"task": "mlm", "max_length": 6, "max_steps": 4, "batch_size": 4, "batching": "sequential", "seed": 3}
+        streamed = brim.train(MODEL, path, stream=True, output=HERE / "masked-stream", **options)
+        case.program("train", "--quiet", "--model", MODEL, "--train", path, "--task", "mlm", "--stream", "--output", HERE / "masked-theirs", "--max-length", "6", "--max-steps", "4",
+                     "--batch-size", "4", "--batching", "sequential", "--seed", "3")
+        self.assertEqual(streamed.steps, 4)
+        self.assertEqual((HERE / "masked-stream" / "model.safetensors").read_bytes(), (HERE / "masked-theirs" / "model.safetensors").read_bytes())
+        with self.assertRaisesRegex(ValueError, "give max_steps"):
+            brim.train(MODEL, path, stream=True, task="mlm", max_length=6)
+
+    def test_repeated(self):
+        """tokens that are in two windows are counted, also where each window is a row; a stream that is pickled makes the same windows"""
+        path, tokenizer = HERE / "repeated.txt", brim.Tokenizer(MODEL)
+        path.write_text("".join("good film bad plot " * k + "\n" for k in range(1, 12)))
+        how = {"max_length": 8, "windows": 2, "max_windows": 3}
+        rows, masked = (brim.Dataset.from_files(path, tokenizer, need_label=False, numbering=numbering, **how) for numbering in (None, "tokens"))
+        repeated = brim.analyze(rows).repeated
+        self.assertGreater(repeated, 10)
+        self.assertEqual(brim.analyze(masked).repeated, repeated)
+        for numbering in (None, "words"):
+            stream = brim.data.stream(path, tokenizer, epochs=1, batch_size=4, numbering=numbering, **how)
+            again = pickle.loads(pickle.dumps(stream))
+            seen = [[batch.ids.tolist() for batch in one] for one in (stream, again)]
+            self.assertEqual(*seen)
+            self.assertEqual([one.ledger()["tokens_repeated"] for one in (stream, again)], [repeated] * 2)
 
     def test_at_length(self):
         """what rows lose at a length is what rows lose that are encoded so"""

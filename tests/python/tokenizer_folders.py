@@ -193,6 +193,8 @@ EDITS = {
     "additional_special_tokens": config(additional_special_tokens=["[E1]", "<e2>"]),
     "extra_special_tokens": config(extra_special_tokens=["[E1]"]),
     "extra_special_tokens by name": config(extra_special_tokens={"image_token": "<img>"}),
+    "extra_special_tokens by name and additional_special_tokens": config(extra_special_tokens={"image_token": "<img>"},
+                                                                         additional_special_tokens=["[E1]", "<e2>"]),
     "a token by its own name": config(image_token="<img>"),
     "additional_special_tokens of the map": map_update(additional_special_tokens=["[E1]"]),
     "extra tokens in both": both_extra,

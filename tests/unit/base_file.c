@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -222,6 +223,49 @@ static void folders(void) {
   ok_int(brim_remove_tree(runtime, path, &err), BRIM_OK, "removing what is absent is fine");
 }
 
+/* A folder that is new or empty: what comes there in the meantime is somebody's. */
+static void new_folders(void) {
+  brim_folder *folder;
+  brim_error err = {0};
+  char path[400], inside[450];
+  snprintf(path, sizeof path, "%s/new", scratch_make_folder("new_folders"));
+  snprintf(inside, sizeof inside, "%s/mine", path);
+  ok(brim_make_folder(runtime, path, &err) == BRIM_OK && brim_folder_create(runtime, path, &folder, &err) == BRIM_OK &&
+         brim_folder_commit_new(folder, &err) == BRIM_OK && brim_folder_commit_new(folder, &err) == BRIM_OK,
+     "an empty folder is taken");
+  brim_folder_free(folder);
+  ok(brim_folder_create(runtime, path, &folder, &err) == BRIM_OK &&
+         brim_file_write_all(runtime, inside, "mine", 4, &err) == BRIM_OK,
+     "something comes while another is made");
+  ok_int(brim_folder_commit_new(folder, &err), BRIM_E_USAGE, "which is refused");
+  brim_folder_free(folder);
+  ok(holds(inside, "mine") && names_in(scratch_file("new_folders")) == 1, "and stays, alone: %s", err.message);
+}
+
+static void cancel(int number) {
+  (void)number;
+  brim_runtime_cancel(runtime);
+}
+
+/* A pipe that nobody reads any more, and a device that takes no byte: neither is written to for ever. */
+static void stuck(void) {
+  static char bytes[1 << 18];
+  int ends[2];
+  brim_file *file;
+  brim_error err = {0};
+  const struct itimerval soon = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
+  const struct sigaction ask = {.sa_handler = cancel};
+  ok(pipe(ends) == 0 && brim_file_over(runtime, ends[1], &file, &err) == BRIM_OK && sigaction(SIGALRM, &ask, NULL) == 0 &&
+         setitimer(ITIMER_REAL, &soon, NULL) == 0,
+     "a pipe that is not read");
+  ok_int(brim_file_write(file, bytes, sizeof bytes, &err), BRIM_E_CANCELLED, "is waited for until a signal");
+  setitimer(ITIMER_REAL, &never, NULL);
+  brim_runtime_resume(runtime);
+  brim_file_free(file);
+  close(ends[0]), close(ends[1]);
+  ok_int(brim_file_write_all(runtime, "/proc/self/mem", "x", 1, &err), BRIM_E_IO, "what cannot be written is an error");
+}
+
 /* A process that ends while it writes a file and a folder. */
 static void leave(const char *file_path, const char *folder_path) {
   const pid_t child = fork();
@@ -388,6 +432,8 @@ int main(void) {
   links();
   standard_output();
   folders();
+  new_folders();
+  stuck();
   leftovers();
   paths();
   brim_runtime_free(runtime);

@@ -6,13 +6,16 @@
 
 static brim_runtime *runtime;
 
-static int take(void *context, const char *name, const char *value, size_t length, brim_error *err) {
+static int take(void *context, const brim_setting *s, brim_error *err) {
   brim_text *all = context;
-  if (strcmp(name, "refused") == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "no \"%s\" here", value);
-  if (value[length] != 0)
+  if (strcmp(s->name, "refused") == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "no \"%s\" here", s->value);
+  if (s->value[s->length] != 0)
     return brim_error_set(err, BRIM_E_INTERNAL, "no NUL");
-  brim_text_printf(all, "%s=%s;", name, value);
+  brim_text_printf(all, "%s", s->name);
+  if (s->item >= 0)
+    brim_text_printf(all, "[%lld]", (long long)s->item);
+  brim_text_printf(all, "%s%s;", s->boolean ? ":=" : "=", s->value);
   return BRIM_OK;
 }
 
@@ -42,7 +45,7 @@ int main(void) {
              "{\"s\": \"a b\", \"e\": \"\", \"i\": 12, \"r\": 5e-5, \"t\": true, \"f\": false, \"n\": null, \"l\": [1, \"x\"]}",
              &all, &err),
          BRIM_OK, "all kinds");
-  ok_string(all.data, "s=a b;e=;i=12;r=5e-5;t=true;f=false;l=1;l=x;", "as they are written, in order");
+  ok_string(all.data, "s=a b;e=;i=12;r=5e-5;t:=true;f:=false;l[0]=1;l[1]=x;", "as they are written, in order");
   ok_int(read_text("{}", &all, &err), BRIM_OK, "none");
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     int status = read_text(bad[i].json, &all, &err);

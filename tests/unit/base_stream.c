@@ -48,11 +48,14 @@ static void pack_gzip(void) {
   packed_length += gzip_bytes(text + LENGTH / 3, LENGTH - LENGTH / 3, packed + packed_length, sizeof packed - packed_length);
 }
 
-/* Two frames with checksums, as the zstd command makes them. */
-static void pack_zstd(void) {
+/* Two frames with checksums, as the zstd command makes them; before the first a frame to be passed over, as pzstd's. */
+static void pack_zstd(bool skippable) {
+  static const char passed[] = "\x5e\x2a\x4d\x18\x03\0\0\0abc";
   ZSTD_CCtx *z = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
-  packed_length = ZSTD_compress2(z, packed, sizeof packed, text, LENGTH / 3);
+  packed_length = skippable ? sizeof passed - 1 : 0;
+  memcpy(packed, passed, packed_length);
+  packed_length += ZSTD_compress2(z, packed + packed_length, sizeof packed - packed_length, text, LENGTH / 3);
   packed_length += ZSTD_compress2(z, packed + packed_length, sizeof packed - packed_length, text + LENGTH / 3,
                                   LENGTH - LENGTH / 3);
   ZSTD_freeCCtx(z);
@@ -309,7 +312,10 @@ int main(void) {
     return 1;
   make_text();
   reads("plain", scratch_write_bytes("plain.txt", text, LENGTH), text, LENGTH);
-  pack_zstd();
+  pack_zstd(true);
+  reads("zstd after a frame that is passed over", scratch_write_bytes("passed.zst", packed, packed_length), packed,
+        packed_length);
+  pack_zstd(false);
   reads("zstd", scratch_write_bytes("text.zst", packed, packed_length), packed, packed_length);
   damage("zst");
   pack_gzip();

@@ -254,6 +254,10 @@ static void lists(void) {
   ok_string(LISTS(AUTO, NULL, "", "2,0", "1"), "many integers 0 1 2: 0|0|0 1|0|1 0|1|0", "lists of integers, the first empty");
   ok_string(LISTS(AUTO, NULL, "10,9", "-1"), "many -1 9 10: 0|1|1 1|0|0", "by value, not by text");
   ok_string(LISTS(AUTO, NULL, "0.5,1.0", "2.5,-1.5"), "regression: 0.5|1 2.5|-1.5", "lists of decimals are values");
+  ok_string(LISTS(AUTO, NULL, "", "", "0.5,1.0"),
+            "!5 f: line 1: the list of labels is empty, but line 3 has decimals, which are values: every row of a regression has "
+            "as many",
+            "an empty list before lists of decimals");
   ok_string(TAKE(MANY, NULL, "b|a", "", "c", " a | b "), "many a b c: 1|1|0 0|0|0 0|0|1 1|1|0", "a|b with a task");
   ok_string(TAKE(AUTO, NULL, "b|a", "c"), "classes b|a c: 0 1", "without one a|b is a class");
   ok_string(TAKE(REGRESS, NULL, "1|2.5", "3|4"), "regression: 1|2.5 3|4", "values with a task");

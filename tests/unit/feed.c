@@ -130,6 +130,10 @@ static void places(void) {
   ok_string(outcome(scratch_write("other.csv", "text,label\na,pos\nb,so\n"), &o, NULL),
             "!7 other.csv: line 3: label \"so\" is not among the 2 known labels: neg, pos\n", "an unknown label");
   brim_labels_free(&labels);
+  if (brim_labels_make(data_runtime, BRIM_TASK_MULTI_LABEL, names, 2, &labels, &err) != BRIM_OK)
+    exit(99);
+  ok_string(outcome(scratch_write("many.csv", "text,label\na,pos|neg\nb,\nc,neg\n"), &o, NULL), "end", "a list of no labels");
+  brim_labels_free(&labels);
 }
 
 static void damaged(void) {
@@ -449,10 +453,11 @@ static long long memory_of(const char *path, uint64_t epochs, uint64_t *bound) {
 }
 
 static void memory(void) {
+  enum { ROWS = TAP_SANITIZED ? 4000 : 20000 };
   uint64_t bound;
   scratch_make_folder("large");
-  write_gz("large/a.txt.gz", 0, 20000);
-  write_gz("large/b.txt.gz", 5, 20000);
+  write_gz("large/a.txt.gz", 0, ROWS);
+  write_gz("large/b.txt.gz", 5, ROWS);
   long long one = memory_of(scratch_file("large"), 1, &bound), ten = memory_of(scratch_file("large"), 10, &bound);
   const long long apart = 24 << 20; /* encoder blocks, scratch, decompression: none grows with the data */
   ok(one < (long long)bound + apart && bound > 1 << 20, "%lld bytes at most, %llu for windows are told", one,

@@ -178,9 +178,11 @@ int main(void) {
   case_start(2);
   static const way ways[] = {{"adamw", false}, {"adamw", true},    {"bert_adam", false}, {"sgd", false},
                              {"sgd", true},    {"madgrad", false}, {"madgrad", true}};
+  enum { WAYS = sizeof ways / sizeof *ways };
   for (int level = level_after(-2); level < LEVEL_END; level = level_after(level))
-    for (size_t i = 0; i < (level < 0 ? 1 : sizeof ways / sizeof *ways); i++) /* the reference is slow */
-      check_steps(level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name, &ways[i]);
+    for (size_t i = 0; i < (level == level_best() ? WAYS : 1); i++) /* rules at each level: tests of operations */
+      if (tap_takes_of("ways", (uint64_t)(level + 1) * WAYS + i, level == level_best() ? WAYS : 1))
+        check_steps(level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name, &ways[i]);
   check_reader(read_values, "the address of the values");
   check_reader(read_state0, "that of the first states");
   check_reader(read_state1, "that of the second states");

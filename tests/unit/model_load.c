@@ -11,6 +11,10 @@
 /* Changes a tensor's name and shape before it is written; false leaves it out. */
 typedef bool (*change)(brim_tensor *tensor, char name[160]);
 
+/* A tensor of ones that is added. */
+static const char *spare_name = "cls.predictions.bias";
+static int64_t spare_count = 4;
+
 static const char *make_folder(const char *golden, const char *name, const char *extra, change how) {
   brim_store *store;
   brim_error err;
@@ -35,8 +39,10 @@ static const char *make_folder(const char *golden, const char *name, const char 
     out.name = brim_arena_copy_string(&arena, changed, strlen(changed));
     tensors[count++] = out;
   }
-  static const float ones[4] = {1, 1, 1, 1};
-  tensors[count++] = (brim_tensor){"cls.predictions.bias", 1, {4}, ones};
+  float *ones = brim_arena_alloc_array(&arena, (size_t)spare_count, sizeof *ones);
+  for (int64_t i = 0; i < spare_count; i++)
+    ones[i] = 1;
+  tensors[count++] = (brim_tensor){spare_name, 1, {spare_count}, ones};
   snprintf(path, sizeof path, "%s/model.safetensors", folder);
   unlink(path);
   if (brim_tensors_write(case_runtime, path, tensors, count, &err))
@@ -357,6 +363,63 @@ static void check_saved(const char *golden) {
   brim_model_free(model);
 }
 
+/* The bias of a tied decoder under its second name. */
+static bool second_bias(brim_tensor *t, char name[160]) {
+  (void)t;
+  if (strcmp(name, "predictions.bias") == 0)
+    strcpy(name, "predictions.decoder.bias");
+  return true;
+}
+
+/* The decoder adds the second, as transformers has it: alone, or next to the first, which is then not used. */
+static void check_tied_bias(void) {
+  brim_model *want = case_load(case_golden("mlm-albert"), NULL), *alone, *both;
+  int64_t count = 0, other = 0;
+  alone = case_load(make_folder("mlm-albert", "second-bias", "", second_bias), NULL);
+  const float *a = values_of(want, "predictions.bias", &count), *b = values_of(alone, "predictions.bias", &other);
+  ok(count == other && memcmp(a, b, (size_t)count * sizeof *a) == 0 && brim_model_initialized_count(alone) == 0 &&
+         brim_model_unused_count(alone) == 1,
+     "a decoder's bias under its second name");
+  spare_name = "predictions.decoder.bias", spare_count = count;
+  both = case_load(make_folder("mlm-albert", "both-biases", "", keep), NULL);
+  b = values_of(both, "predictions.bias", &other);
+  int wrong = 0;
+  for (int64_t i = 0; i < count; i++)
+    wrong += b[i] != 1;
+  ok(wrong == 0 && brim_model_unused_count(both) == 1 && strcmp(brim_model_unused_name(both, 0), "predictions.bias") == 0,
+     "of two that differ the second");
+  brim_model_free(both);
+  brim_model_free(alone);
+  brim_model_free(want);
+}
+
+/* DeBERTa's head of masked words is the one that the weights have, where config.json says the other, and is said when it is
+ * saved. */
+static void check_two_heads(const char *golden, const char *wrong, const char *right) {
+  char path[600], name[64];
+  size_t length = 0;
+  snprintf(name, sizeof name, "other-%s", golden);
+  const char *folder = case_variant(golden, name, "");
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  char *text = case_read_file(path, &length), *changed = malloc(length + strlen(wrong) + 1), *at = strstr(text, right);
+  const int size = at ? sprintf(changed, "%.*s%s%s", (int)(at - text), text, wrong, at + strlen(right)) : 0;
+  case_write(folder, "config.json", changed, (size_t)size);
+  brim_model *want = case_load(case_golden(golden), NULL), *got = case_load(folder, NULL);
+  brim_error err = {0};
+  ok(at && same_values(want, got, "") && brim_model_initialized_count(got) == 0 && brim_model_unused_count(got) == 0,
+     "%s: the head is that of the weights", golden);
+  brim_runtime_release(case_runtime, text);
+  const char *saved = scratch_file("head-of-the-weights");
+  ok(brim_model_save(got, saved, &err) == BRIM_OK, "it is saved %s", err.message);
+  snprintf(path, sizeof path, "%s/config.json", saved);
+  text = case_read_file(path, &length);
+  ok(strstr(text, right) && !strstr(text, wrong), "%s is written", right);
+  brim_runtime_release(case_runtime, text);
+  free(changed);
+  brim_model_free(got);
+  brim_model_free(want);
+}
+
 static void check_table(void) {
   brim_model *m = case_load(case_golden("bert-odd-regression"), NULL);
   int64_t end = 0;
@@ -453,7 +516,8 @@ static void check_pieces(void) {
 }
 
 int main(void) {
-  static const char *const names[] = {"bert-pair-3", "bert-odd-regression", "roberta-regression", "distilbert-4"};
+  static const char *const names[] = {"bert-pair-3",  "bert-odd-regression", "roberta-regression",
+                                      "distilbert-4", "mlm-bert-untied",     "mlm-mpnet"};
   case_start(1);
   check_names();
   check_initialized();
@@ -466,6 +530,9 @@ int main(void) {
   check_label_order();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     check_saved(names[i]);
+  check_tied_bias();
+  check_two_heads("mlm-deberta-new", "\"legacy\": true", "\"legacy\": false");
+  check_two_heads("mlm-deberta-legacy", "\"legacy\": false", "\"legacy\": true");
   check_table();
   check_pieces();
   brim_runtime_free(case_runtime);

@@ -409,7 +409,7 @@ static inline void check_level(const char *name, brim_cpu_level level, const bri
   bool same = true;
   int runs = 0;
   for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-    if (ops_only_calls() ? runs > 0 : !threads_taken(threads[t]))
+    if (ops_only_calls() ? runs > 0 : !threads_taken((int)level, threads[t]))
       continue;
     runtimes[t] = runtimes[t] ? runtimes[t] : case_runtime_of(threads[t]);
     record other = run_case(ops, runtimes[t], limits, fn, parameters);

@@ -41,7 +41,7 @@ static int wrong_at(const brim_tokenizer *tokenizer, const brim_dataset *d, int3
   brim_dataset *a = encode(tokenizer, cut, false), *b = encode(tokenizer, wide, false);
   brim_length_study s;
   brim_error err = {0};
-  int wrong = brim_study_length(d, tokenizer, &windows, length, &s, &err) != BRIM_OK || !s.has_windows;
+  int wrong = brim_study_length(d, tokenizer, &windows, length, &s, &err) != BRIM_OK || !s.has_windows || s.rows != ROWS;
   wrong += s.computed != brim_dataset_tokens(a) || s.lost != brim_dataset_lost(a) || s.cut_rows != brim_dataset_truncated(a);
   wrong += s.window_computed != brim_dataset_tokens(b) || s.window_lost != brim_dataset_lost(b) ||
            s.windows != brim_dataset_texts(b) || s.window_cut_rows != brim_dataset_truncated(b);
@@ -54,7 +54,9 @@ static void lengths(const brim_tokenizer *tokenizer) {
       {.max_length = 100},
       {.max_length = 12},
       {.max_length = 9, .max_windows = 3, .window_overlap = 2},
-      {.max_length = 9, .max_windows = 3, .window_overlap = 2, .truncation_side = BRIM_SIDE_LEFT}};
+      {.max_length = 9, .max_windows = 3, .window_overlap = 2, .truncation_side = BRIM_SIDE_LEFT},
+      {.max_length = 9, .max_windows = 3, .window_overlap = 2, .numbering = BRIM_NUMBER_TOKENS},
+      {.max_length = 9, .max_windows = 3, .numbering = BRIM_NUMBER_WORDS}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     brim_dataset *d = encode(tokenizer, ways[i], false);
     int wrong = 0;

@@ -262,6 +262,20 @@ static void each_similarity_agrees_with_scores_that_rise_with_it(void) {
 
 /* ---- single rows --------------------------------------------------------------------------------------------- */
 
+/* By its row, of whose texts it may be any. */
+static void damaged_outputs_are_named(void) {
+  const uint64_t firsts[] = {0, 2, 4};
+  float vectors[4 * WIDTH] = {0}, scores[] = {0, 1, 2, 0};
+  brim_error err = {0};
+  brim_metrics m;
+  brim_scored s = {.runtime = runtime, .rows = 2, .outputs = WIDTH, .logits = vectors, .firsts = firsts};
+  vectors[3 * WIDTH] = NAN;
+  ok(brim_measure_vectors(&s, &m, &err) == BRIM_E_DIVERGED && strncmp(err.message, "row 1: ", 7) == 0, "%s", err.message);
+  scores[2] = INFINITY;
+  s.outputs = 1, s.logits = scores;
+  ok(brim_measure_scores(&s, &m, &err) == BRIM_E_DIVERGED && strncmp(err.message, "row 1: ", 7) == 0, "%s", err.message);
+}
+
 static void rivals_are_other_texts(void) {
   static const float vectors[] = {1, 0, 0.6F, 0.8F, 1, 0, 0.6F, 0.8F, 0, 1, 1, 0};
   static const uint64_t firsts[] = {0, 2, 4, 6}, same[] = {1, 2, 1, 2, 3, 4};
@@ -291,6 +305,7 @@ int main(void) {
   the_loss_is_that_of_training();
   margins_are_no_relevances();
   rows_that_cannot_be_measured_are_named();
+  damaged_outputs_are_named();
   rivals_are_other_texts();
   brim_runtime_free(runtime);
   return tap_done();

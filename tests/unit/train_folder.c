@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "train/folder.h"
-#include "train/state.h"
+#include "train/folder/folder.h"
+#include "train/folder/state.h"
 #include "train_case.h"
 
 enum { KILLED = 77, FAILED = 78, MOST_CALLS = 200 };

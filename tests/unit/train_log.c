@@ -2,9 +2,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "train/folder.h"
-#include "train/log.h"
-#include "train/state.h"
+#include "train/folder/folder.h"
+#include "train/folder/log.h"
+#include "train/folder/state.h"
 #include "train_case.h"
 
 static brim_runtime *runtime;

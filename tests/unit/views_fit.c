@@ -225,6 +225,29 @@ static void refused(void) {
     brim_dataset_free(all[i]);
 }
 
+/* A score is of pairs: single texts, and texts each by itself, are other rows. */
+static void joined(void) {
+  brim_model *usual = model;
+  brim_labels score = labels_of(BRIM_TASK_RERANK, NULL, 1);
+  brim_dataset *rows = own_rows();
+  brim_error err = {0};
+  if (brim_model_load(runtime, case_model_folder("bert-pair-3"), &(brim_model_options){.seed = 1, .labels = &score}, &model,
+                      &err))
+    exit(99);
+  rows->from_texts = true, rows->pairs = true;
+  ok_string(fit(rows, false), "fits", "pairs are scored");
+  rows->from_texts = false, rows->pairs = false;
+  ok_string(fit(rows, false), "fits", "rows of which it is not known too");
+  rows->from_texts = true;
+  ok_string(fit(rows, false),
+            "!7 dev: the rows are single texts, and the model is of rerank, which reads two texts as one: encode pairs",
+            "single texts are not");
+  brim_model_free(model);
+  model = usual;
+  brim_dataset_free(rows);
+  brim_labels_free(&score);
+}
+
 /* Several labels, and labels of words, are mapped as single ones are. */
 static void mapped(void) {
   brim_labels own = labels_of(BRIM_TASK_MULTI_LABEL, own_names, OUTPUTS);
@@ -298,6 +321,7 @@ int main(void) {
   evaluated();
   trained();
   refused();
+  joined();
   judged_by_hand();
   mapped();
   written();

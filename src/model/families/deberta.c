@@ -196,6 +196,7 @@ const brim_family brim_family_deberta = {
     .prefix = "deberta.",
     .keys = &keys,
     .names = &names,
+    .newer_words = &newer_words,
     .pooled_logits = "model.classifier(torch.nn.functional.gelu(model.pooler.dense(pooled)))",
     .defaults = {.norm_eps = 1e-7,
                  .hidden_dropout = 0.1,

@@ -175,7 +175,7 @@ static void write_vector_head(const brim_writing *w, int32_t x) {
   brim_begin_section(w->p, "head", false, x);
   brim_writing outside = *w;
   outside.layer = outside.shared = BRIM_NONE;
-  w->p->hidden = write_mixed(&outside, x, BRIM_LAYERS_MODULE "/layer_weights");
+  w->p->hidden = write_mixed(&outside, x, BRIM_LAYERS_MODULE "/" BRIM_LAYER_SHARES);
   int32_t text = pool(w, w->p->hidden);
   for (int32_t i = 0; i < w->config->dense_count; i++) {
     const brim_dense_module *d = &w->config->dense[i];
@@ -238,11 +238,11 @@ static void write_text_head(const brim_writing *w, int32_t x, const brim_head *h
   outside.outside = true;
   dense_at.outside = !w->names->head_dense_in_encoder;
   brim_begin_section(w->p, "head", false, x);
-  const int32_t seen = tokens ? x : write_mixed(&outside, x, "layer_weights");
+  const int32_t seen = tokens ? x : write_mixed(&outside, x, BRIM_LAYER_SHARES);
   int32_t text = c->late || tokens ? seen : pool(w, seen);
   if (!tokens && c->mixed.joined) /* back to the width that the head knows */
-    text = brim_append_dense(w->p, text, brim_declare_linear(&outside, "joined_layers", c->hidden, brim_config_seen_width(c), 0),
-                             BRIM_ACT_NONE);
+    text = brim_append_dense(
+        w->p, text, brim_declare_linear(&outside, BRIM_JOINED_WEIGHT, c->hidden, brim_config_seen_width(c), 0), BRIM_ACT_NONE);
   if (head->drops_input)
     text = brim_append_drop(w->p, text, (brim_drop_at){head->input_dropout, SITE_HEAD_INPUT});
   const int32_t dense = brim_declare_linear(&dense_at, w->names->head_dense, c->hidden, c->hidden,

@@ -351,13 +351,23 @@ static int vocabulary_labels(const reading *r, brim_task task, brim_error *err) 
   c->legacy_words = c->has_decoder_bias = true;
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "tie_word_embeddings", &c->tied, err));
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "legacy", &c->legacy_words, err));
-  c->tied = c->tied || !c->legacy_words; /* DeBERTa's other head has no own matrix */
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "decoder_bias", &c->has_decoder_bias, err));
   return brim_labels_make(r->runtime, task, NULL, c->vocab_size, &c->labels, err);
 }
 
 bool brim_config_ties(const brim_config *config) {
-  return has_vocabulary(config->labels.task) && config->tied;
+  return has_vocabulary(config->labels.task) &&
+         (config->tied || !config->legacy_words); /* DeBERTa's other head has no own matrix */
+}
+
+const char *brim_config_idle_bias(const brim_config *config) {
+  const brim_word_names *names = &config->family->names->words;
+  const bool own = has_vocabulary(config->labels.task) && !brim_config_ties(config) && names->decoder;
+  return own && names->bias && strcmp(names->bias, names->untied_bias) != 0 ? names->bias : NULL;
+}
+
+bool brim_config_has_two_heads(const brim_config *config) {
+  return has_vocabulary(config->labels.task) && config->family->newer_words;
 }
 
 static int read_labels(const reading *r, brim_error *err) {

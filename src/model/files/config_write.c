@@ -235,6 +235,11 @@ static bool writes_rope(const brim_config *config) {
   return config->family->writes_rope;
 }
 
+/* The head that the weights had. */
+static void write_legacy(brim_text *out, const brim_config *config) {
+  brim_text_string(out, config->legacy_words ? "true" : "false");
+}
+
 static const struct decided {
   const char *key;
   bool (*added)(const brim_config *config); /* when the file had no such member; NULL: never */
@@ -258,14 +263,15 @@ static const struct decided {
     {"brim_label_strings", names_look_typed, write_strings},
     {"sentence_transformers", is_reranker, write_reranker},
     {"brim_task", has_own_task, write_task},
+    {"legacy", brim_config_has_two_heads, write_legacy},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 
-/* Where outputs have no names, what the file says of labels is another task's, and stays. */
+/* Where outputs have no names, what the file says of labels is another task's, and stays; as what only some families write. */
 static bool is_decided(const brim_config *config, const struct decided *d) {
   const bool labels = d->write == write_id2label || d->write == write_label2id || d->write == write_label_count;
-  const bool stays = d->added == writes_rope || d->added == gives_layers;
-  return (!labels || has_labels(config)) && (!stays || d->added(config));
+  const bool some = d->write == brim_write_rope || d->write == write_legacy || d->added == gives_layers;
+  return (!labels || has_labels(config)) && (!some || d->added(config));
 }
 
 static const struct decided *find_decided(const brim_config *config, const char *key, size_t length) {

@@ -179,6 +179,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   if (options->layers && !m->sentence)
     BRIM_TRY(take_layers(options->layers, &m->config, err));
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
+  BRIM_TRY(brim_weights_find_head(m->runtime, folder, &m->config, err));
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be reinitialised: the model has %d", options->reinit_layers,

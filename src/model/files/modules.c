@@ -86,7 +86,7 @@ static int load_json(brim_runtime *runtime, const char *folder, const char *path
        *file = inner ? brim_path_join(runtime, *path ? inner : folder, name) : NULL;
   int status = file ? BRIM_OK : BRIM_NOMEM(err);
   *out = NULL;
-  if (!status && brim_path_exists(file))
+  if (!status && brim_path_is_taken(file))
     status = brim_json_load(runtime, file, LIMIT, out, err);
   brim_release(runtime, inner);
   brim_release(runtime, file);
@@ -236,7 +236,7 @@ static int read_shares(brim_modules *m, const char *folder, const char *path, br
   char *inner = brim_path_join(m->runtime, folder, path);
   int status = inner ? brim_store_open_folder(m->runtime, inner, &store, err) : BRIM_NOMEM(err);
   if (!status)
-    status = read_tensor(m, store, inner, "layer_weights", m->mixed.count, 0, &m->shares, err);
+    status = read_tensor(m, store, inner, BRIM_LAYER_SHARES, m->mixed.count, 0, &m->shares, err);
   brim_store_close(store);
   brim_release(m->runtime, inner);
   return status;

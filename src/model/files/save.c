@@ -79,12 +79,24 @@ int brim_model_set_prompts(brim_model *model, const char *const names[BRIM_MOST_
   return BRIM_OK;
 }
 
+/* The bias of an untied decoder once more, under the name where transformers looks for the one that it does not read. */
+static int32_t add_idle_bias(const brim_config *config, brim_tensor *tensors, int32_t count) {
+  const char *name = brim_config_idle_bias(config);
+  for (int32_t i = 0; i < count && name; i++)
+    if (strcmp(tensors[i].name, config->family->names->words.untied_bias) == 0) {
+      tensors[count] = tensors[i];
+      tensors[count].name = name;
+      return count + 1;
+    }
+  return count;
+}
+
 int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
   const brim_program *p = &model->program;
   float *values = NULL;
   BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   char *path = brim_path_join(model->runtime, folder, "model.safetensors");
-  brim_tensor *tensors = brim_alloc_array(model->runtime, p->weight_count, sizeof *tensors);
+  brim_tensor *tensors = brim_alloc_array(model->runtime, p->weight_count + 1, sizeof *tensors);
   int status = path && tensors ? brim_flat_map(model, BRIM_VALUES, &values, err) : BRIM_NOMEM(err);
   for (int32_t i = 0; i < (int32_t)p->weight_count && !status; i++)
     tensors[i] = (brim_tensor){.name = p->weights[i].is.name,
@@ -92,7 +104,8 @@ int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
                                .shape = {p->weights[i].is.shape[0], p->weights[i].is.shape[1]},
                                .data = values + p->weights[i].is.offset};
   if (!status)
-    status = brim_tensors_write(model->runtime, path, tensors, (int32_t)p->weight_count, err);
+    status = brim_tensors_write(model->runtime, path, tensors, add_idle_bias(&model->config, tensors, (int32_t)p->weight_count),
+                                err);
   if (!status)
     status = brim_sentence_save(model->sentence, model->runtime, &model->config, tensors, (int32_t)p->weight_count, folder, err);
   if (values)

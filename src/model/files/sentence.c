@@ -93,7 +93,7 @@ static int take_modules(brim_sentence *s, const char *folder, const brim_model_o
 }
 
 const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
-  if (strcmp(name, BRIM_LAYERS_MODULE "/layer_weights") == 0)
+  if (strcmp(name, BRIM_LAYERS_MODULE "/" BRIM_LAYER_SHARES) == 0)
     return s->modules.shares;
   for (int32_t i = 0; i < s->modules.step_count; i++) {
     const brim_module_step *step = &s->modules.steps[i];
@@ -109,7 +109,7 @@ const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
 static int read_settings(brim_sentence *s, const char *folder, brim_error *err) {
   char *path = brim_path_join(s->runtime, folder, SETTINGS);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && brim_path_exists(path))
+  if (!status && brim_path_is_taken(path))
     status = brim_file_read_all(s->runtime, path, LIMIT, &s->settings, &s->settings_length, err);
   brim_release(s->runtime, path);
   return status;

@@ -135,7 +135,7 @@ static int open_folder(brim_store *s, const char *folder, brim_error *err) {
     char *path = brim_path_join(s->runtime, folder, files[i].name);
     if (!path)
       return BRIM_NOMEM(err);
-    const bool there = brim_path_exists(path);
+    const bool there = brim_path_is_taken(path);
     const int status = !there ? BRIM_OK : files[i].index ? open_shards(s, folder, path, err) : open_one(s, path, err);
     brim_release(s->runtime, path);
     if (there)

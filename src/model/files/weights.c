@@ -112,6 +112,13 @@ static bool only_labels_differ(const loading *l, const brim_weight *w, const bri
   return l->options->labels && w->labels && w->is.rank == t->rank && (w->is.rank == 1 || w->is.shape[1] == t->shape[1]);
 }
 
+/* Another number of layers is asked for than the file has weights of. */
+static bool only_layers_differ(const loading *l, const brim_weight *w) {
+  const char *name = w->is.name;
+  return l->options->layers &&
+         (ends_with(name, BRIM_LAYER_SHARES) || strncmp(name, BRIM_JOINED_WEIGHT ".", sizeof BRIM_JOINED_WEIGHT) == 0);
+}
+
 static int refuse_shape(const loading *l, const brim_parameter *p, const brim_stored *t, brim_error *err) {
   char want[96], got[192];
   shape_text(p->rank, p->shape, want, sizeof want);
@@ -252,7 +259,7 @@ static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
   if (!t && !may_be_missing(l, w))
     return brim_error_at(err, BRIM_E_MISMATCH, l->folder, 0, -1, "the weights have no tensor %s: they are not a whole %s encoder",
                          p->name, l->model->config.family->type);
-  if (t && !same_shape(p, t) && !only_labels_differ(l, w, t))
+  if (t && !same_shape(p, t) && !only_labels_differ(l, w, t) && !only_layers_differ(l, w))
     return refuse_shape(l, p, t, err);
   if (t)
     l->used[t - brim_store_tensor(l->store, 0)] = true;
@@ -268,8 +275,17 @@ static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
 
 /* ---- masked words -------------------------------------------------------------------------------------------- */
 
-/* What is tied has one tensor here. Files may have a second; transformers ties them only where both are the same. */
-static int check_same(loading *l, const char *second, const char *first, brim_error *err) {
+static void forget_initialized(brim_model *m, const char *name) {
+  int kept = 0;
+  for (int i = 0; i < m->initialized_count; i++)
+    if (m->initialized[i] != name)
+      m->initialized[kept++] = m->initialized[i];
+  m->initialized_count = kept;
+}
+
+/* What is tied has one tensor here. Files may have a second. Of a matrix it is the same: transformers does not tie others. Of a
+ * bias it is the one that counts, since the decoder adds it; the first is not used where they differ. */
+static int take_second(loading *l, const char *second, const char *first, bool matrix, brim_error *err) {
   const brim_program *p = &l->model->program;
   const brim_stored *t = brim_store_find(l->store, second, strlen(second));
   const brim_parameter *own = NULL;
@@ -278,20 +294,35 @@ static int check_same(loading *l, const char *second, const char *first, brim_er
       own = &p->weights[i].is;
   if (!t || !own || !same_shape(own, t))
     return BRIM_OK;
-  real *values = brim_alloc_array(l->model->runtime, (size_t)own->count, sizeof *values);
+  real *values = brim_alloc_array(l->model->runtime, (size_t)own->count, sizeof *values), *to = l->values + own->offset;
   if (!values)
     return BRIM_NOMEM(err);
   int status = brim_store_read(l->store, t, values, err);
-  if (!status && memcmp(values, l->values + own->offset, (size_t)own->count * sizeof *values) != 0)
+  const bool differs = !status && memcmp(values, to, (size_t)own->count * sizeof *values) != 0;
+  const brim_stored *before = differs ? find_tensor(l, own) : NULL;
+  if (differs && matrix)
     status = brim_error_at(err, BRIM_E_MISMATCH, brim_store_path(l->store, t), 0, t->offset,
                            "tensor %.200s is not what %.200s is, though config.json ties them: set tie_word_embeddings to false",
                            second, own->name);
+  else if (differs)
+    memcpy(to, values, (size_t)own->count * sizeof *values);
+  if (before)
+    l->used[before - brim_store_tensor(l->store, 0)] = false;
   brim_release(l->model->runtime, values);
   l->used[t - brim_store_tensor(l->store, 0)] = true;
+  forget_initialized(l->model, own->name);
   return status;
 }
 
-static int check_tied(loading *l, brim_error *err) {
+/* Nobody loses it. */
+static void pass_over_idle_bias(const loading *l) {
+  const char *idle = brim_config_idle_bias(&l->model->config);
+  const brim_stored *t = idle ? brim_store_find(l->store, idle, strlen(idle)) : NULL;
+  if (t)
+    l->used[t - brim_store_tensor(l->store, 0)] = true;
+}
+
+static int take_tied(loading *l, brim_error *err) {
   const brim_config *c = &l->model->config;
   const brim_word_names *names = &c->family->names->words;
   char decoder[160], word[160];
@@ -299,9 +330,27 @@ static int check_tied(loading *l, brim_error *err) {
     return BRIM_OK;
   snprintf(decoder, sizeof decoder, "%s.weight", names->decoder);
   snprintf(word, sizeof word, "%s.weight", c->family->names->word);
-  BRIM_TRY(check_same(l, decoder, word, err));
-  return names->bias && strcmp(names->bias, names->untied_bias) != 0 ? check_same(l, names->untied_bias, names->bias, err)
+  BRIM_TRY(take_second(l, decoder, word, true, err));
+  return names->bias && strcmp(names->bias, names->untied_bias) != 0 ? take_second(l, names->untied_bias, names->bias, false, err)
                                                                      : BRIM_OK;
+}
+
+static bool has_dense(const brim_store *store, const brim_word_names *names) {
+  char name[160];
+  snprintf(name, sizeof name, "%s.weight", names->dense);
+  return brim_store_find(store, name, strlen(name));
+}
+
+int brim_weights_find_head(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
+  brim_store *store;
+  if (!brim_config_has_two_heads(config))
+    return BRIM_OK;
+  BRIM_TRY(brim_store_open_folder(runtime, folder, &store, err));
+  const bool older = has_dense(store, &config->family->names->words), newer = has_dense(store, config->family->newer_words);
+  if (older != newer)
+    config->legacy_words = older;
+  brim_store_close(store);
+  return BRIM_OK;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------ */
@@ -336,11 +385,12 @@ static int load_all(loading *l, brim_error *err) {
   for (size_t i = 0; i < m->program.weight_count && !status; i++)
     status = load_parameter(l, &m->program.weights[i], err);
   if (!status)
-    status = check_tied(l, err);
+    status = take_tied(l, err);
   if (status) {
     brim_flat_unmap(m, l->values);
     return status;
   }
+  pass_over_idle_bias(l);
   BRIM_TRY(brim_flat_unmap_written(m, BRIM_VALUES, l->values, err));
   return list_unused(l, err);
 }

@@ -15,6 +15,12 @@ int brim_model_set_prompts(brim_model *model, const char *const names[BRIM_MOST_
                            brim_error *err) BRIM_CHECK;
 /* Of a reranker: a score is its output, not the sigmoid of it. */
 void brim_model_set_scores_bare(brim_model *model, bool bare);
+/* What options of an update find among the tensors that are trained: weights that decay; those that were there at the start, of
+ * them those that decay, and matrices that mixout takes; tensors below the head, whose rates a decay by layer lowers. */
+typedef struct brim_update_reach {
+  bool decays, returns, mixes, lowers;
+} brim_update_reach;
+brim_update_reach brim_model_update_reach(const brim_model *model);
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);
 /* Whether predictions of batches within these limits need no further brim_model_prepare. */

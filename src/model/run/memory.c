@@ -251,6 +251,24 @@ static bool is_table(const brim_weight *w) {
 }
 
 /* Mixout is for matrices. */
+static bool is_mixed(const brim_model *m, const brim_weight *w) {
+  return w->is.rank == 2 && !is_table(w) && brim_model_is_pretrained(m, &w->is);
+}
+
+brim_update_reach brim_model_update_reach(const brim_model *m) {
+  brim_update_reach reach = {0};
+  for (size_t i = 0; i < m->program.weight_count; i++) {
+    const brim_weight *w = &m->program.weights[i];
+    if (!m->trained.weights[i] || !w->used)
+      continue;
+    reach.decays |= w->is.decay;
+    reach.returns |= w->is.decay && brim_model_is_pretrained(m, &w->is);
+    reach.mixes |= is_mixed(m, w);
+    reach.lowers |= w->section + 1 < (int32_t)m->program.section_count;
+  }
+  return reach;
+}
+
 static void make_ranges(brim_model *m) {
   size_t row = 0;
   m->range_count = 0;
@@ -267,8 +285,7 @@ static void make_ranges(brim_model *m) {
                                  .decay = p->decay,
                                  .rate = 1,
                                  .returns = m->returns && brim_model_is_pretrained(m, p),
-                                 .mixed = m->mixout > 0 && p->rank == 2 && !is_table(&m->program.weights[i]) &&
-                                          brim_model_is_pretrained(m, p)};
+                                 .mixed = m->mixout > 0 && is_mixed(m, &m->program.weights[i])};
     if (!p->sparse_rows)
       continue;
     range->row_size = p->shape[1];

@@ -184,6 +184,8 @@ int brim_model_begin_update(brim_model *model, const brim_update_options *option
 void brim_model_updated(brim_model *model);
 
 /* ---- weights.c */
+/* Where masked words may have either of two heads: that of which the folder has tensors, whatever config.json says. */
+int brim_weights_find_head(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;
 /* Values from the folder's files; fills the lists of unused and initialised tensors. With options->labels a head of another label
  * count is initialised instead of refused. */
 int brim_weights_load(brim_model *model, const char *folder, const brim_model_options *options, brim_error *err) BRIM_CHECK;

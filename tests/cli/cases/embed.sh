@@ -36,5 +36,7 @@ refused modules.json "[$transformer]"
 refused modules.json "[$transformer, {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}]"
 refused 1_Pooling/config.json '{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": false}'
 refused config_sentence_transformers.json '{"prompts": {"query": "q: "}, "default_prompt_name": "poem"}'
+# A pipe cannot take an array, whose head is written last: that is known before the work.
+mkfifo pipe.npy && "$BRIM" embed -m "$FOLDERS/st-prompts" texts.jsonl -o pipe.npy
 : > none.txt
 "$BRIM" embed -m "$FOLDERS/st-prompts" none.txt

@@ -62,6 +62,12 @@ brim train -m model --train io.csv -o io.csv/new
 brim predict -m run io.csv -o nowhere/x
 brim predict -m run io.csv -o run
 brim predict -m run - -t - </dev/null
+brim predict -m run io.csv -o run/checkpoints/step-1/model.safetensors
+brim report run -o run/checkpoints/step-1/state.json
+brim embed -m run io.csv -o "$(echo run/tensorboard/*)" | sed 's/events[.0-9a-z]*/EVENTS/'
+brim train -m run --train io.csv --max-steps 1 -o run/checkpoints/step-1 --overwrite
+brim predict -m run io.csv -o "$(printf 'x%.0s' $(seq 256))" | tr -s x
+brim train -m model --train io.csv -o "$(printf 'x%.0s' $(seq 256))" | tr -s x
 sums | cmp - before.sums && test ! -e new && echo "all as it was"
 # All that is no input
 "$BRIM" train -m model --train io.csv --max-steps 1 -o new --profile=new/trace -q >/dev/null && test -s new/trace && echo "a trace"

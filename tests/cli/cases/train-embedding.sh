@@ -100,6 +100,11 @@ $BRIM embed --model run text.txt | tr , "\n" | wc -l
 train --train pairs.csv --layers joined:2 --pooling cls && ls run && cat run/1_JoinedLayers/config.json
 $BRIM inspect model --model run | grep "^pooling\|^modules\|^of layers"
 $BRIM embed --model run text.txt | tr , "\n" | wc -l
+mv run several
+$BRIM predict --model several text.txt 2>&1
+$BRIM train --model several --task embedding --train pairs.csv --output run --layers weighted:3 --max-steps 1 --quiet > out.txt
+$BRIM train --model run --task embedding --train pairs.csv --output again --layers weighted:2 --max-steps 1 --quiet > out.txt
+$BRIM inspect model --model again | grep "^modules"
 train --train pairs.csv --layers weighted:9
 train --train pairs.csv --layers joined
 train --train pairs.csv --dense 0

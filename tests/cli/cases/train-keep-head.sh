@@ -16,3 +16,5 @@ train -m three --train other.csv -o other --keep-head
 train -m $MODEL --train two.csv -o other --keep-head
 train -m three --train two.csv -o other --keep-head --task regression
 train -m three --train two.csv -o other --keep-head --stream --labels good --labels dull || test ! -e other
+$BRIM train --model $MODEL --train $DATA/train.txt --task mlm --max-steps 1 --output words --quiet >/dev/null
+train -m words --train two.csv -o other --keep-head

@@ -1,6 +1,7 @@
 # A run keeps the windows that it was trained with: predict and evaluate make them, unless told otherwise.
 train() { $BRIM train --model $MODEL --train $DATA/train.csv --max-length 8 --windows 2 --max-steps 2 --quiet "$@" >/dev/null; }
-train --max-windows 3 --output run && grep -o '"brim_window[^,}]*' run/tokenizer_config.json
+train --max-windows 3 --output run --eval $DATA/test.csv && grep -o '"brim_window[^,}]*' run/tokenizer_config.json
+grep -q '"event":"wrong"' run/evaluation.jsonl && echo 'what was wrong is kept'
 $BRIM predict --model run $DATA/test.csv --quiet -o kept.jsonl
 $BRIM predict --model run $DATA/test.csv --quiet --max-length 8 --windows 2 --max-windows 3 -o given.jsonl
 $BRIM predict --model run $DATA/test.csv --quiet --windows 0 --max-windows 2 -o other.jsonl

@@ -24,3 +24,14 @@ $BRIM train --model $MODEL --train large.txt --task mlm --max-length 16 --max-st
 echo 'a [MASK]' | $BRIM predict --model run - --windows 2 --quiet || echo $?
 echo 'a [MASK]' | $BRIM predict --model run - --quiet | cut -d, -f1-2
 $BRIM train --model $MODEL --train long.txt --task mlm --max-length 16 --windows 20 --output wide --quiet || echo $?
+# What a plan and an analysis say of them, from files and from a stream.
+planned() { $BRIM plan -t $MODEL --task mlm --max-length 16 --windows 4 --max-windows 3 --batch-size 8 --jsonl --quiet "$@" long.txt | tail -n 1 | python3 -c 'import json, sys; r = json.load(sys.stdin)["summary"]; print(*(r[name] for name in ("rows", "tokens", "truncated", "lost", "repeated")))'; }
+planned && planned --stream --shuffle-window 20
+$BRIM plan -t $MODEL --task mlm --max-length 16 --windows 4 --batch-size 8 long.txt 2>&1 | grep -a 'two windows'
+$BRIM analyze -t $MODEL --task mlm --max-length 16 --windows 4 --max-windows 3 --quiet long.txt | sed -n '1,3p; /^rows cut/,/^$/p; /^3 windows/p'
+$BRIM analyze -t $MODEL --task mlm --max-length 16 --quiet long.txt | sed -n '1p; /cuts/p; /^no/p'
+$BRIM analyze -t $MODEL --task mlm --max-length 16 --folds 2 --quiet long.txt || echo $?
+printf 'text,text_pair\n%s,%s\n' "$(head -n 40 long.txt | tr "\n" " ")" "$(head -n 2 long.txt | tr "\n" " ")" > pairs.csv
+$BRIM plan -t $MODEL --task mlm --max-length 16 --batch-size 8 pairs.csv 2>&1 | grep -a cut
+# An epoch of a stream has all windows, as one of rows in memory.
+train --epochs 1 --stream --output epoch

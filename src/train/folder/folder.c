@@ -1,0 +1,318 @@
+/* folder.c: the run folder. Nothing is removed from it but brim's own checkpoints, and a run that has been replaced (replace.c).
+ */
+#include "train/folder/folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/leftovers.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/status.h"
+#include "train/folder/owned.h"
+#include "train/folder/state.h"
+
+/* ---- what is there ---------------------------------------------------------------------------------------- */
+
+static int folder_refuse(const char *output, const char *stranger, brim_error *err) {
+  return brim_error_at(
+      err, BRIM_E_USAGE, output, 0, -1,
+      "the folder holds something that is not a run (\"%.60s\"): name another folder, or allow it with overwrite", stranger);
+}
+
+/* A name that a run needs and that another program has taken. */
+static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_error *err) {
+  brim_owned_log log;
+  bool ours;
+  BRIM_TRY(brim_owned_log_of(runtime, output, &log, err));
+  BRIM_TRY(brim_owned_replaced(runtime, output, &ours, err));
+  if (log != BRIM_LOG_FOREIGN && ours)
+    return BRIM_OK;
+  return brim_error_at(
+      err, BRIM_E_USAGE, output, 0, -1,
+      "\"%s\" in this folder was not written by brim, and a run would replace it: move it away, or name another folder",
+      log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
+}
+
+/* Another run's checkpoints would be removed through it. */
+static int folder_refuse_link(brim_runtime *runtime, const char *output, brim_error *err) {
+  char *checkpoints = brim_path_join(runtime, output, "checkpoints");
+  const bool linked = checkpoints && brim_path_is_link(checkpoints);
+  const int status = !checkpoints ? BRIM_NOMEM(err)
+                     : linked
+                         ? brim_error_at(err, BRIM_E_USAGE, checkpoints, 0, -1,
+                                         "this is a link, and a run's checkpoints are in its own folder: remove the link, or "
+                                         "name another folder (which may be a link itself)")
+                         : BRIM_OK;
+  brim_release(runtime, checkpoints);
+  return status;
+}
+
+/* Before anything is changed. */
+static int folder_look(brim_runtime *runtime, const char *output, bool overwrite, brim_error *err) {
+  char *stranger;
+  bool run;
+  if (!brim_path_exists(output))
+    return brim_path_is_link(output)
+               ? brim_error_at(err, BRIM_E_USAGE, output, 0, -1,
+                               "the output is a link to something that is not there: remove it, or make its folder")
+               : BRIM_OK;
+  if (!brim_path_is_folder(output))
+    return brim_error_at(err, BRIM_E_USAGE, output, 0, -1, "the output is a file: name a folder");
+  BRIM_TRY(brim_owned_run(runtime, output, &run, &stranger, err));
+  int status = stranger && !overwrite ? folder_refuse(output, stranger, err) : BRIM_OK;
+  brim_release(runtime, stranger);
+  if (!status)
+    status = folder_refuse_link(runtime, output, err);
+  return status ? status : folder_refuse_taken(runtime, output, err);
+}
+
+/* A log that is a link becomes a file of the folder's own, with the same lines: what it points at stays as it is. */
+static int folder_own_log(brim_runtime *runtime, const char *log, bool may_change, brim_error *err) {
+  char *bytes = NULL;
+  size_t length = 0;
+  if (!brim_path_is_link(log))
+    return BRIM_OK;
+  if (!may_change)
+    return brim_error_at(err, BRIM_E_USAGE, log, 0, -1,
+                         "this is a link, and a run writes its own log: name another folder, or allow it with overwrite");
+  struct stat info;
+  const bool there = stat(log, &info) == 0;
+  if (there && !S_ISREG(info.st_mode))
+    return brim_error_at(err, BRIM_E_USAGE, log, 0, -1, "a run's log is a file, and this is none: name another folder");
+  int status = there ? brim_file_read_all(runtime, log, 0, &bytes, &length, err) : BRIM_OK;
+  if (!status)
+    status = brim_file_write_all(runtime, log, bytes, length, err);
+  brim_runtime_release(runtime, bytes);
+  return status;
+}
+
+static int folder_remove(const brim_run_folder *folder, const char *parent, const char *name, brim_error *err) {
+  char *path = brim_path_join(folder->runtime, parent, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  int status = brim_remove_tree(folder->runtime, path, err);
+  brim_release(folder->runtime, path);
+  return status;
+}
+
+/* What a process that was killed was about to rename or to remove. */
+static int folder_clean(const brim_run_folder *folder, brim_error *err) {
+  char **names;
+  size_t count;
+  brim_clear_leftovers_in(folder->output);
+  if (!brim_path_is_folder(folder->checkpoints))
+    return BRIM_OK;
+  BRIM_TRY(brim_list_folder(folder->runtime, folder->checkpoints, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    bool ours = false;
+    if (brim_owned_half_checkpoint(names[i]) || strcmp(names[i], "best.tmp") == 0)
+      status = brim_owned_in_checkpoints(folder->runtime, folder->checkpoints, names[i], &ours, err);
+    if (!status && ours)
+      status = folder_remove(folder, folder->checkpoints, names[i], err);
+  }
+  brim_names_free(folder->runtime, names, count);
+  return status;
+}
+
+/* With the lock in hand. */
+static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, brim_error *err) {
+  char *stranger;
+  bool holds_run;
+  BRIM_TRY(brim_owned_run(folder->runtime, folder->output, &holds_run, &stranger, err));
+  brim_release(folder->runtime, stranger);
+  if (!holds_run)
+    return BRIM_OK;
+  if (!resume && !overwrite)
+    return brim_error_at(err, BRIM_E_USAGE, folder->output, 0, -1,
+                         "the folder holds a run already: resume it (resume), replace it (overwrite), or name another folder");
+  BRIM_TRY(folder_clean(folder, err));
+  return brim_run_folder_change(folder, resume ? BRIM_CHANGE_RESUME : BRIM_CHANGE_OVERWRITE, err);
+}
+
+int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) {
+  *out = (brim_run_folder){.runtime = runtime, .log = {.runtime = runtime, .file = -1}};
+  if (!output)
+    return BRIM_OK;
+  out->output = brim_copy_string(runtime, output, strlen(output));
+  out->checkpoints = brim_path_join(runtime, output, "checkpoints");
+  if (out->output && out->checkpoints)
+    return BRIM_OK;
+  brim_run_folder_close(out);
+  return BRIM_NOMEM(err);
+}
+
+int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume, bool overwrite, brim_run_folder *out,
+                         brim_error *err) {
+  BRIM_TRY(brim_run_folder_watch(runtime, output, out, err));
+  if (!output)
+    return BRIM_OK;
+  char *log = brim_path_join(runtime, output, BRIM_LOG_NAME);
+  int status = log ? folder_look(runtime, output, overwrite, err) : BRIM_NOMEM(err);
+  out->made = !brim_path_exists(output);
+  if (!status)
+    status = brim_make_folder(runtime, output, err);
+  if (!status)
+    status = folder_own_log(runtime, log, resume || overwrite, err);
+  if (!status)
+    status = brim_log_open(runtime, log, &out->log, err);
+  if (!status)
+    status = folder_judge(out, resume, overwrite, err);
+  brim_release(runtime, log);
+  if (status)
+    brim_run_folder_close(out);
+  return status;
+}
+
+int brim_run_folder_held(const brim_run_folder *folder, brim_error *err) {
+  if (!folder->output || brim_log_in_place(&folder->log))
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_MISMATCH, folder->output, 0, -1,
+                       "the run's folder was removed or replaced during the run: nothing more is written there");
+}
+
+/* What is not empty stays. */
+static void folder_unmake(const brim_run_folder *folder) {
+  unlink(folder->log.path);
+  rmdir(folder->checkpoints);
+  rmdir(folder->output);
+}
+
+void brim_run_folder_close(brim_run_folder *folder) {
+  if (!folder->runtime)
+    return;
+  if (folder->made && folder->log.path && folder->log.bytes == 0 && brim_log_in_place(&folder->log))
+    folder_unmake(folder);
+  brim_log_close(&folder->log);
+  brim_release(folder->runtime, folder->output);
+  brim_release(folder->runtime, folder->checkpoints);
+  *folder = (brim_run_folder){.log = {.file = -1}};
+}
+
+/* ---- checkpoints in it ------------------------------------------------------------------------------------ */
+
+static void checkpoint_insert(uint64_t *steps, size_t count, uint64_t step) {
+  for (; count > 0 && steps[count - 1] > step; count--)
+    steps[count] = steps[count - 1];
+  steps[count] = step;
+}
+
+/* A damaged state.json is one that a run must stop at, and not pass by; without one the folder is somebody else's. */
+static int checkpoint_has_state(brim_runtime *runtime, const char *checkpoints, const char *name, bool *has, brim_error *err) {
+  char *path = brim_path_join(runtime, checkpoints, name), *state = path ? brim_path_join(runtime, path, "state.json") : NULL;
+  int status = state ? BRIM_OK : BRIM_NOMEM(err);
+  *has = state && brim_train_state_begins_well(state);
+  brim_release(runtime, path);
+  brim_release(runtime, state);
+  return status;
+}
+
+int brim_checkpoint_steps(brim_runtime *runtime, const char *checkpoints, uint64_t **steps, size_t *count, brim_error *err) {
+  char **names;
+  size_t name_count;
+  *steps = NULL;
+  *count = 0;
+  if (!brim_path_is_folder(checkpoints))
+    return BRIM_OK;
+  BRIM_TRY(brim_list_folder(runtime, checkpoints, &names, &name_count, err));
+  *steps = brim_alloc_array(runtime, name_count, sizeof **steps);
+  int status = *steps ? BRIM_OK : BRIM_NOMEM(err);
+  for (size_t i = 0; i < name_count && !status; i++) {
+    uint64_t step;
+    bool there = false;
+    if (!brim_owned_step_of(names[i], &step))
+      continue;
+    status = checkpoint_has_state(runtime, checkpoints, names[i], &there, err);
+    if (there)
+      checkpoint_insert(*steps, (*count)++, step);
+  }
+  if (status) {
+    brim_release(runtime, *steps);
+    *steps = NULL;
+  }
+  brim_names_free(runtime, names, name_count);
+  return status;
+}
+
+char *brim_checkpoint_path(brim_runtime *runtime, const char *checkpoints, uint64_t step) {
+  char name[40];
+  snprintf(name, sizeof name, BRIM_STEP_PREFIX "%llu", (unsigned long long)step);
+  return brim_path_join(runtime, checkpoints, name);
+}
+
+/* Something else by these names is left alone: the best step is in state.json and in the log as well. */
+static bool checkpoint_taken(const char *path) {
+  struct stat info;
+  return lstat(path, &info) == 0 && !brim_owned_best(path);
+}
+
+static int checkpoint_link(const char *target, const char *aside, const char *path, brim_error *err) {
+  if (checkpoint_taken(aside) || checkpoint_taken(path))
+    return BRIM_OK;
+  if (unlink(aside) != 0 && errno != ENOENT)
+    return brim_error_system(err, aside, "remove", errno);
+  if (symlink(target, aside) != 0) {
+    /* Some file systems have no links.  */
+    if (errno == EPERM || errno == ENOTSUP || errno == ENOSYS)
+      return BRIM_OK;
+    return brim_error_system(err, aside, "make a link at", errno);
+  }
+  if (rename(aside, path) == 0)
+    return BRIM_OK;
+  int status = brim_error_system(err, path, "rename to", errno);
+  unlink(aside);
+  return status;
+}
+
+int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim_error *err) {
+  if (!folder->output || step == 0)
+    return BRIM_OK;
+  char target[40];
+  snprintf(target, sizeof target, BRIM_STEP_PREFIX "%llu", (unsigned long long)step);
+  char *aside = brim_path_join(folder->runtime, folder->checkpoints, "best.tmp");
+  char *path = brim_path_join(folder->runtime, folder->checkpoints, "best");
+  int status = aside && path ? checkpoint_link(target, aside, path, err) : BRIM_NOMEM(err);
+  brim_release(folder->runtime, aside);
+  brim_release(folder->runtime, path);
+  return status;
+}
+
+/* Renamed first: what is half removed must not look like a checkpoint. */
+static int checkpoint_remove(const brim_run_folder *folder, uint64_t step, brim_error *err) {
+  char name[48];
+  bool ours;
+  snprintf(name, sizeof name, BRIM_STEP_PREFIX "%llu", (unsigned long long)step);
+  BRIM_TRY(brim_owned_checkpoint(folder->runtime, folder->checkpoints, name, &ours, err));
+  if (!ours)
+    return BRIM_OK;
+  char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
+  char *aside = path ? brim_temporary_name(folder->runtime, path) : NULL;
+  int status = aside ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && rename(path, aside) != 0)
+    status = brim_error_system(err, path, "rename", errno);
+  if (!status)
+    status = brim_remove_tree(folder->runtime, aside, err);
+  brim_release(folder->runtime, path);
+  brim_release(folder->runtime, aside);
+  return status;
+}
+
+int brim_checkpoint_prune(const brim_run_folder *folder, int32_t keep, uint64_t best, brim_error *err) {
+  uint64_t *steps;
+  size_t count;
+  if (!folder->output || keep <= 0)
+    return BRIM_OK;
+  BRIM_TRY(brim_checkpoint_steps(folder->runtime, folder->checkpoints, &steps, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i + (size_t)keep < count && !status; i++) {
+    if (steps[i] != best)
+      status = checkpoint_remove(folder, steps[i], err);
+  }
+  brim_release(folder->runtime, steps);
+  return status;
+}

@@ -1,0 +1,28 @@
+/* folds_mark.c: folds.csv is brim's if it begins with its head line. */
+#include "train/folder/folds_mark.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/status.h"
+
+/* Does the file begin with these bytes? */
+static int file_begins(brim_runtime *runtime, const char *folder, const char *name, const char *want, bool *does,
+                       brim_error *err) {
+  char head[64] = "", *path = brim_path_join(runtime, folder, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  FILE *file = brim_path_exists(path) && !brim_path_is_folder(path) ? fopen(path, "rbe") : NULL;
+  size_t got = file ? fread(head, 1, strlen(want), file) : 0;
+  if (file)
+    fclose(file);
+  brim_release(runtime, path);
+  *does = got == strlen(want) && memcmp(head, want, got) == 0;
+  return BRIM_OK;
+}
+
+int brim_folds_files_in(brim_runtime *runtime, const char *folder, bool *there, brim_error *err) {
+  return file_begins(runtime, folder, BRIM_FOLDS_FILE, "row,fold\n", there, err);
+}

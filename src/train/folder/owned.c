@@ -1,0 +1,283 @@
+/* owned.c: what is brim's is found by content. A name alone proves nothing: many programs write `checkpoints` and `log.jsonl`. */
+#include "train/folder/owned.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/path.h"
+#include "base/status.h"
+#include "train/folder/folds_mark.h"
+#include "train/folder/state.h"
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+bool brim_owned_step_of(const char *name, uint64_t *step) {
+  size_t prefix = strlen(BRIM_STEP_PREFIX);
+  int64_t value;
+  if (strncmp(name, BRIM_STEP_PREFIX, prefix) != 0 || name[prefix] < '0' || name[prefix] > '9')
+    return false;
+  if (!brim_number_integer(name + prefix, strlen(name + prefix), &value))
+    return false;
+  *step = (uint64_t)value;
+  return true;
+}
+
+bool brim_owned_half_checkpoint(const char *name) {
+  const size_t prefix = strlen(BRIM_STEP_PREFIX);
+  if (strncmp(name, BRIM_STEP_PREFIX, prefix) != 0 || !brim_is_temporary(name))
+    return false;
+  const size_t digits = strspn(name + prefix, "0123456789");
+  return digits > 0 && strncmp(name + prefix + digits, ".tmp-", 5) == 0;
+}
+
+/* ---- content ---------------------------------------------------------------------------------------------- */
+
+/* The first bytes of a file that is no link's target, as text; "" when there is none or it cannot be read. */
+static void read_head(const char *path, char *text, size_t size) {
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ssize_t got = file < 0 ? 0 : read(file, text, size - 1);
+  if (file >= 0)
+    close(file);
+  text[got > 0 ? got : 0] = 0;
+}
+
+/* `text` begins with `want`, or is cut within it. */
+static bool begins(const char *text, const char *want, bool *whole) {
+  size_t length = strlen(text), wanted = strlen(want);
+  *whole = length > wanted && strncmp(text, want, wanted) == 0 && (text[wanted] == ',' || text[wanted] == '}');
+  return *whole || (length <= wanted && strncmp(text, want, length) == 0);
+}
+
+int brim_owned_log_of(brim_runtime *runtime, const char *folder, brim_owned_log *kind, brim_error *err) {
+  static const char *const firsts[] = {"{\"event\":\"start\"", "{\"event\":\"folds\""};
+  char *path = brim_path_join(runtime, folder, BRIM_LOG_NAME), head[64];
+  if (!path)
+    return BRIM_NOMEM(err);
+  read_head(path, head, sizeof head);
+  brim_release(runtime, path);
+  *kind = *head ? BRIM_LOG_FOREIGN : BRIM_LOG_NONE;
+  for (size_t i = 0; i < sizeof firsts / sizeof *firsts && *kind != BRIM_LOG_OURS; i++) {
+    bool whole;
+    if (begins(head, firsts[i], &whole))
+      *kind = whole ? BRIM_LOG_OURS : BRIM_LOG_NONE;
+  }
+  return BRIM_OK;
+}
+
+int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {
+  uint64_t step;
+  struct stat info;
+  *ours = false;
+  if (!brim_owned_step_of(name, &step))
+    return BRIM_OK;
+  char *path = brim_path_join(runtime, checkpoints, name), *state = path ? brim_path_join(runtime, path, "state.json") : NULL;
+  int status = state ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    status = brim_train_state_is_ours(runtime, state, ours, err);
+  brim_release(runtime, path);
+  brim_release(runtime, state);
+  return status;
+}
+
+bool brim_owned_best(const char *path) {
+  char target[64];
+  uint64_t step;
+  ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length <= 0)
+    return false;
+  target[length] = 0;
+  return brim_owned_step_of(target, &step);
+}
+
+int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours, brim_error *err) {
+  struct stat info;
+  BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, name, ours, err));
+  bool best = strcmp(name, "best") == 0 || strcmp(name, "best.tmp") == 0, half = brim_owned_half_checkpoint(name);
+  if (*ours || !(best || half))
+    return BRIM_OK;
+  char *path = brim_path_join(runtime, checkpoints, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  *ours = best ? brim_owned_best(path) : lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
+  brim_release(runtime, path);
+  return BRIM_OK;
+}
+
+/* ---- a whole folder --------------------------------------------------------------------------------------- */
+
+/* A complete checkpoint in folder/checkpoints, and the first name there that is nobody's of brim. */
+static int look_at_checkpoints(brim_runtime *runtime, const char *folder, bool *found, bool *foreign, brim_error *err) {
+  char **names = NULL, *path = brim_path_join(runtime, folder, "checkpoints");
+  size_t count = 0;
+  bool ours;
+  *found = *foreign = false;
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_is_folder(path))
+    status = brim_list_folder(runtime, path, &names, &count, err);
+  for (size_t i = 0; i < count && !status; i++) {
+    status = brim_owned_checkpoint(runtime, path, names[i], &ours, err);
+    *found |= ours;
+    if (!status && !ours)
+      status = brim_owned_in_checkpoints(runtime, path, names[i], &ours, err);
+    *foreign |= !ours;
+  }
+  brim_names_free(runtime, names, count);
+  brim_release(runtime, path);
+  return status;
+}
+
+/* Without a look at replaced-run. */
+static int holds_run(brim_runtime *runtime, const char *folder, bool *run, bool *foreign_checkpoints, brim_error *err) {
+  brim_owned_log log;
+  bool found, folds;
+  BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
+  BRIM_TRY(look_at_checkpoints(runtime, folder, &found, foreign_checkpoints, err));
+  BRIM_TRY(brim_folds_files_in(runtime, folder, &folds, err));
+  *run = log == BRIM_LOG_OURS || (log == BRIM_LOG_NONE && (found || folds));
+  return BRIM_OK;
+}
+
+/* What a run that never began may leave: an empty log and an empty folder of checkpoints. */
+static int find_stranger(brim_runtime *runtime, const char *folder, bool foreign_checkpoints, char **stranger, brim_error *err) {
+  char **names;
+  size_t count;
+  brim_owned_log log;
+  BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
+  BRIM_TRY(brim_list_folder(runtime, folder, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status && !*stranger; i++) {
+    if ((strcmp(names[i], BRIM_LOG_NAME) == 0 && log == BRIM_LOG_NONE) ||
+        (strcmp(names[i], "checkpoints") == 0 && !foreign_checkpoints))
+      continue;
+    if (!(*stranger = brim_copy_string(runtime, names[i], strlen(names[i]))))
+      status = BRIM_NOMEM(err);
+  }
+  brim_names_free(runtime, names, count);
+  return status;
+}
+
+int brim_owned_run(brim_runtime *runtime, const char *folder, bool *run, char **stranger, brim_error *err) {
+  bool foreign_checkpoints, ignored;
+  *run = false;
+  *stranger = NULL;
+  if (!brim_path_is_folder(folder))
+    return BRIM_OK;
+  BRIM_TRY(holds_run(runtime, folder, run, &foreign_checkpoints, err));
+  char *aside = brim_path_join(runtime, folder, BRIM_REPLACED_RUN);
+  int status = aside ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && !*run && brim_path_is_folder(aside))
+    status = holds_run(runtime, aside, run, &ignored, err);
+  brim_release(runtime, aside);
+  if (status || *run)
+    return status;
+  return find_stranger(runtime, folder, foreign_checkpoints, stranger, err);
+}
+
+int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+  char **names, *aside = brim_path_join(runtime, folder, BRIM_REPLACED_RUN);
+  size_t count = 0;
+  bool ignored, run = false;
+  struct stat info;
+  if (!aside)
+    return BRIM_NOMEM(err);
+  int status = BRIM_OK;
+  bool there = lstat(aside, &info) == 0, listed = there && S_ISDIR(info.st_mode);
+  if (listed)
+    status = holds_run(runtime, aside, &run, &ignored, err);
+  *ours = !there || run;
+  if (!status && listed && !run)
+    status = brim_list_folder(runtime, aside, &names, &count, err);
+  if (!status && listed && !run) {
+    brim_owned_log log = BRIM_LOG_FOREIGN;
+    *ours = true; /* empty, or a copy of a log that was empty, or was being made */
+    for (size_t i = 0; i < count; i++)
+      *ours = *ours &&
+              (brim_is_temporary(names[i]) || strcmp(names[i], BRIM_LOG_NAME) == 0 || strcmp(names[i], "checkpoints") == 0);
+    status = brim_owned_log_of(runtime, aside, &log, err);
+    *ours = *ours && log == BRIM_LOG_NONE && !ignored;
+    brim_names_free(runtime, names, count);
+  }
+  brim_release(runtime, aside);
+  return status;
+}
+
+/* "2_Dense" */
+static bool is_module(const char *name) {
+  static const char *const ours[] = {"_Pooling", "_Dense", "_WeightedLayerPooling", "_JoinedLayers"};
+  const size_t digits = strspn(name, "0123456789");
+  for (size_t i = 0; i < sizeof ours / sizeof *ours && digits > 0; i++)
+    if (strcmp(name + digits, ours[i]) == 0)
+      return true;
+  return false;
+}
+
+/* What brim writes into a run folder by these names. */
+static bool is_name_of_run(const char *name) {
+  static const char *const ours[] = {"config.json",
+                                     "model.safetensors",
+                                     "evaluation.jsonl",
+                                     "report.html",
+                                     "tensorboard",
+                                     "README.md",
+                                     "tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "special_tokens_map.json",
+                                     "added_tokens.json",
+                                     "vocab.txt",
+                                     "vocab.json",
+                                     "merges.txt",
+                                     "spiece.model",
+                                     "sentencepiece.bpe.model",
+                                     "modules.json",
+                                     "joined_layers.py",
+                                     "sentence_bert_config.json",
+                                     "config_sentence_transformers.json",
+                                     BRIM_REPLACED_RUN};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+    if (strcmp(name, ours[i]) == 0)
+      return true;
+  return brim_is_temporary(name) || is_module(name);
+}
+
+bool brim_owned_path(const char *path) {
+  static const char *const others[] = {BRIM_LOG_NAME, "checkpoints", "folds.csv", "folds.json"};
+  char name[NAME_MAX + 1];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0)
+      return true;
+  return is_name_of_run(name) || strncmp(name, "fold-", 5) == 0 || strncmp(name, "predictions", 11) == 0;
+}
+
+int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+  char **names;
+  size_t count;
+  struct stat info;
+  bool found, foreign;
+  brim_owned_log log;
+  *ours = lstat(folder, &info) == 0 && S_ISDIR(info.st_mode);
+  if (!*ours)
+    return BRIM_OK;
+  BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
+  BRIM_TRY(look_at_checkpoints(runtime, folder, &found, &foreign, err));
+  BRIM_TRY(brim_list_folder(runtime, folder, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++)
+    if (strcmp(names[i], BRIM_LOG_NAME) == 0   ? log == BRIM_LOG_FOREIGN
+        : strcmp(names[i], "checkpoints") == 0 ? foreign
+                                               : !is_name_of_run(names[i]))
+      status = brim_error_at(
+          err, BRIM_E_USAGE, folder, 0, -1,
+          "the folder would be replaced, but \"%.60s\" in it is not part of the run: move it away, or name another folder",
+          names[i]);
+  brim_names_free(runtime, names, count);
+  return status;
+}

@@ -1,0 +1,21 @@
+# Files of other programs under the names of data: each is called what it is.
+kind() {
+  printf "$1" >rows.csv
+  head -c 300 /dev/zero >>rows.csv
+  "$BRIM" tokenize -t "$MODEL" rows.csv
+}
+kind 'PK\003\004'
+kind 'PAR1'
+kind 'ARROW1'
+kind 'SQLite format 3'
+kind '%%PDF-1.7'
+kind '\211PNG'
+kind '\223NUMPY'
+kind '\177ELF'
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 2\n' >rows.csv
+"$BRIM" tokenize -t "$MODEL" rows.csv
+gzip -c "$DATA/test.csv" | gzip -c >twice.csv.gz
+"$BRIM" tokenize -t "$MODEL" twice.csv.gz
+cp "$DATA/test.csv" . && tar czf table.csv.gz test.csv
+"$BRIM" tokenize -t "$MODEL" table.csv.gz
+true
