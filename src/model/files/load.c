@@ -137,13 +137,14 @@ static int take_layers(const char *layers, brim_config *config, brim_error *err)
   return BRIM_OK;
 }
 
-/* A folder whose vectors are of several layers is of embeddings, if nobody says otherwise. */
+/* A folder whose vectors are of several layers is of embeddings, if nobody says otherwise. What brim cannot read says nothing. */
 static int choose_labels(brim_runtime *runtime, const char *folder, brim_labels *own, const brim_labels **labels,
                          brim_error *err) {
   brim_modules modules;
+  brim_error ignored;
   if (*labels)
     return BRIM_OK;
-  const int status = brim_modules_find_encoder(runtime, folder, &modules, err);
+  const int status = brim_modules_find_encoder(runtime, folder, &modules, &ignored);
   if (!status && modules.mixes) {
     while (brim_task_rules_of(own->task)->folder != BRIM_FOLDER_OF_ENCODER)
       own->task++;
@@ -151,7 +152,7 @@ static int choose_labels(brim_runtime *runtime, const char *folder, brim_labels 
     *labels = own;
   }
   brim_modules_free(&modules);
-  return status;
+  return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
 }
 
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
