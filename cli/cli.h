@@ -28,7 +28,7 @@ typedef struct cli_call {
   bool whole_texts;          /* and texts are rows, not their windows */
   bool share_rows;           /* of several ranks: cli_ranks_share */
   brim_block_column teacher; /* --teacher-column */
-  const char *prompts[2];    /* what the first text of a row, and its others begin with; NULL: nothing */
+  brim_prompts *prompts;     /* of the run that trains; NULL: none */
 } cli_call;
 
 /* A line on standard error, "brim: ...", unless --quiet. */

@@ -135,7 +135,6 @@ int cli_encode_options(cli_call *cli, brim_encode_options *out) {
   *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
                                             : cli->values->whole_words ? BRIM_NUMBER_WORDS
                                                                        : BRIM_NUMBER_TOKENS};
-  memcpy(out->prompts, cli->prompts, sizeof out->prompts);
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
   if (windows.most > 1)
     out->max_windows = windows.most, out->window_overlap = windows.overlap;
@@ -367,6 +366,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   if (!status)
     status = cli_columns_find(cli, request->paths, request->path_count, request->labels ? request->labels->task : request->task,
                               &columns, &options.source);
+  if (!status)
+    status = cli_prompts_of(cli, &columns, &options.encode);
   if (!status)
     status = brim_dataset_load_together(&group, cli->runtime, request->paths, request->path_count, request->tokenizer, &options,
                                         out, &cli->error);

@@ -33,6 +33,9 @@ def _refuse_of_text_files(path: str, **given) -> None:
         raise UsageError(f"{path}: {named[0]} is for text files (csv, tsv, jsonl, txt); filter the table, and give that")
 
 
+MOST_PROMPTS = 8  #: of a row's texts
+
+
 def _skips(missing_label: str) -> bool:
     if missing_label not in ("error", "skip"):
         raise UsageError(f"missing_label={missing_label!r}: error or skip")
@@ -40,9 +43,11 @@ def _skips(missing_label: str) -> bool:
 
 
 def _prompts(prompts: Sequence[str | None] | None) -> dict[str, str | None]:
-    """Of the first text of each row, and of its others."""
-    first, others = prompts or (None, None)
-    return {"query_prompt": first, "document_prompt": others}
+    """Of the texts of a row in their order, the last of them of all that follow."""
+    given = [*(prompts or [None])]
+    if len(given) > MOST_PROMPTS:
+        raise UsageError(f"prompts: there are {len(given)}, and the first {MOST_PROMPTS} texts of a row may have their own")
+    return {f"prompt{i}": given[min(i, len(given) - 1)] for i in range(MOST_PROMPTS)}
 
 
 def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
@@ -108,8 +113,8 @@ class Dataset:
 
         text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
-        the first column's text is the first of a pair with each of the others'. prompts: what the first text of each row begins with, and what its
-        others do; None: nothing.
+        the first column's text is the first of a pair with each of the others'. prompts: what the texts of a row begin with, in their order, and
+        any further ones with the last: ("query: ", "passage: "); None: nothing.
 
         blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
@@ -503,6 +508,7 @@ class Dataset:
         """int32 [texts]: tokens of each text; where each row is one, ``lengths``."""
         return self._core.text_lengths()
 
+    _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
     _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 

@@ -84,7 +84,8 @@ class Model:
     device: "cpu", or "cuda" for an NVIDIA GPU: driver and card, and the compiler NVRTC (``pip install nvidia-cuda-nvrtc``), are looked for then. tf32:
     its products of fp32 round what they multiply to 10 bits after the point, with other results.
 
-    pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. dense: of embeddings, one more dense layer
+    pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. layers: which it sees, of texts and of
+    embeddings, "weighted" (the mean of all, with a trained weight each), "weighted:N" (of the last N), "joined:N" (side by side) or "last". dense: of embeddings, one more dense layer
     of so many numbers follows pooling, with dense_activation "identity" or "tanh". reinit_layers: so many layers from the top
     are initialised instead of read. no_type_ids: every token has type 0.
 
@@ -99,7 +100,7 @@ class Model:
     tokenizer: Tokenizer
 
     def __init__(self, path: str | os.PathLike[str], *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
-                 tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, dense: int | None = None,
+                 tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, layers: str | None = None, dense: int | None = None,
                  dense_activation: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False, kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
         device, card = _device.checked(device)
         self._runtime = runtime or _runtime.default()
@@ -107,7 +108,7 @@ class Model:
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
         whole = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
-        self._core = _core.model(self._runtime, os.fsencode(self.path if whole else encoder), of, {"seed": seed, "pooling": pooling, "dense": dense,
+        self._core = _core.model(self._runtime, os.fsencode(self.path if whole else encoder), of, {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense,
                                                                 "dense_activation": dense_activation, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)

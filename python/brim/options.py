@@ -24,7 +24,7 @@ SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record",
 STREAM = {"stream", "shuffle_window", "weights", "repeat", "prefetch"}
 #: What brim.train does with them itself.
 HERE = {"validation_split", "test", "fold_column", "cpu", "profile", "compute_metrics", "callbacks", "report_to", "progress"}
-CALL = {"whole_words", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "dense", "dense_activation", "reinit_layers",
+CALL = {"whole_words", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "layers", "dense", "dense_activation", "reinit_layers",
         "columns", "no_type_ids", "revision", "on_event", "device", "tf32"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",

@@ -13,16 +13,29 @@ from .labels import Labels
 from .notes import log
 
 
-def prompts(given: Any) -> tuple[str | None, str | None]:
-    """What the first text of each row begins with, and its others, as the command's --query-prompt and --document-prompt have it."""
+def prompts(given: Any) -> tuple[str | None, str | None, list[str]]:
+    """What the first text of each row begins with, its others, and those of some columns, as the command's --query-prompt, --document-prompt and --column-prompt
+    have it."""
     if given is None:
-        return None, None
+        return None, None, []
     if isinstance(given, str):
         given = {"query": given, "document": given}
-    if not isinstance(given, Mapping) or given.keys() - {"query", "document"} or not all(text in (None, True) or isinstance(text, str) for text in given.values()):
-        raise UsageError(f'prompts={given!r:.80}: {{"query": "query: ", "document": "passage: "}} is expected, of the first text of each row and of the others; '
-                         "True in place of a text means the model's own prompt of this name")
-    return tuple(None if given.get(name) is None else name if given[name] is True else f"{name}={given[name]}" for name in ("query", "document"))
+    if not isinstance(given, Mapping) or not all(_is_prompt(text) for text in given.values()):
+        raise UsageError(f'prompts={given!r:.80}: {{"query": "query: ", "document": "passage: "}} is expected, of the first text of each row and of the others, or '
+                         "of columns by their names; True in place of a text means the model's own prompt of this name, and (name, text) a prompt of another name")
+    said = {str(key): _as_said(str(key), text) for key, text in given.items() if text is not None}
+    return said.pop("query", None), said.pop("document", None), [f"{column}={prompt}" for column, prompt in said.items()]
+
+
+def _is_prompt(text: Any) -> bool:
+    named = isinstance(text, tuple) and len(text) == 2 and isinstance(text[0], str)
+    return text in (None, True) or isinstance(text, str) or (named and (text[1] is True or isinstance(text[1], str)))
+
+
+def _as_said(key: str, text: Any) -> str:
+    """"NAME", or "NAME=TEXT"."""
+    name, text = text if isinstance(text, tuple) else (key, text)
+    return name if text is True else f"{name}={text}"
 
 
 class Columns(NamedTuple):
@@ -97,8 +110,10 @@ def _note(name: str, found: Columns, columns) -> None:
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool, runtime, name: str = "rows", text_column: str | None = None,
-            pair_column: str | None = None, label_column: str | None = None, teacher_column: str | None = None, max_length: int | None = None, **how: Any) -> Dataset:
-    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them. teacher_column: one of lists of numbers."""
+            pair_column: str | None = None, label_column: str | None = None, teacher_column: str | None = None, max_length: int | None = None, prompts: tuple[str, Any] | None = None,
+            **how: Any) -> Dataset:
+    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them. teacher_column: one of lists of numbers.
+    prompts: a folder, and what ``prompts`` made of those that are given for it."""
     files = _rows.paths_of(data) if _rows.is_files(data) else []
     in_text = bool(files) and not _rows.table_files(files)
     names = order = None
@@ -114,6 +129,8 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files)})
     _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column)
     known = Labels(None, task=task, runtime=runtime)
+    if prompts:
+        how["prompts"] = _core.prompts(runtime, *prompts, found.texts)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
     label = found.label if labelled else None
     joins = _shapes.of(task).joins_pairs
@@ -125,6 +142,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         return pairs
     made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
                       paired=joins, label_column=label, **rest)
+    made._texts = found.texts
     made._pair = (found.texts[0], found.texts[1]) if order is None or in_text else None  # which texts of a row are shown
     return made
 

@@ -143,7 +143,7 @@ def _rows_to_train(train):
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, teacher_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
-          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, dense: int | None = None, dense_activation: str | None = None, reinit_layers: int = 0,
+          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, layers: str | None = None, dense: int | None = None, dense_activation: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None,
@@ -164,7 +164,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
     where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
-    (True: the model's own prompt of this name), which the run's folder keeps. teacher_column: a column of lists of numbers by another model, the vector that each text of
+    (True: the model's own prompt of this name), which the run's folder keeps; or {"question": ..} of the texts of columns. teacher_column: a column of lists of numbers by another model, the vector that each text of
     the row is to have, or a score of each document. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
@@ -272,7 +272,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model
-    begin = _core.prompts(runtime, os.fsencode(folder), *wanted) if any(wanted) else None
+    begin = (os.fsencode(folder), wanted) if any(wanted) else None
     named = _named(eval, train)
     refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
     if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
@@ -337,7 +337,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if not masked and not several:
         _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
-        model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling, dense=dense,
+        model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling, layers=layers, dense=dense,
                       dense_activation=dense_activation, reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         _notes.of_model(model._facts)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
@@ -346,7 +346,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     if begin:
-        model._core.prompts(tokenizer._core, os.fsencode(folder), *wanted)
+        model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())))
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         train_rows = _rows_to_train(train)

@@ -44,6 +44,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
                                       CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
                                       CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
                                       CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
+                                      CORE_FIELD(brim_model_options, layers, CORE_TEXT),
                                       CORE_FIELD(brim_model_options, dense, CORE_I32),
                                       CORE_FIELD(brim_model_options, dense_activation, CORE_TEXT),
                                       CORE_FIELD(brim_model_options, card, CORE_I32),
@@ -230,41 +231,66 @@ static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
   Py_RETURN_NONE;
 }
 
-/* prompts(tokenizer, folder, first, others): what rows' texts begin with, which what is saved keeps. */
+/* What (first, others, by column) and the names of columns, lists of strings, mean in a folder. False: an exception is set. */
+static bool find_prompts(core_state *state, brim_runtime *runtime, const char *folder, PyObject *wanted, PyObject *columns,
+                         brim_prompts *out) {
+  const char *first, *others;
+  Py_ssize_t given_count, count;
+  PyObject *by_column;
+  brim_error error;
+  *out = (brim_prompts){0};
+  if (!PyArg_ParseTuple(wanted, "zzO", &first, &others, &by_column))
+    return false;
+  const char **given = core_strings(by_column, &given_count), **names = given ? core_strings(columns, &count) : NULL;
+  int status = BRIM_OK;
+  if (names) {
+    status = brim_prompts_find(runtime, folder, first, others, out, &error);
+    out->runtime = runtime;
+    if (status == BRIM_OK)
+      status = brim_prompts_of_columns(out, folder, given, (int)given_count, names, (int)count, &error);
+  }
+  PyMem_Free(given);
+  PyMem_Free(names);
+  if (status != BRIM_OK)
+    core_fail(state, status, &error);
+  return names && status == BRIM_OK;
+}
+
+/* prompts(tokenizer, folder, wanted, columns): what rows' texts begin with, which what is saved keeps. */
 static PyObject *prompts(PyObject *object, PyObject *args) {
   core_model *self = (core_model *)object;
-  PyObject *tokenizer;
-  const char *folder, *wanted[2];
+  PyObject *tokenizer, *wanted, *columns;
+  const char *folder;
   brim_prompts found;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "OO&zz", &tokenizer, core_path, &folder, &wanted[0], &wanted[1]))
+  if (!PyArg_ParseTuple(args, "OO&OO", &tokenizer, core_path, &folder, &wanted, &columns))
     return NULL;
   core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
-  if (!of)
+  if (!of || !find_prompts(self->state, core_use(self->runtime), folder, wanted, columns, &found))
     return NULL;
-  int status = brim_prompts_find(core_use(self->runtime), folder, wanted[0], wanted[1], &found, &error);
-  if (status == BRIM_OK)
-    status = brim_prompts_use(&found, of->tokenizer, self->model, &error);
+  const int status = brim_prompts_use(&found, of->tokenizer, self->model, &error);
   brim_prompts_free(&found);
   if (status != BRIM_OK)
     return core_fail(self->state, status, &error);
   Py_RETURN_NONE;
 }
 
-/* prompts(runtime, folder, first, others) -> the texts that "NAME" or "NAME=TEXT" mean, or None */
+/* prompts(runtime, folder, wanted, columns) -> what each text of a row begins with, or None */
 PyObject *core_prompts_find(PyObject *module, PyObject *args) {
-  PyObject *runtime;
-  const char *folder, *wanted[2];
+  PyObject *runtime, *wanted, *columns;
+  const char *folder;
   brim_prompts found;
-  brim_error error;
-  if (!PyArg_ParseTuple(args, "OO&zz", &runtime, core_path, &folder, &wanted[0], &wanted[1]))
+  if (!PyArg_ParseTuple(args, "OO&OO", &runtime, core_path, &folder, &wanted, &columns))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
-  if (!of)
+  if (!of || !find_prompts(core_of(module), core_use(of), folder, wanted, columns, &found))
     return NULL;
-  const int status = brim_prompts_find(core_use(of), folder, wanted[0], wanted[1], &found, &error);
-  PyObject *texts = status == BRIM_OK ? Py_BuildValue("zz", found.texts[0], found.texts[1])
-                                      : core_fail(core_of(module), status, &error);
+  PyObject *texts = PyList_New(BRIM_MOST_PROMPTS);
+  for (int i = 0; i < BRIM_MOST_PROMPTS && texts; i++) {
+    PyObject *text = found.texts[i] ? PyUnicode_FromString(found.texts[i]) : Py_NewRef(Py_None);
+    if (!text || PyList_SetItem(texts, i, text) != 0)
+      Py_CLEAR(texts);
+  }
   brim_prompts_free(&found);
   return texts;
 }

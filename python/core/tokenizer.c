@@ -28,8 +28,16 @@ bool core_encode_options(PyObject *options, brim_encode_options *out) {
       CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
       {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
       {"truncation_side", CORE_ENUM, offsetof(brim_encode_options, truncation_side), parse_side},
-      {"query_prompt", CORE_TEXT, offsetof(brim_encode_options, prompts[0])},
-      {"document_prompt", CORE_TEXT, offsetof(brim_encode_options, prompts[1])},
+#define PROMPT(i) {"prompt" #i, CORE_TEXT, offsetof(brim_encode_options, prompts[i])}
+      PROMPT(0),
+      PROMPT(1),
+      PROMPT(2),
+      PROMPT(3),
+      PROMPT(4),
+      PROMPT(5),
+      PROMPT(6),
+      PROMPT(7),
+#undef PROMPT
       {"numbering", CORE_ENUM, offsetof(brim_encode_options, numbering), parse_numbering, "tokens or words"},
       {0}};
   return core_fields(options, fields, out);

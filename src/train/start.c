@@ -1,5 +1,6 @@
 /* start.c: everything that happens once, before the first step. What can be refused is refused before anything is written. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -530,7 +531,10 @@ static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_coun
                                       .model = t->model,
                                       .kernels = brim_model_kernels_for(t->model, t->options.precision),
                                       .type_ids = brim_model_reads_types(t->model)};
+  char layers[BRIM_LAYERS_NAME];
   brim_pooling_name(brim_model_pooling(t->model), t->identity.pooling);
+  if (strcmp(brim_model_layers(t->model, layers), "last") != 0)
+    snprintf(t->identity.pooling + strlen(t->identity.pooling), 16 + sizeof layers, " of layers %s", layers);
   BRIM_TRY(brim_model_weights_hash(t->model, &t->identity.initial_weights, err));
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   BRIM_TRY(start_memory_plan(t, evals, eval_count, err));
