@@ -46,8 +46,6 @@ brim_task cli_task(const cli_call *cli);
 void cli_take_task(cli_call *cli, brim_task task);
 /* The library's options, filled by the command's option list. */
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
-/* Whether words of the texts are masked: each window is a row. */
-bool cli_of_masks(const cli_call *cli);
 /* Of --windows and --max-windows, whether they are given or not. */
 brim_windowing cli_windows(const cli_call *cli);
 int cli_encode_options(cli_call *cli, brim_encode_options *out);
