@@ -178,7 +178,7 @@ typedef struct brim_fold_result {
 typedef struct brim_fold_average {
   const char *name; /* borrowed from the caller's list */
   float *logits;    /* [rows or tokens, outputs] the logits of the mean probabilities, or the means of values */
-  bool evaluated;   /* every row has a label, and there are metrics */
+  bool evaluated;   /* every row has a label, or needs none since its texts are compared: there are metrics */
   brim_metrics metrics;
 } brim_fold_average;
 typedef struct brim_folds_result {
@@ -193,7 +193,7 @@ typedef struct brim_folds_result {
 
 /* Trains one model a fold, each from the model's present values and with the same options, and lets it predict its held-out rows
  * and all of `evals` (labels are not needed there). During training a fold is evaluated on its held-out part, "valid", then on
- * those of `evals` that have labels.
+ * those of `evals` that can be measured.
  *
  *   output/folds.csv     row,fold: the assignment, rows by their number in the source
  *   output/fold-N/       a run folder each, as brim_train makes it
