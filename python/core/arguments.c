@@ -153,8 +153,7 @@ bool core_fields(PyObject *options, const core_field *fields, void *out) {
     /* A text is borrowed from its value: it stays in the dict under another key. */
     if (fine && value) {
       PyObject *kept = borrowed ? PyTuple_Pack(1, key) : NULL;
-      fine = (!borrowed || (kept && PyDict_SetItem(options, kept, value) == 0)) &&
-             PyDict_DelItem(options, key) == 0;
+      fine = (!borrowed || (kept && PyDict_SetItem(options, kept, value) == 0)) && PyDict_DelItem(options, key) == 0;
       Py_XDECREF(kept);
     }
     Py_XDECREF(key);

@@ -218,8 +218,10 @@ static PyObject *retrieval(PyObject *object, PyObject *args) {
   trial t = {.self = (core_embedder *)object};
   core_embedder *self = t.self;
   brim_retrieval_options *o = &t.retrieval;
-  if (!PyArg_ParseTuple(args, "O&O&O&OO", core_path, &o->corpus, core_path, &o->queries, core_path, &o->relevant, &at, &options) || !take_cuts(at, o->at) ||
-      !core_fields(options, fields, o) || !fill_options(options, &o->embed) || !core_no_more(options) || !core_enter(self->model))
+  if (!PyArg_ParseTuple(args, "O&O&O&OO", core_path, &o->corpus, core_path, &o->queries, core_path, &o->relevant, &at,
+                        &options) ||
+      !take_cuts(at, o->at) || !core_fields(options, fields, o) || !fill_options(options, &o->embed) || !core_no_more(options) ||
+      !core_enter(self->model))
     return NULL;
   const int status = core_run(self->state, self->runtime, retrieval_work, &t);
   core_leave(self->model);
@@ -249,8 +251,8 @@ static PyObject *similarity(PyObject *object, PyObject *args) {
   PyObject *options;
   trial t = {.self = (core_embedder *)object};
   core_embedder *self = t.self;
-  if (!PyArg_ParseTuple(args, "O&O", core_path, &t.path, &options) || !fill_options(options, &t.options) || !core_no_more(options) ||
-      !core_enter(self->model))
+  if (!PyArg_ParseTuple(args, "O&O", core_path, &t.path, &options) || !fill_options(options, &t.options) ||
+      !core_no_more(options) || !core_enter(self->model))
     return NULL;
   const int status = core_run(self->state, self->runtime, similarity_work, &t);
   core_leave(self->model);

@@ -235,7 +235,8 @@ PyObject *core_keep(PyObject *module, PyObject *args) {
   const char *folder;
   brim_error error;
   core_state *state = core_of(module);
-  if (!PyArg_ParseTuple(args, "OO&O!", &runtime, core_path, &folder, &PyList_Type, &list) || !core_cast(state, runtime, CORE_RUNTIME))
+  if (!PyArg_ParseTuple(args, "OO&O!", &runtime, core_path, &folder, &PyList_Type, &list) ||
+      !core_cast(state, runtime, CORE_RUNTIME))
     return NULL;
   brim_runtime *of = core_use((core_runtime *)runtime);
   const Py_ssize_t count = PyList_Size(list);

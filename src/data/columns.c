@@ -211,8 +211,8 @@ static int refuse(const char *file, const names *n, brim_task task, brim_error *
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-/* Columns that the caller named: each once, and each is there. A line of JSON may lack the last ones; that all lines do is seen where the
- * head is the whole file. */
+/* Columns that the caller named: each once, and each is there. A line of JSON may lack the last ones; that all lines do is seen
+ * where the head is the whole file. */
 static int check_given(const names *n, const char *file, const brim_source_options *given, brim_error *err) {
   const char *const *columns = given->text_columns;
   for (int i = 0; i < given->text_column_count; i++) {
