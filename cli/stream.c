@@ -80,6 +80,13 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
              "epoch %llu: %s row%s left out (--min-chars, --where, --missing-label, or a label that says that there is none)",
              (unsigned long long)ledger.epoch, count, ledger.rows_excluded == 1 ? " was" : "s were");
   }
+  if (ledger.rows_truncated) {
+    char lost[32];
+    brim_count_text((int64_t)ledger.rows_truncated, count, sizeof count);
+    brim_count_text((int64_t)ledger.tokens_lost, lost, sizeof lost);
+    cli_note(cli, "epoch %llu: %s row%s cut, %s tokens lost", (unsigned long long)ledger.epoch, count,
+             ledger.rows_truncated == 1 ? " was" : "s were", lost);
+  }
   if (!ledger.rows_damaged)
     return;
   brim_count_text((int64_t)ledger.rows_damaged, count, sizeof count);
