@@ -58,6 +58,7 @@ class Stream:
             self._options["batch_size"] = 16
         self._pid = None
         self._feed = None
+        self._closed = False
         self._loaded: str | None = None
         self._open()  # wrong options and missing files are refused here
 
@@ -84,6 +85,8 @@ class Stream:
             self._feed.restore(self._loaded)
 
     def _ready(self):
+        if self._closed:
+            raise RuntimeError("the stream is closed")
         if self._feed is None or self._pid != os.getpid():
             self._open()
         return self._feed
@@ -144,6 +147,8 @@ class Stream:
         return self._ready().memory
 
     def close(self) -> None:
+        """Gives back its memory and threads; it is of no use afterwards."""
+        self._closed = True
         if self._feed is not None:
             self._feed.close()
             self._feed = None

@@ -40,7 +40,7 @@ class Prediction:
         return isinstance(other, Prediction) and (self.label, self.id, self.scores) == (other.label, other.id, other.scores)
 
     def __hash__(self) -> int:
-        return hash((str(self.label), self.score))
+        return hash(str(self.label))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Prediction, self._parts()
