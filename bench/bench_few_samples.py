@@ -51,6 +51,7 @@ def arguments():
     parser.add_argument("--eval-rows", type=int, default=400, help="to judge by (default: 400)")
     parser.add_argument("--epochs", type=float, default=4)
     parser.add_argument("--lr", type=float, default=1e-4)
+    parser.add_argument("--max-length", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--model", help="a folder (default: MiniLM of the quick start)")
     parser.add_argument("--data", type=results_data.pathlib.Path, help="a folder with data/stsb")
@@ -85,7 +86,7 @@ def once(options, model, train, judged, words, seed):
     start = [word for pair in start.items() if pair[0] not in said for word in pair]
     with tempfile.TemporaryDirectory() as folder:
         command = [BRIM, "train", "--quiet", "--json", "--model", model, "--train", train, "--eval", judged, "--output", folder + "/run",
-                   "--task", "regression", "--max-length", 128, "--batch-size", 16, "--epochs", options.epochs, "--warmup-ratio", 0.1, "--seed", seed,
+                   "--task", "regression", "--max-length", options.max_length, "--batch-size", 16, "--epochs", options.epochs, "--warmup-ratio", 0.1, "--seed", seed,
                    "--threads", options.threads, *start, *said, *shlex.split(options.options)]
         since = time.monotonic()
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)

@@ -107,16 +107,9 @@ typedef struct length_table {
 } length_table;
 
 static int study_lengths(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer, length_table *out) {
-  int32_t lengths[BRIM_MOST_LENGTHS];
-  const cli_values *v = cli->values;
-  int count, status = BRIM_OK;
   *out = (length_table){.windows = cli_windows(cli)};
-  if (brim_dataset_firsts(dataset) && brim_dataset_windows(dataset).most < 2)
-    return BRIM_OK;
-  status = brim_study_usual_lengths(dataset, tokenizer, (int32_t)v->max_length, lengths, &count, &cli->error);
-  for (int i = 0; i < count && !status; i++)
-    status = brim_study_length(dataset, tokenizer, &out->windows, lengths[i], &out->at[out->count++], &cli->error);
-  return status;
+  return brim_study_lengths(dataset, tokenizer, &out->windows, (int32_t)cli->values->max_length, out->at, &out->count,
+                            &cli->error);
 }
 
 static double share_of(uint64_t part, uint64_t all) {

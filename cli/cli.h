@@ -28,7 +28,7 @@ typedef struct cli_call {
   bool whole_texts;          /* and texts are rows, not their windows */
   bool share_rows;           /* of several ranks: cli_ranks_share */
   brim_block_column teacher; /* --teacher-column */
-  const char *prompts[2];    /* what the first text of a row, and its others begin with; NULL: nothing */
+  brim_prompts *prompts;     /* of the run that trains; NULL: none */
 } cli_call;
 
 /* A line on standard error, "brim: ...", unless --quiet. */
@@ -46,8 +46,6 @@ brim_task cli_task(const cli_call *cli);
 void cli_take_task(cli_call *cli, brim_task task);
 /* The library's options, filled by the command's option list. */
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
-/* Whether words of the texts are masked: each window is a row. */
-bool cli_of_masks(const cli_call *cli);
 /* Of --windows and --max-windows, whether they are given or not. */
 brim_windowing cli_windows(const cli_call *cli);
 int cli_encode_options(cli_call *cli, brim_encode_options *out);

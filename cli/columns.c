@@ -55,6 +55,16 @@ int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, br
   return status;
 }
 
+int cli_prompts_of(cli_call *cli, const cli_columns *columns, brim_encode_options *out) {
+  const cli_list *given = &cli->values->column_prompt;
+  if (!cli->prompts)
+    return BRIM_OK;
+  const int status = brim_prompts_of_columns(cli->prompts, cli->values->model, given->items, given->count, columns->found.names,
+                                             columns->found.count, &cli->error);
+  memcpy(out->prompts, cli->prompts->texts, sizeof out->prompts);
+  return status;
+}
+
 void cli_columns_free(cli_columns *columns) {
   brim_text_columns_free(&columns->found);
   free(columns->given);

@@ -116,33 +116,24 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
   return status;
 }
 
-bool cli_of_masks(const cli_call *cli) {
-  return cli->masks || brim_task_shape(cli_task(cli))->made;
-}
-
 enum { WINDOWS = 16, MASKED_WINDOWS = 1024 /* the most that --max-windows takes */ };
 
 brim_windowing cli_windows(const cli_call *cli) {
   const cli_values *v = cli->values;
-  return (brim_windowing){v->max_windows      ? (int32_t)v->max_windows
-                          : cli_of_masks(cli) ? MASKED_WINDOWS
-                                              : WINDOWS,
-                          (int32_t)v->windows};
+  const int32_t usual = cli->masks ? MASKED_WINDOWS : WINDOWS;
+  return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : usual, (int32_t)v->windows};
 }
 
 /* Each of masked words is a row, and no text is too long for them. */
 static brim_windowing windows_of(const cli_call *cli) {
-  const bool masks = cli_of_masks(cli), given = cli_given(&cli->arguments, "windows");
-  return given || (masks && !cli->whole_texts) ? cli_windows(cli) : masks ? (brim_windowing){0} : cli->windows;
+  const bool given = cli_given(&cli->arguments, "windows");
+  return given || (cli->masks && !cli->whole_texts) ? cli_windows(cli) : cli->masks ? (brim_windowing){0} : cli->windows;
 }
 
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
-  const bool masks = cli_of_masks(cli);
   const brim_windowing windows = windows_of(cli);
-  *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
-                                            : cli->values->whole_words ? BRIM_NUMBER_WORDS
-                                                                       : BRIM_NUMBER_TOKENS};
-  memcpy(out->prompts, cli->prompts, sizeof out->prompts);
+  const brim_numbering numbering = cli->values->whole_words ? BRIM_NUMBER_WORDS : BRIM_NUMBER_TOKENS;
+  *out = (brim_encode_options){.numbering = cli->masks ? numbering : BRIM_NUMBER_NOTHING};
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
   if (windows.most > 1)
     out->max_windows = windows.most, out->window_overlap = windows.overlap;
@@ -270,7 +261,7 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
   const int32_t windows = brim_dataset_has_pairs(dataset) ? 0 : windows_of(cli).most; /* pairs are cut */
-  if (windows > 1 && cli_of_masks(cli))
+  if (windows > 1 && cli->masks)
     cli_note(cli, "%s: %s text%s longer than %d windows, %s tokens lost; %s changes it", path, cut_text,
              cut == 1 ? " was" : "s were", (int)windows, lost_text, windows < MASKED_WINDOWS ? "--max-windows" : "--max-length");
   else if (windows > 1)
@@ -374,6 +365,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   if (!status)
     status = cli_columns_find(cli, request->paths, request->path_count, request->labels ? request->labels->task : request->task,
                               &columns, &options.source);
+  if (!status)
+    status = cli_prompts_of(cli, &columns, &options.encode);
   if (!status)
     status = brim_dataset_load_together(&group, cli->runtime, request->paths, request->path_count, request->tokenizer, &options,
                                         out, &cli->error);

@@ -22,7 +22,7 @@ int cli_folds_check(cli_call *cli) {
   if (v->fold_column && (v->stratify || seeded))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-column gives each row its fold: leave out %s",
                           v->stratify ? "--stratify" : "--fold-seed");
-  if (cli_folds_wanted(v) && cli_of_masks(cli))
+  if (cli_folds_wanted(v) && cli->masks)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--folds is for rows with labels, which --task mlm does not take");
   if (cli_folds_wanted(v) && v->stream)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "folds are made of rows in memory: leave out --stream");

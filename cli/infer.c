@@ -43,11 +43,12 @@ void cli_hint_at_model(cli_call *cli) {
 
 /* A folder without a trained head gets random weights: fine to train from, useless to predict with. */
 static int check_trained(cli_call *cli, const brim_model *model) {
-  if (brim_model_initialized_count(model) == 0)
-    return BRIM_OK;
-  char path[4200];
+  char path[4200], layers[BRIM_LAYERS_NAME];
   snprintf(path, sizeof path, "%s/modules.json", cli->values->model);
-  if (access(path, F_OK) == 0)
+  const bool listed = access(path, F_OK) == 0, several = strcmp(brim_model_layers(model, layers), "last") != 0;
+  if (brim_model_initialized_count(model) == 0 && !(listed && several)) /* such vectors have no head that could be missing */
+    return BRIM_OK;
+  if (listed)
     return brim_error_set(&cli->error, BRIM_E_MISMATCH,
                           "%s is a model of vectors of texts: `brim embed` computes them, and `brim evaluate --scored-pairs` or "
                           "--corpus says how good they are",

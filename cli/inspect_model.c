@@ -209,7 +209,7 @@ static void say_tensors(const findings *f, brim_text *out) {
 static void write_lines(const findings *f, brim_text *out) {
   const brim_model_info *info = &f->info;
   const brim_pooling made_for = info->made_for, pooling = brim_model_pooling(f->model);
-  char name[BRIM_POOLING_NAME], made[BRIM_POOLING_NAME];
+  char name[BRIM_POOLING_NAME], made[BRIM_POOLING_NAME], layers[BRIM_LAYERS_NAME];
   say(out, "family", "%s", info->type);
   say(out, "size", "%d layers, %d wide, %d heads; %.1f million weights, %.1f of them in tables", info->layers, info->hidden,
       info->heads, (double)f->weights / 1e6, (double)f->of_embeddings / 1e6);
@@ -220,6 +220,8 @@ static void write_lines(const findings *f, brim_text *out) {
   say(out, "pooling", "%s%s%s", brim_pooling_name(pooling, name),
       made_for == BRIM_POOLING_CONFIG || made_for == pooling ? "" : "; made for ",
       made_for == BRIM_POOLING_CONFIG || made_for == pooling ? "" : brim_pooling_name(made_for, made));
+  if (strcmp(brim_model_layers(f->model, layers), "last") != 0)
+    say(out, "of layers", "%s", layers);
   if (*info->modules)
     say(out, "modules", "%s", info->modules);
   say_weights(f, out);
@@ -280,7 +282,7 @@ static void put_tensors(brim_json_writer *json, const findings *f) {
 
 static void write_object(const findings *f, brim_text *out) {
   const brim_model_info *info = &f->info;
-  char name[BRIM_POOLING_NAME];
+  char name[BRIM_POOLING_NAME], layers[BRIM_LAYERS_NAME];
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
   brim_json_put_string(&json, "family", info->type);
@@ -299,6 +301,7 @@ static void write_object(const findings *f, brim_text *out) {
   brim_json_put_string(&json, "tokenizer", f->tokenizer ? brim_tokenizer_family(f->tokenizer) : NULL);
   brim_json_put_integer(&json, "tokenizer_size", f->tokenizer ? brim_tokenizer_vocab_size(f->tokenizer) : 0);
   brim_json_put_string(&json, "pooling", brim_pooling_name(brim_model_pooling(f->model), name));
+  brim_json_put_string(&json, "of_layers", brim_model_layers(f->model, layers));
   brim_json_put_string(&json, "made_for", info->made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info->made_for, name));
   brim_json_put_string(&json, "modules", *info->modules ? info->modules : NULL);
   put_names(&json, f, "missing", brim_model_initialized_count(f->model), brim_model_initialized_name);

@@ -259,15 +259,17 @@ static int load_model(cli_call *cli, cli_job *job) {
 
 /* sentence-transformers says what it was made for; a classifier looks at the first token if nothing else is asked for. */
 static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
-  char name[BRIM_POOLING_NAME];
+  char name[BRIM_POOLING_NAME], layers[BRIM_LAYERS_NAME];
+  const bool several = strcmp(brim_model_layers(model, layers), "last") != 0;
   const brim_pooling pooling = brim_model_pooling(model);
   brim_pooling_name(made_for, name);
   if (brim_model_shape(model)->bare)
-    cli_note(cli, "vectors are %s of a text's tokens%s",
+    cli_note(cli, "vectors are %s of a text's tokens%s%s%s",
              pooling == BRIM_POOLING_CLS    ? "the first"
              : pooling == BRIM_POOLING_MAX  ? "the largest values"
              : pooling == BRIM_POOLING_MEAN ? "the mean"
                                             : brim_pooling_name(pooling, name),
+             several ? ", of layers " : "", several ? layers : "",
              cli_given(&cli->arguments, "pooling") ? "" : "; --pooling changes it");
   else if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
     cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
@@ -275,11 +277,21 @@ static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling ma
 
 /* Where the folder is used, they have to be named. */
 static void note_prompts(const cli_call *cli, const brim_prompts *p) {
-  static const char *const which[2] = {"the first text of each row begins", "the others begin"};
-  for (int i = 0; i < 2; i++)
+  for (int i = 0, next; i < BRIM_MOST_PROMPTS; i = next) {
+    char which[40];
+    next = i + 1;
+    while (next < BRIM_MOST_PROMPTS && p->names[i] && p->names[next] && strcmp(p->names[i], p->names[next]) == 0)
+      next++;
+    if (i > 0 && next == BRIM_MOST_PROMPTS)
+      snprintf(which, sizeof which, "the others begin");
+    else if (i > 0)
+      snprintf(which, sizeof which, "text %d of each row begins", i + 1);
+    else
+      snprintf(which, sizeof which, "%s begins", next == BRIM_MOST_PROMPTS ? "each text" : "the first text of each row");
     if (p->texts[i])
-      cli_note(cli, "%s with \"%.80s\", the prompt %.60s of the run's folder: brim embed --prompt %.60s does the same", which[i],
+      cli_note(cli, "%s with \"%.80s\", the prompt %.60s of the run's folder: brim embed --prompt %.60s does the same", which,
                p->texts[i], p->names[i], p->names[i]);
+  }
 }
 
 /* Vectors are of texts that are cut where the folder says, as they will be when it is used. */
@@ -341,12 +353,11 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   if (!status)
     status = brim_prompts_find(cli->runtime, cli->values->model, cli->values->query_prompt, cli->values->document_prompt,
                                &job->prompts, &cli->error);
-  for (int i = 0; i < 2; i++)
-    cli->prompts[i] = job->prompts.texts[i];
-  if (!status)
-    note_prompts(cli, &job->prompts);
+  cli->prompts = &job->prompts;
   if (!status)
     status = load_data(cli, job, choose_task(cli, &info), max_length);
+  if (!status)
+    note_prompts(cli, &job->prompts);
   brim_profile_end(job->profile, 0);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the model");
   if (!status)

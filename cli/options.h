@@ -109,7 +109,7 @@ typedef struct cli_values {
   bool no_header;
   int64_t min_chars, max_record, records;
   bool skip_damaged;
-  cli_list train, eval, test, where, labels;
+  cli_list train, eval, test, where, labels, column_prompt;
   bool stream, repeat, rank_slices;
   cli_list weight;
   int64_t shuffle_window, prefetch;
@@ -125,8 +125,8 @@ typedef struct cli_values {
   uint64_t seed, fold_seed;
   int64_t epoch, rank, world_size, rank_timeout;
   /* training */
-  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *train_only, *pooling, *dense_activation,
-      *optimizer, *decay_towards;
+  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *train_only, *pooling, *layers,
+      *dense_activation, *optimizer, *decay_towards;
   const char *class_weights, *mask_rate, *eval_batching, *eval_padding;
   double loss_scale, epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta,
       swa_start, momentum, mixout;

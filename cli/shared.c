@@ -392,6 +392,10 @@ const cli_option cli_method_options[] = {
             "cls, mean, max, mean-sqrt, weighted-mean or last, of embeddings also several, each once, with commas between",
         .help = "what the head sees of a text's tokens: cls (the first), mean or max. Embeddings also have mean-sqrt (the sum by "
                 "the root of their number), weighted-mean (by position) and last, and several side by side: cls,mean"),
+    TEXT(
+        "layers", layers, "WHICH", .shown = "as the folder says, else last", .to = {MODEL(layers)},
+        .help = "which layers the head sees, of texts and of embeddings: weighted (the mean of all, with a trained weight each), "
+                "weighted:N (of the last N), joined:N (side by side), or last"),
     INTEGER("dense", dense, "N", 1, 1 << 16, .needs = "task=embedding", .shown = "none", .to = {MODEL(dense)},
             .help = "put a new Dense module of N numbers after pooling, and after those of the folder; the run's folder has it"),
     CHOICE("dense-activation", dense_activation, "identity|tanh", .needs = "dense", .shown = "identity",
@@ -436,6 +440,8 @@ const cli_option cli_vector_loss_options[] = {
                  "folder keeps under this name"),
     TEXT("document-prompt", document_prompt, "NAME[=TEXT]", .needs = "task=embedding", .shown = "none",
          .help = "the same for the other texts of each row"),
+    LIST("column-prompt", column_prompt, "COLUMN=NAME[=TEXT]", .needs = "task=embedding", .shown = "none",
+         .help = "the same for the texts of one column; may be given several times"),
     TEXT("teacher-column", teacher_column, "NAME", .needs = "task=embedding", .excludes = "stream", .shown = "none",
          .help =
              "a column of lists of numbers, of another model: the vector that each text of the row is to have (mse-vectors), or "

@@ -50,6 +50,8 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
     status = cli_source_options(cli, request->labels != NULL, &how.source);
   if (!status && request->columns && request->labels)
     status = cli_columns_find(cli, request->paths, request->path_count, request->labels->task, request->columns, &how.source);
+  if (!status && request->columns)
+    status = cli_prompts_of(cli, request->columns, &how.encode);
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);
   if (!status)
@@ -79,6 +81,13 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
     cli_note(cli,
              "epoch %llu: %s row%s left out (--min-chars, --where, --missing-label, or a label that says that there is none)",
              (unsigned long long)ledger.epoch, count, ledger.rows_excluded == 1 ? " was" : "s were");
+  }
+  if (ledger.rows_truncated) {
+    char lost[32];
+    brim_count_text((int64_t)ledger.rows_truncated, count, sizeof count);
+    brim_count_text((int64_t)ledger.tokens_lost, lost, sizeof lost);
+    cli_note(cli, "epoch %llu: %s row%s cut, %s tokens lost", (unsigned long long)ledger.epoch, count,
+             ledger.rows_truncated == 1 ? " was" : "s were", lost);
   }
   if (!ledger.rows_damaged)
     return;

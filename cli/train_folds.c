@@ -30,11 +30,13 @@ static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
     char *name = out->names[out->count];
     const char *path = cli_cut_name("test", test->items[i], i, test->count, name, sizeof out->names[0]);
     const brim_task task = brim_model_task(job->model); /* of rows of texts it says which columns they are in */
+    const bool may_lack = brim_task_shape(task)->optional;
     const cli_dataset_request request = {.paths = &path,
                                          .path_count = 1,
                                          .tokenizer = job->tokenizer,
                                          .max_length = job->options.plan.max_length,
-                                         .task = brim_task_shape(task)->optional ? task : BRIM_TASK_AUTO};
+                                         .need_label = may_lack,
+                                         .task = may_lack ? task : BRIM_TASK_AUTO};
     int status = cli_load_dataset(cli, &request, &dataset);
     if (status)
       return status;

@@ -43,7 +43,8 @@ static bool same_blocks(const brim_dataset *a, const brim_sample *x, const brim_
 static bool same_windows(const brim_dataset *a, const brim_dataset *b) {
   const brim_windowing x = brim_dataset_windows(a), y = brim_dataset_windows(b);
   const size_t size = (size_t)brim_dataset_rows(a) * sizeof(uint32_t);
-  return x.most == y.most && x.overlap == y.overlap && same_bytes(brim_dataset_losses(a), brim_dataset_losses(b), size) &&
+  return x.most == y.most && x.overlap == y.overlap && brim_dataset_repeated(a) == brim_dataset_repeated(b) &&
+         same_bytes(brim_dataset_losses(a), brim_dataset_losses(b), size) &&
          brim_dataset_is_numbered(a) == brim_dataset_is_numbered(b);
 }
 

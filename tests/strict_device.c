@@ -261,7 +261,8 @@ static void close_level(brim_ops_context *c) {
   }                                                                                                                              \
   static const brim_ops table_##number = {.name = table_name,                                                                    \
                                           .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |           \
-                                                      BRIM_FEATURE_DISTANCES | BRIM_FEATURE_RULES | BRIM_FEATURE_VOCABULARY,     \
+                                                      BRIM_FEATURE_DISTANCES | BRIM_FEATURE_RULES | BRIM_FEATURE_VOCABULARY |    \
+                                                      BRIM_FEATURE_POOLING | BRIM_FEATURE_LAYERS,                                \
                                           .workspace = workspace_##number,                                                       \
                                           .int8_size = int8_size_##number,                                                       \
                                           .open = open_##number,                                                                 \

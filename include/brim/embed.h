@@ -32,16 +32,22 @@ BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);
 /* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
 BRIM_API const char *brim_embedder_prompt(brim_embedder *embedder, const char *name);
 
-/* What texts begin with in training, with the names under which the run's folder keeps them: [0] the first text of each row, [1]
- * the others. NULL: nothing. */
+/* What texts begin with in training, with the names under which the run's folder keeps them, for each text of a row, and for
+ * further ones the last. NULL: nothing. */
 typedef struct brim_prompts {
-  char *names[2], *texts[2];
-  brim_runtime *runtime; /* private */
+  char *names[BRIM_MOST_PROMPTS], *texts[BRIM_MOST_PROMPTS];
+  bool placed; /* private, as the next */
+  brim_runtime *runtime;
 } brim_prompts;
-/* `first` and `others`: "NAME" of a prompt that the model's folder has, or "NAME=TEXT" of another; NULL: none. BRIM_E_USAGE names
- * the prompts that there are. */
+/* `first` and `others`, of the first text of each row and of all others: "NAME" of a prompt that the model's folder has, or
+ * "NAME=TEXT" of another; NULL: none. BRIM_E_USAGE names the prompts that there are. */
 BRIM_API int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *first, const char *others,
                                brim_prompts *out, brim_error *err) BRIM_CHECK;
+/* What the texts of some columns begin with instead: "COLUMN=NAME", of one that is given or the folder's, or "COLUMN=NAME=TEXT"
+ * each. `columns`: those of the texts of a row, in their order. A second call, for other rows, must come to the same:
+ * BRIM_E_MISMATCH. */
+BRIM_API int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const char *const *given, int given_count,
+                                     const char *const *columns, int column_count, brim_error *err) BRIM_CHECK;
 /* For a model of embeddings whose rows were encoded with these texts (brim_encode_options.prompts): their tokens are not pooled
  * where the folder says so, and what is saved has the prompts among its own. */
 BRIM_API int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, brim_model *model,

@@ -49,6 +49,11 @@ typedef struct brim_model_options {
   int32_t card;        /* of CUDA: which of the GPUs that the driver shows, from 1 on; 0: the process's own (brim_gpu_info) */
   const char *kernels; /* NULL: by CPU level; else the name that a checkpoint has (resume) */
   brim_pooling pooling;
+  /* Which layers' tokens the head sees, of texts and of embeddings: "weighted" (the mean of all layers, of which each has a
+   * weight that is trained; 1 each at first), "weighted:N" (of the last N; one more than the model has is with the embeddings),
+   * "joined:N" (the last N side by side, the lowest first), "last". NULL: as the folder says, else the last. Saved as
+   * "brim_layers"; of embeddings as a module. */
+  const char *layers;
   int32_t dense; /* embeddings: one more dense layer, of so many numbers with a bias, follows pooling and the folder's; 0: none */
   const char *dense_activation; /* "identity" (NULL) or "tanh" */
   bool no_type_ids;             /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
@@ -124,6 +129,9 @@ BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
 BRIM_API void brim_model_set_tokenizer(brim_model *model, uint64_t content);
 BRIM_API uint64_t brim_model_tokenizer(const brim_model *model);
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
+/* "weighted:4", "joined:2" or "last", as options have it. Returns `name`. */
+enum { BRIM_LAYERS_NAME = 24 };
+BRIM_API const char *brim_model_layers(const brim_model *model, char name[BRIM_LAYERS_NAME]);
 /* Of a reranker: its answers are its scores as they are, not their sigmoid. */
 BRIM_API bool brim_model_scores_bare(const brim_model *model);
 BRIM_API const char *brim_model_kernels(const brim_model *model);

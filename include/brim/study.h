@@ -63,9 +63,10 @@ enum { BRIM_MOST_LENGTHS = 24 };
  * no windows, or `length` has no room for a token. */
 BRIM_API int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows,
                                int32_t length, brim_length_study *out, brim_error *err) BRIM_CHECK;
-/* 128, 256, 512, .. up to the first that cuts no row, and `own` among them (0: none): at most BRIM_MOST_LENGTHS, rising. */
-BRIM_API int brim_study_usual_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t own, int32_t *lengths,
-                                      int *count, brim_error *err) BRIM_CHECK;
+/* The same at 128, 256, 512, .. up to the first that cuts no row, and at `own` among them (0: none), rising. *count: how many;
+ * 0: rows have several texts that are no windows. */
+BRIM_API int brim_study_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows,
+                                int32_t own, brim_length_study out[BRIM_MOST_LENGTHS], int *count, brim_error *err) BRIM_CHECK;
 
 /* One mode of a comparison. */
 typedef struct brim_mode {
@@ -177,7 +178,7 @@ typedef struct brim_fold_result {
 typedef struct brim_fold_average {
   const char *name; /* borrowed from the caller's list */
   float *logits;    /* [rows or tokens, outputs] the logits of the mean probabilities, or the means of values */
-  bool evaluated;   /* every row has a label, and there are metrics */
+  bool evaluated;   /* every row has a label, or needs none since its texts are compared: there are metrics */
   brim_metrics metrics;
 } brim_fold_average;
 typedef struct brim_folds_result {
@@ -192,7 +193,7 @@ typedef struct brim_folds_result {
 
 /* Trains one model a fold, each from the model's present values and with the same options, and lets it predict its held-out rows
  * and all of `evals` (labels are not needed there). During training a fold is evaluated on its held-out part, "valid", then on
- * those of `evals` that have labels.
+ * those of `evals` that can be measured.
  *
  *   output/folds.csv     row,fold: the assignment, rows by their number in the source
  *   output/fold-N/       a run folder each, as brim_train makes it

@@ -78,6 +78,7 @@ typedef enum brim_truncation_side { BRIM_SIDE_OF_TOKENIZER = 0, BRIM_SIDE_RIGHT 
 /* What rows of data say of their tokens besides, in the place of labels, special tokens of the template having none: the number
  * of the token in its row, or of the word that it is of, as the pre-tokenizer cuts words (those of a second text count on). */
 typedef enum brim_numbering { BRIM_NUMBER_NOTHING = 0, BRIM_NUMBER_TOKENS, BRIM_NUMBER_WORDS } brim_numbering;
+enum { BRIM_MOST_PROMPTS = 8 };
 typedef struct brim_encode_options {
   int32_t max_length; /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
   bool no_special_tokens;
@@ -90,8 +91,8 @@ typedef struct brim_encode_options {
    * tokenizers' stride and run_qa's doc_stride have it); what the last has no room for is cut, at the truncation side. 0 and 1:
    * none. */
   int32_t max_windows, window_overlap;
-  const char *prompts[2]; /* what the first text of a row, and what its others begin with; NULL: nothing. Not of pairs, nor of
-                             windows. Borrowed, UTF-8 */
+  const char *prompts[BRIM_MOST_PROMPTS]; /* what the texts of a row begin with, each its own, and further ones with the last;
+                                             NULL: nothing. Not of pairs, nor of windows. Borrowed, UTF-8 */
   bool stops; /* of a single text of more than BRIM_COUNTED bytes that is cut at its end, what comes after the cut is not
      tokenized where the tokenizer's words end at spaces: ids are the same, brim_encoding.unread says what was left */
 } brim_encode_options;

@@ -73,6 +73,7 @@ def train(
     keep_head: bool = False,
     whole_words: bool = False,
     pooling: str | None = None,
+    layers: str | None = None,
     dense: int | None = None,
     dense_activation: str | None = None,
     reinit_layers: int = 0,
@@ -262,7 +263,7 @@ def train(
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
     where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
-    (True: the model's own prompt of this name), which the run's folder keeps. teacher_column: a column of lists of numbers by another model, the vector that each text of
+    (True: the model's own prompt of this name), which the run's folder keeps; or {"question": ..} of the texts of columns. teacher_column: a column of lists of numbers by another model, the vector that each text of
     the row is to have, or a score of each document. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
@@ -447,6 +448,7 @@ def train(
     keep_head: bool = False,
     whole_words: bool = False,
     pooling: str | None = None,
+    layers: str | None = None,
     dense: int | None = None,
     dense_activation: str | None = None,
     reinit_layers: int = 0,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 from . import _core, runtime as _runtime
 from .errors import MismatchError
 from .layout import Layout
+from .options import seed as _seed, whole
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -221,7 +222,8 @@ class Plan:
     """
 
     def __init__(self, lengths: Any, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime: Any = None, **options: Any):
-        self.rank = rank
+        self.rank = rank = whole("rank", rank)
+        epoch = _seed("epoch", epoch)
         self._made = (lengths, epoch, rows_for, options)
         self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), dict(options), epoch, rows_for)
 
@@ -281,7 +283,7 @@ class Batches:
             batch_size = 16
         if key is not None and len(key) != len(dataset):
             raise ValueError(f"the key has {len(key)} values for {len(dataset)} rows")
-        if not 0 <= rank < max(world_size, 1):
+        if not 0 <= whole("rank", rank) < max(whole("world_size", world_size), 1):
             raise ValueError(f"rank {rank} of {world_size}: ranks count from 0")
         self.dataset, self.rank, self._rows_for = dataset, rank, rows_for
         self._key = key
@@ -320,7 +322,7 @@ class Batches:
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` is this epoch, from its first batch."""
-        self._epoch, self._start, self._running = int(epoch), 0, None
+        self._epoch, self._start, self._running = whole("epoch", epoch, 0), 0, None
 
     def __len__(self) -> int:
         """Batches of the epoch under way, or else of the next one, on this rank."""

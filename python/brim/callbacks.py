@@ -162,7 +162,7 @@ def write_csv(folder: str) -> None:
         events = [json.loads(line) for line in file]
     rows = [event for event in events if event["event"] in ("step", "eval", "epoch")]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    with open(os.path.join(folder, "log.csv"), "w", encoding="utf-8", newline="") as file:
+    with open(os.path.join(folder, "log.csv"), "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
         out = csv.DictWriter(file, ["run", *names])
         out.writeheader()
         out.writerows({"run": folder, **row} for row in rows)

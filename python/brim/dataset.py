@@ -33,6 +33,9 @@ def _refuse_of_text_files(path: str, **given) -> None:
         raise UsageError(f"{path}: {named[0]} is for text files (csv, tsv, jsonl, txt); filter the table, and give that")
 
 
+MOST_PROMPTS = 8  #: of a row's texts
+
+
 def _skips(missing_label: str) -> bool:
     if missing_label not in ("error", "skip"):
         raise UsageError(f"missing_label={missing_label!r}: error or skip")
@@ -40,9 +43,11 @@ def _skips(missing_label: str) -> bool:
 
 
 def _prompts(prompts: Sequence[str | None] | None) -> dict[str, str | None]:
-    """Of the first text of each row, and of its others."""
-    first, others = prompts or (None, None)
-    return {"query_prompt": first, "document_prompt": others}
+    """Of the texts of a row in their order, the last of them of all that follow."""
+    given = [*(prompts or [None])]
+    if len(given) > MOST_PROMPTS:
+        raise UsageError(f"prompts: there are {len(given)}, and the first {MOST_PROMPTS} texts of a row may have their own")
+    return {f"prompt{i}": given[min(i, len(given) - 1)] for i in range(MOST_PROMPTS)}
 
 
 def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
@@ -108,8 +113,8 @@ class Dataset:
 
         text_columns: rows of several texts, one of each of these columns, or in JSON, but for the first, a list of them. Every row has the
         first least_columns of them (None: all), and of the others those that are not empty; most_texts: a row of more is an error. paired:
-        the first column's text is the first of a pair with each of the others'. prompts: what the first text of each row begins with, and what its
-        others do; None: nothing.
+        the first column's text is the first of a pair with each of the others'. prompts: what the texts of a row begin with, in their order, and
+        any further ones with the last: ("query: ", "passage: "); None: nothing.
 
         blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
@@ -118,7 +123,7 @@ class Dataset:
             raise UsageError("prompts are of rows of several texts: give text_columns too")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
-        labels = _labels(labels, runtime)
+        labels = _labels(labels, runtime, task)
         paths = _rows.paths_of(files)
         if _rows.table_files(paths):
             _refuse_of_text_files(paths[0], skip_damaged=skip_damaged, where=where, delimiter=delimiter, cache=cache, quote=quote, max_record=max_record)
@@ -131,12 +136,12 @@ class Dataset:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                   "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
+                   "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                    "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
                    **_prompts(prompts)}
-        core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
+        core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
 
     @classmethod
@@ -170,7 +175,7 @@ class Dataset:
             labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
             values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
-        known, texts = _labels(mapping, runtime), list(texts)
+        known, texts = _labels(mapping, runtime, task), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering,
@@ -210,7 +215,7 @@ class Dataset:
         numbers = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(table, name))
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, blocks=numbers, **rest)
-        known = _labels(found.names if mapping is None else mapping, runtime)
+        known = _labels(found.names if mapping is None else mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering,
@@ -292,7 +297,7 @@ class Dataset:
             data = _rows.read_tables(_rows.paths_of(data))
         found = _rows.of_words(data, columns["text_column"], columns["label_column"], labelled)
         if labelled and found.labels is None:
-            raise UsageError("the rows have no labels: they are dicts with tokens and tags, or (words, labels)")
+            raise UsageError("the rows have no labels of words: they are dicts with tokens and tags, or (words, labels); of texts with a label each, task=\"classification\"")
         if known is None and found.names and found.labels is not None:
             known = Labels(found.names, task="tokens", runtime=runtime)
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
@@ -395,6 +400,8 @@ class Dataset:
         return {k: v if k == "labels" else [v[a:b] for a, b in ends] for k, v in found.items()}
 
     def _place(self, row: SupportsIndex) -> int:
+        if isinstance(row, bool) or type(row).__name__ == "bool":  # NumPy's
+            raise TypeError(f"the number of a row is needed, not {row!r}: filter(keep) takes rows by a truth value")
         at = operator.index(row)
         if not -len(self) <= at < len(self):
             raise IndexError(f"row {at} of {len(self)} rows")
@@ -501,6 +508,7 @@ class Dataset:
         """int32 [texts]: tokens of each text; where each row is one, ``lengths``."""
         return self._core.text_lengths()
 
+    _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
     _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 

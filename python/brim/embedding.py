@@ -10,8 +10,10 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from . import rows as _rows
 from .errors import Error, UsageError
 from .notes import log
+from .options import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +25,14 @@ _CHARACTERS = 16 << 20  # or so many characters
 def _text(one: Any) -> str | bytes:
     """A string of pyarrow as Python's."""
     return one.as_py() if hasattr(one, "as_py") else one
+
+
+def texts_of(texts: Any, what: str) -> Any:
+    """Something to loop over; of what has columns that is their names, and not their texts, and of documents by their ids the ids."""
+    columns = isinstance(texts, Mapping) and (what == "documents" or any(hasattr(one, "__len__") and not isinstance(one, (str, bytes)) for one in texts.values()))
+    if columns or _rows.is_table(texts):
+        raise TypeError(f"{what}: a column of texts, or a list of them, is needed, and not a {type(texts).__name__}")
+    return _rows.as_list(texts) if hasattr(texts, "dtype") else texts
 
 
 def _windows(texts: Iterable[Any]) -> Iterator[list[str | bytes]]:
@@ -59,9 +69,10 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
     import numpy as np
 
     facts = core.facts()
+    texts = texts_of(texts, "texts")
     for name, value in (("dimensions", dimensions), ("max_length", max_length), ("batch_size", options.get("batch_size"))):
-        if value is not None and (isinstance(value, bool) or value < 1):
-            raise UsageError(f"{name} is {value}: a number from 1 on is needed")
+        if value is not None:
+            whole(name, value, 1)
     width = dimensions or facts["width"]
     how = {"prompt": _prompt(core, prompt), "dimensions": dimensions, "max_length": max_length, **options}
     out = np.empty((len(texts) if hasattr(texts, "__len__") else 0, width), np.float32)
@@ -85,8 +96,15 @@ def _id(one: Any) -> Any:
     return str(int(one)) if isinstance(one, numbers.Integral) and not isinstance(one, bool) else one
 
 
+def _plain(one: Any) -> Any:
+    """As JSON has it: numbers of NumPy, torch and pyarrow too."""
+    for method in ("as_py", "item"):
+        one = getattr(one, method)() if hasattr(one, method) else one
+    return one.decode() if isinstance(one, bytes) else one
+
+
 def _document(name: Any, value: str | Mapping[str, str]) -> dict[str, Any]:
-    return {"_id": _id(name), **value} if isinstance(value, Mapping) else {"_id": _id(name), "text": value}
+    return {**value, "_id": _id(name)} if isinstance(value, Mapping) else {"_id": _id(name), "text": value}
 
 
 def _pairs(relevant: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
@@ -97,12 +115,15 @@ def _pairs(relevant: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
             yield {"query-id": _id(query), "corpus-id": _id(document), "score": score}
 
 
-def _scored(pairs: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def _scored(pairs: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(pairs, Mapping) or _rows.is_table(pairs):
+        names = ("sentence1", "sentence2", "score")
+        pairs = zip(*(_rows.column_of(pairs, name) for name in names), strict=True)
     for i, row in enumerate(pairs):
         if isinstance(row, Mapping):
             yield {name: row[name] for name in ("sentence1", "sentence2", "score") if name in row}
-        elif isinstance(row, (list, tuple)) and len(row) == 3:
-            yield dict(zip(("sentence1", "sentence2", "score"), row))
+        elif isinstance(_rows.as_list(row), (list, tuple)) and len(row) == 3:
+            yield dict(zip(("sentence1", "sentence2", "score"), _rows.as_list(row)))
         else:
             raise TypeError(f"pairs: row {i} is {row!r:.80}: (text, text, score) is expected")
 
@@ -116,7 +137,7 @@ def _as_file(data: Any, rows: Iterable[Any], name: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "rows.jsonl")
         with path.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+            file.writelines(json.dumps({name: _plain(value) for name, value in row.items()}) + "\n" for row in rows)
         try:
             yield str(path)
         except Error as error:
@@ -133,7 +154,7 @@ def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterab
     asked = (_document(name, value) for name, value in queries.items()) if isinstance(queries, Mapping) else ()
     wanted = _pairs(relevant) if isinstance(relevant, Mapping) else ()
     with _as_file(corpus, documents, "corpus") as a, _as_file(queries, asked, "queries") as b, _as_file(relevant, wanted, "relevant") as c:
-        report, metrics, (texts, *counts) = core.retrieval(a, b, c, list(at), {**prompts, **options})
+        report, metrics, (texts, *counts) = core.retrieval(*map(os.fsencode, (a, b, c)), [whole("at", one, 1) for one in at], {**prompts, **options})
     _note_cut(counts, texts, options["max_length"] or core.facts()["max_length"])
     for column, name in enumerate(("accuracy", "precision", "recall", "mrr", "ndcg", "map"), 1):
         report |= {f"{name}@{row[0]}": row[column] for row in metrics}
@@ -144,7 +165,7 @@ def similarity(core: Any, pairs: Any, *, prompt: str | None, **options: Any) -> 
     """What Model.evaluate_similarity does."""
     rows = () if isinstance(pairs, (str, os.PathLike)) else _scored(pairs)
     with _as_file(pairs, rows, "pairs") as path:
-        report, found, (texts, *counts) = core.similarity(path, {"prompt": _prompt(core, prompt), **options})
+        report, found, (texts, *counts) = core.similarity(os.fsencode(path), {"prompt": _prompt(core, prompt), **options})
     _note_cut(counts, texts, options["max_length"] or core.facts()["max_length"])
     for name, pearson, spearman in found:
         report |= {f"pearson_{name}": pearson, f"spearman_{name}": spearman}

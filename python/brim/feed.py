@@ -38,10 +38,10 @@ class Stream:
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         self._runtime = runtime or _runtime.default()
-        if _shapes.of(task).words and labels is not None and not isinstance(labels, Labels):
+        if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
-        self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
-        if task is not None and not _shapes.of(task).words or (task and self.labels and self.labels.task != task):
+        self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs
+        if task is not None and not (self.labels.task == task if self.labels else _shapes.of(task).words):
             raise UsageError(f"task is {task!r}: a stream's task is that of its labels, or \"tokens\"")
         self._files = _rows.paths_of(files)
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
@@ -58,11 +58,12 @@ class Stream:
             self._options["batch_size"] = 16
         self._pid = None
         self._feed = None
+        self._closed = False
         self._loaded: str | None = None
         self._open()  # wrong options and missing files are refused here
 
     def __repr__(self) -> str:
-        named = ", ".join(self._files[:2]) + (", ..." if len(self._files) > 2 else "")
+        named = ", ".join(map(_rows.shown, self._files[:2])) + (", ..." if len(self._files) > 2 else "")
         return f"Stream({named}, epochs={self.epochs}, window={self._options['window']})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -75,7 +76,7 @@ class Stream:
         return self._first if self._over else self._feed.save()
 
     def _open(self):
-        self._feed = _core.feed(self._runtime, self.tokenizer._core, self._files, self._weights,
+        self._feed = _core.feed(self._runtime, self.tokenizer._core, _rows.encoded(self._files), self._weights,
                                 self.labels._core if self.labels else None, {**self._options, "blocks": _blocks.of_files(self._blocks)}, self._where)
         self._pid = os.getpid()
         self._fresh, self._over = True, False  # fresh: the next pass begins at the present place
@@ -84,6 +85,8 @@ class Stream:
             self._feed.restore(self._loaded)
 
     def _ready(self):
+        if self._closed:
+            raise RuntimeError("the stream is closed")
         if self._feed is None or self._pid != os.getpid():
             self._open()
         return self._feed
@@ -121,7 +124,7 @@ class Stream:
 
     def set_epoch(self, epoch: int) -> None:
         """The next batch is the first of this epoch."""
-        self._options["first_epoch"] = int(epoch)
+        self._options["first_epoch"] = _options.whole("epoch", epoch, 0)
         self._loaded = None
         self._open()
 
@@ -144,6 +147,8 @@ class Stream:
         return self._ready().memory
 
     def close(self) -> None:
+        """Gives back its memory and threads; it is of no use afterwards."""
+        self._closed = True
         if self._feed is not None:
             self._feed.close()
             self._feed = None
@@ -176,7 +181,7 @@ class Streamed:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
         else:
-            self.labels, rows = self._scan(files, where, source, task, _labels(labels, runtime), runtime, counted=not options.get("max_steps"))
+            self.labels, rows = self._scan(files, where, source, task, _unnamed(_labels(labels, runtime, task)), runtime, counted=not options.get("max_steps"))
         batches = {name: options.pop(name) for name in [*options] if name in _options.PLAN}
         if not batches.get("batch_size") and not batches.get("max_tokens"):
             batches["batch_size"] = 16
@@ -221,7 +226,7 @@ class Streamed:
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, strings, rows = _core.labels_scan(runtime, files, conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
+        found, names, outputs, strings, rows = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
         if labels is not None:
             return labels, rows
         return Labels(None if found == "regression" else names, task=found, outputs=outputs,
@@ -242,6 +247,17 @@ class Streamed:
     @property
     def _core(self):
         return self._stream._ready()
+
+    def windows(self) -> tuple[int, int] | None:
+        made = self._stream._options
+        return (made["window_overlap"], made["max_windows"]) if "window_overlap" in made else None
+
+
+def _unnamed(labels: Labels | None) -> Labels | None:
+    if labels is not None and labels._keys:
+        raise UsageError("labels: what rows have is called otherwise in memory; a stream's labels are as its rows have them, "
+                         f"such as {labels._keys[:3]}")
+    return labels
 
 
 def _reopen(files, tokenizer, labels, options, state):

@@ -9,7 +9,9 @@ from . import _core, runtime as _runtime
 from .errors import FileError, NotFoundError
 
 _BESIDE = {"config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
-           "merges.txt", "spiece.model", "sentencepiece.bpe.model", "1_Pooling/config.json", "modules.json"}
+           "merges.txt", "spiece.model", "sentencepiece.bpe.model", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+           "joined_layers.py"}
+_MODULE = r"[1-9]\d*_\w+/(config\.json|model\.safetensors|pytorch_model\.bin)"  # what sentence-transformers puts after the encoder
 _WEIGHTS = (r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?", r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")  # the first that are there
 
 
@@ -21,7 +23,8 @@ def _needed(files: list[str], tokenizer: bool) -> list[str]:
     """What brim reads of a repository: one kind of weights, and not those of other frameworks."""
     plain = {f: f.removeprefix("0_Transformer/") for f in files}  # where sentence-transformers had the model
     kinds = [[f for f in files if re.fullmatch(kind, plain[f])] for kind in _WEIGHTS]
-    return [f for f in files if plain[f] in _BESIDE] + ([] if tokenizer else next(filter(None, kinds), []))
+    modules = [] if tokenizer else [f for f in files if re.fullmatch(_MODULE, f)]
+    return [f for f in files if plain[f] in _BESIDE] + modules + ([] if tokenizer else next(filter(None, kinds), []))
 
 
 def _fetch(name: str, revision: str | None, tokenizer: bool) -> None:
@@ -70,7 +73,7 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
     if not tokenizer:
         _refuse_unfinished(name)
     try:
-        return _core.hub_find(runtime, name, revision, tokenizer)
+        return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)
     except FileError as missing:
         if _offline():
             raise NotFoundError(f"{missing} (HF_HUB_OFFLINE is set)") from None
@@ -81,4 +84,4 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
         except Exception as error:  # whatever the network and its library raise
             why = str(error).strip().partition("\n")[0] or type(error).__name__
             raise NotFoundError(f"{missing}; fetching it failed: {why}") from error
-    return _core.hub_find(runtime, name, revision, tokenizer)
+    return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pathlib
 import tempfile
 import warnings
@@ -67,7 +68,7 @@ class Evaluation(dict[str, Any], _Paged):
 
     def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
-            _core.keep(_runtime.default(), folder, [self._judged])
+            _core.keep(_runtime.default(), os.fsencode(folder), [self._judged])
             kept = pathlib.Path(folder, "evaluation.jsonl").read_bytes()
         return _remake, (dict(self), kept, self.rows)
 
@@ -118,7 +119,7 @@ class Evaluation(dict[str, Any], _Paged):
 def _remake(metrics: dict[str, Any], kept: bytes, rows: dict[str, Any] | None) -> Evaluation:
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "evaluation.jsonl").write_bytes(kept)
-        [judged] = _core.kept(_runtime.default(), folder)
+        [judged] = _core.kept(_runtime.default(), os.fsencode(folder))
     return Evaluation(metrics, judged, rows)
 
 
@@ -147,7 +148,7 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
         if _rows.is_files(data):
             files = _rows.paths_of(data)
             if not _rows.table_files(files):
-                judged.read(files, {"text_column": text, "pair_column": pair})
+                judged.read(_rows.encoded(files), {"text_column": text, "pair_column": pair})
                 return
             data = _rows.read_tables(files)
         texts = _rows.texts_at(data, rows, text, pair) or [_decoded(dataset, tokenizer, row) for row in rows]
@@ -163,14 +164,14 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
 def keep_texts(runtime, folder: str, sources: dict[str, tuple[Any, Any]], tokenizer, columns: dict[str, str | None]) -> list:
     """What the run in the folder kept of its evaluations, with texts: evaluation.jsonl and report.html are written again with them.
     sources: of each set, its rows as they were given, and as a Dataset."""
-    sets = _core.kept(runtime, folder)
+    sets = _core.kept(runtime, os.fsencode(folder))
     for one in sets:
         data, dataset = sources.get(one.facts()["name"], (None, None))
         if dataset is not None:
             add_texts(one, data, dataset, tokenizer, columns)
     if any(one.facts()["wrong"] or one.facts()["near"] for one in sets):
-        _core.keep(runtime, folder, sets)
-        _core.report(runtime, [folder], folder)
+        _core.keep(runtime, os.fsencode(folder), sets)
+        _core.report(runtime, [os.fsencode(folder)], os.fsencode(folder))
     return sets
 
 

@@ -28,7 +28,7 @@ def _one_label(label) -> tuple[str, str]:
     if isinstance(label, int):  # an IntEnum's too
         return int.__repr__(label), NUMBER
     if isinstance(label, numbers.Number):
-        return repr(label) if isinstance(label, float) else str(label), NUMBER
+        return repr(label) if isinstance(label, float) else str(label) if isinstance(label, complex) else repr(float(label)), NUMBER
     return repr(label), NAME
 
 
@@ -129,9 +129,13 @@ class Labels:
             self._keys, names = [_one_label(key)[0] for key, _ in items], [name for _, name in items]
         if isinstance(names, (str, bytes)):
             raise TypeError(f"labels are a list of names, not {names!r:.60}")
+        if isinstance(names, (set, frozenset)):
+            raise TypeError("labels are in the order of their ids, which a set does not have: give a list")
         if names is not None and not hasattr(names, "__iter__"):
             raise TypeError(f"labels are a list of names, or {{label: name}}, not {names!r:.60}")
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
+        if given is not None and any(one is None for one in given):
+            raise TypeError("labels: one of the names is None")
         self.names = None if given is None else [_one_label(one)[0] for one in given]
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
@@ -164,9 +168,17 @@ def _remake(names, task, outputs, values=None, keys=None):
     return labels
 
 
-def _labels(labels, runtime):
-    if labels is None or isinstance(labels, Labels):
+def _labels(labels, runtime, task: str | None = None):
+    """As Labels, of the task that was asked for."""
+    asked = task not in (None, "auto")
+    if labels is None:
+        return None
+    if isinstance(labels, Labels):
+        if asked and labels.task != task:
+            raise UsageError(f'task is "{task}", and labels are of {labels.task}: give labels of the task')
         return labels
     if hasattr(labels, "__len__") and not len(labels):
         raise UsageError("labels has no class: leave it out, and the classes are those of the rows")
-    return Labels(labels, runtime=runtime)
+    if asked and not _shapes.of(task).named:
+        raise UsageError(f'task="{task}" has no classes: leave out labels')
+    return Labels(labels, task=task if asked else None, runtime=runtime)

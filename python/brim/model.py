@@ -1,6 +1,7 @@
 """Models: load, predict, evaluate, save Hugging Face folders."""
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pathlib
@@ -13,7 +14,9 @@ from .errors import MismatchError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
+from .layout import read_json
 from .notes import log, of_entities
+from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
 
@@ -81,7 +84,8 @@ class Model:
     device: "cpu", or "cuda" for an NVIDIA GPU: driver and card, and the compiler NVRTC (``pip install nvidia-cuda-nvrtc``), are looked for then. tf32:
     its products of fp32 round what they multiply to 10 bits after the point, with other results.
 
-    pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. dense: of embeddings, one more dense layer
+    pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. layers: which it sees, of texts and of
+    embeddings, "weighted" (the mean of all, with a trained weight each), "weighted:N" (of the last N), "joined:N" (side by side) or "last". dense: of embeddings, one more dense layer
     of so many numbers follows pooling, with dense_activation "identity" or "tanh". reinit_layers: so many layers from the top
     are initialised instead of read. no_type_ids: every token has type 0.
 
@@ -96,20 +100,23 @@ class Model:
     tokenizer: Tokenizer
 
     def __init__(self, path: str | os.PathLike[str], *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
-                 tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, dense: int | None = None,
+                 tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, layers: str | None = None, dense: int | None = None,
                  dense_activation: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False, kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
         device, card = _device.checked(device)
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
-        encoder = _core.encoder_folder(self._runtime, self.path)  # of a folder of sentence-transformers it may be another
+        encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
         whole = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
-        self._core = _core.model(self._runtime, self.path if whole else encoder, of, {"seed": seed, "pooling": pooling, "dense": dense,
+        self._core = _core.model(self._runtime, os.fsencode(self.path if whole else encoder), of, {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense,
                                                                 "dense_activation": dense_activation, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
         self._embedder: Any = None
+        self._cut_at: int | None = None  # tokens that rows were cut to in a training
+        self._windowing: tuple[int, int] | None = self.tokenizer.windows
+        self._changed = False  # the folder is not what the model is
         self._facts = self._core.facts()
         self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
@@ -175,16 +182,23 @@ class Model:
         """The weights are others now."""
         self._untrained = self._embedder = None
 
+    def _trained_on(self, rows: Any, length: int | None) -> None:
+        """Texts are cut, and become windows, as those of the training: so says its folder too."""
+        self._trained()
+        self._cut_at, self._changed = length or self._cut_at, True
+        self._windowing = None if _shapes.of(self.task).made else rows.windows() if hasattr(rows, "windows") else rows._core.windows()
+
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes config.json, model.safetensors and the tokenizer's files: transformers opens the folder."""
-        self._core.save(os.fspath(folder))
-        self.tokenizer.save(folder)
+        """Writes config.json, model.safetensors and the tokenizer's files, as a run's folder has them: transformers opens it."""
+        self._core.save(os.fsencode(folder))
+        no_types = read_json(os.fspath(folder), "config.json").get("brim_type_ids") is False
+        self.tokenizer._core.save(os.fsencode(folder), _shapes.of(self.task).words, self._cut_at or 0, *(self._windowing or (0, 0)), no_types)
 
     def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
-            self._core.save(folder)
+            self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
-        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task)
+        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task, (self._cut_at, self._windowing))
 
     def _check_trained(self) -> None:
         if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):
@@ -203,16 +217,16 @@ class Model:
                              "`brim predict` fills its mask tokens, `brim evaluate` measures it")
 
     def _longest(self) -> int:
-        """Tokens that a row is cut to: those that fit, or fewer where the tokenizer says so, as a run's does."""
-        return min(self.max_length, self.tokenizer.max_length or self.max_length)
+        """Tokens that a row is cut to: those that fit, or fewer where the training or the tokenizer says so, as a run's does."""
+        return min(self.max_length, self._cut_at or self.tokenizer.max_length or self.max_length)
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         refuse_encoded(data, max_length=max_length, **columns)
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
         if _shapes.of(self.task).several_texts and not isinstance(data, Dataset):
             return self._of_pairs(data, labelled, columns, how)
-        if self.tokenizer.windows and not isinstance(data, Dataset):  # as the run made them
-            how["windows"], how["max_windows"] = self.tokenizer.windows
+        if self._windowing and not isinstance(data, Dataset):  # as the run made them
+            how["windows"], how["max_windows"] = self._windowing
         if _shapes.of(self.task).words and not isinstance(data, Dataset):
             if isinstance(data, str) and not labelled:
                 data = [data]
@@ -255,6 +269,7 @@ class Model:
         copies nothing; nobody looks whether they are finite."""
         self._check_trained()
         data = _data_or_file(data, file)
+        data = data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else data  # an array of one text
         if isinstance(data, (list, tuple)) and not data and not on_device:
             return _core.array("f", b"", 0, self.outputs)
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
@@ -281,9 +296,9 @@ class Model:
             raise UsageError(f"query={query!r:.60}: one text is expected")
         if isinstance(documents, (str, bytes)):
             raise UsageError("documents: a list of texts is expected, not one text")
-        if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
-            raise UsageError(f"top_k={top_k!r}: a number of documents")
-        texts = list(documents)
+        if top_k is not None:
+            whole("top_k", top_k, 1)
+        texts = list(_embedding.texts_of(documents, "documents"))
         scores = self.predict([(query, text) for text in texts], max_length=max_length, progress=progress, **options)
         order = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
         return [Ranked(i, scores[i], texts[i]) for i in order[:top_k]]
@@ -299,6 +314,7 @@ class Model:
             raise UsageError("the model gives vectors, not classes: model.embed(texts)")
         how = How(self.task, self.labels.values or [], threshold, top_k, self._core.facts()["bare"]).checked()
         data = _data_or_file(data, file)
+        data = data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else data  # an array of one text
         if isinstance(data, (list, tuple)) and not data:
             return iter(())
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
@@ -336,9 +352,20 @@ class Model:
                     scores[word] = 1 / sum(math.exp(v - top) for v in values)
             yield TokenPrediction(words, labels, scores)
 
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[str]:
+        """A folder that says what the model puts after its encoder, and which prompts it has."""
+        if not self._changed:
+            yield self.path
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(folder)
+            yield folder
+
     def _vectors(self) -> Any:
         if self._embedder is None:
-            self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, self.path)
+            with self._folder() as folder:
+                self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
         return self._embedder
 
     def embed(self, texts: Iterable[str | bytes], *, prompt: str | None = None, dimensions: int | None = None, normalize: bool = False,
@@ -359,7 +386,7 @@ class Model:
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
-                                max_length=max_length, batch_size=batch_size, max_tokens=max_tokens)
+                                max_length=max_length or self._cut_at, batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] = (1, 3, 5, 10, 100), similarity: str | None = None,
                            query_prompt: str | None = None, document_prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
@@ -373,7 +400,7 @@ class Model:
         their scores. similarity: cosine, dot, euclidean or manhattan; None: the folder's. query_prompt, document_prompt: names of prompts, "none"
         for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
         return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=at, similarity=similarity, query_prompt=query_prompt,
-                                    document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=max_length,
+                                    document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
                                     batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate_similarity(self, pairs: Any, *, prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
@@ -382,7 +409,7 @@ class Model:
 
         pairs: a file with the columns sentence1, sentence2 and score, or anything to loop over that gives (text, text, score). The others are
         those of ``embed``."""
-        return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=max_length,
+        return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
                                      batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
@@ -413,11 +440,12 @@ def _data_or_file(data, file):
     return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
 
 
-def _remake(path, files, tokenizer, untrained, mapping=None, task=None):
+def _remake(path, files, tokenizer, untrained, mapping=None, task=None, rows=None):
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             pathlib.Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
             pathlib.Path(folder, name).write_bytes(content)
         model = Model(folder, tokenizer=tokenizer, labels=Labels(None, task=task) if _shapes.of(task).bare else None)
-    model.path, model._untrained, model._mapping = path, untrained, mapping
+    model.path, model._untrained, model._mapping, model._changed = path, untrained, mapping, True
+    model._cut_at, model._windowing = rows or (None, tokenizer.windows)
     return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from . import _core
+from . import _core, rows as _rows
 from .progress import numbers
 
 log = logging.getLogger("brim")
@@ -15,7 +15,7 @@ def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
     excluded, rows = dataset.excluded, len(dataset)
     if excluded:
         file, line, _, reason = excluded[0]
-        log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", file or name, f"{len(excluded):,}", f"{len(excluded) + rows:,}",
+        log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", _rows.shown(file or name), f"{len(excluded):,}", f"{len(excluded) + rows:,}",
                     "line" if line else "row", f"{line or excluded[0][2]:,}", reason)
     if dataset.truncated and dataset._core.windows():
         log.warning("%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; max_windows changes it", name, f"{dataset.truncated:,}",

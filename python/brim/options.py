@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import difflib
 import enum
+import operator
 import re
 from typing import Any
+
+from .errors import UsageError
 
 re_size = re.compile(r"([\d.]+) *([A-Za-z]*)")
 
@@ -21,7 +24,7 @@ SOURCE = {"format", "quote", "where", "min_chars", "skip_damaged", "max_record",
 STREAM = {"stream", "shuffle_window", "weights", "repeat", "prefetch"}
 #: What brim.train does with them itself.
 HERE = {"validation_split", "test", "fold_column", "cpu", "profile", "compute_metrics", "callbacks", "report_to", "progress"}
-CALL = {"whole_words", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "dense", "dense_activation", "reinit_layers",
+CALL = {"whole_words", "eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "layers", "dense", "dense_activation", "reinit_layers",
         "columns", "no_type_ids", "revision", "on_event", "device", "tf32"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",
@@ -91,7 +94,7 @@ def _value(name: str, given: str, value: Any) -> Any:
     if name == "max_steps" and not isinstance(value, (str, bool)) and value == 0:
         raise ValueError("max_steps is 0: give a number of steps, or epochs")
     if name in ("freeze", "train_only") and not isinstance(value, (str, bool)) and value is not None:
-        return ",".join(map(str, [value] if isinstance(value, int) else value))
+        return ",".join(map(str, value if hasattr(value, "__iter__") else [value]))
     if name in ("directions", "matryoshka", "matryoshka_weights") and value is not None and not isinstance(value, str):
         return ",".join(map(str, value if hasattr(value, "__iter__") else [value]))
     if given == "load_best_model_at_end" and value is not None:
@@ -212,6 +215,26 @@ def flag(name: str, value: Any) -> bool:
     raise TypeError(f"{name}: True or False is needed, not {value!r}")
 
 
+def whole(name: str, value: Any, least: int | None = None) -> int:
+    """A whole number, NumPy's too. A truth value is none, though Python says that True is 1, and neither is 2.0."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise TypeError(f"{name}: a whole number is needed, not {value!r:.60}")
+    if least is not None and number < least:
+        raise UsageError(f"{name} is {number}: a number from {least} on is needed")
+    return number
+
+
+def seed(name: str, value: Any) -> int:
+    number = whole(name, value, 0)
+    if number >= 1 << 64:
+        raise UsageError(f"{name} is {number}: the largest is {(1 << 64) - 1}")
+    return number
+
+
 #: Options of reading that rows in memory have too.
 _OF_ROWS = {"text_column", "pair_column", "label_column", "missing_label", "min_chars", "truncation", "truncation_side", "windows", "max_windows"}
 
@@ -233,15 +256,25 @@ def for_files(how: dict[str, Any]) -> dict[str, Any]:
     return {names.get(n, n): values[n](v) if n in values else v for n, v in kept.items()}
 
 
-def class_weights(value: Any, names: list[str] | None) -> str | None:
+def _class_named(labels: Any, key: Any) -> str:
+    """The class of a key of class_weights: by its name, or by what rows have in its place; else by its id."""
+    key = key.item() if hasattr(key, "item") else key
+    try:
+        return labels.names[labels.id(key)]
+    except KeyError:
+        is_id = isinstance(key, int) and not isinstance(key, bool) and not labels._keys and 0 <= key < len(labels.names)
+        return labels.names[key] if is_id else str(key)
+
+
+def class_weights(value: Any, labels: Any) -> str | None:
     """"balanced", {class: weight} or one weight a class, as the library takes them."""
+    names = labels.names
     if value is None or isinstance(value, str):
         return value
     if names is None:
         raise TypeError("class_weights are of classes, and this is a regression")
     if hasattr(value, "items"):
-        pairs = [(names[key] if isinstance(key, int) and str(key) not in names and 0 <= key < len(names) else str(key), weight)
-                 for key, weight in value.items()]
+        pairs = [(_class_named(labels, key), weight) for key, weight in value.items()]
     else:
         weights = list(value)
         if len(weights) != len(names):

@@ -13,16 +13,29 @@ from .labels import Labels
 from .notes import log
 
 
-def prompts(given: Any) -> tuple[str | None, str | None]:
-    """What the first text of each row begins with, and its others, as the command's --query-prompt and --document-prompt have it."""
+def prompts(given: Any) -> tuple[str | None, str | None, list[str]]:
+    """What the first text of each row begins with, its others, and those of some columns, as the command's --query-prompt, --document-prompt and --column-prompt
+    have it."""
     if given is None:
-        return None, None
+        return None, None, []
     if isinstance(given, str):
         given = {"query": given, "document": given}
-    if not isinstance(given, Mapping) or given.keys() - {"query", "document"} or not all(text in (None, True) or isinstance(text, str) for text in given.values()):
-        raise UsageError(f'prompts={given!r:.80}: {{"query": "query: ", "document": "passage: "}} is expected, of the first text of each row and of the others; '
-                         "True in place of a text means the model's own prompt of this name")
-    return tuple(None if given.get(name) is None else name if given[name] is True else f"{name}={given[name]}" for name in ("query", "document"))
+    if not isinstance(given, Mapping) or not all(_is_prompt(text) for text in given.values()):
+        raise UsageError(f'prompts={given!r:.80}: {{"query": "query: ", "document": "passage: "}} is expected, of the first text of each row and of the others, or '
+                         "of columns by their names; True in place of a text means the model's own prompt of this name, and (name, text) a prompt of another name")
+    said = {str(key): _as_said(str(key), text) for key, text in given.items() if text is not None}
+    return said.pop("query", None), said.pop("document", None), [f"{column}={prompt}" for column, prompt in said.items()]
+
+
+def _is_prompt(text: Any) -> bool:
+    named = isinstance(text, tuple) and len(text) == 2 and isinstance(text[0], str)
+    return text in (None, True) or isinstance(text, str) or (named and (text[1] is True or isinstance(text[1], str)))
+
+
+def _as_said(key: str, text: Any) -> str:
+    """"NAME", or "NAME=TEXT"."""
+    name, text = text if isinstance(text, tuple) else (key, text)
+    return name if text is True else f"{name}={text}"
 
 
 class Columns(NamedTuple):
@@ -40,7 +53,7 @@ def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
         row = _rows.as_list(row)
         if not isinstance(row, (tuple, list)) or len(row) < 2:
             raise UsageError(f"row {number} is {_rows._short(row)}: a row is two texts or more, such as (anchor, positive), (text, text, score), or a dict")
-        labelled = isinstance(row[-1], numbers.Number) or hasattr(row[-1], "dtype")
+        labelled = isinstance(row[-1], numbers.Number) or hasattr(row[-1], "dtype") and not isinstance(row[-1], (str, bytes))
         texts.append(row[:-1] if labelled else row)
         labels.append(row[-1] if labelled else None)
     bare = next((number for number, label in enumerate(labels) if label is None), None)
@@ -69,7 +82,7 @@ def _in_memory(data: Any) -> tuple[Any, list[str], list[str] | None]:
         wrong = next((number for number, row in enumerate(rows) if not isinstance(row, Mapping)), None)
         if wrong is not None:
             raise UsageError(f"row {wrong} is {_rows._short(rows[wrong])}, and those before it are dicts")
-        return rows, [str(name) for name in rows[0]], None
+        return rows, [*_rows._names_of_rows(rows)], None
     columns = _columns_of_tuples(rows)
     return columns, [*columns], [name for name in columns if name != "score"]
 
@@ -80,14 +93,14 @@ def _find(runtime, task: str, paths: list[str], names: list[str] | None, columns
     if columns is not None and not isinstance(columns, (list, tuple)):
         raise UsageError(f"columns={columns!r:.60}: names of columns are expected, such as [\"anchor\", \"positive\"]")
     given = {"text_columns": None if columns is None else [str(one) for one in columns], "blocks": _blocks.of_files(blocks), **how}
-    return Columns(*_core.text_columns(runtime, paths, names, task, given))
+    return Columns(*_core.text_columns(runtime, _rows.encoded(paths), names, task, given))
 
 
 def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | None, how: dict[str, Any]) -> Columns:
     """Those of files, which are said."""
     of_files = {name: how[name] for name in ("header", "no_header", "delimiter", "format", "text_column", "pair_column", "label_column") if name in how}
     found = _find(runtime, task, paths, None, columns, None, of_files)
-    _note(paths[0], found, columns)
+    _note(_rows.shown(paths[0]), found, columns)
     return found
 
 
@@ -97,8 +110,10 @@ def _note(name: str, found: Columns, columns) -> None:
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool, runtime, name: str = "rows", text_column: str | None = None,
-            pair_column: str | None = None, label_column: str | None = None, teacher_column: str | None = None, max_length: int | None = None, **how: Any) -> Dataset:
-    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them. teacher_column: one of lists of numbers."""
+            pair_column: str | None = None, label_column: str | None = None, teacher_column: str | None = None, max_length: int | None = None, prompts: tuple[str, Any] | None = None,
+            **how: Any) -> Dataset:
+    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them. teacher_column: one of lists of numbers.
+    prompts: a folder, and what ``prompts`` made of those that are given for it."""
     files = _rows.paths_of(data) if _rows.is_files(data) else []
     in_text = bool(files) and not _rows.table_files(files)
     names = order = None
@@ -112,8 +127,10 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
     blocks = None if teacher_column is None else {"teacher": Block("row", 0, str(teacher_column))}
     found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files)})
-    _note(files[0] if files else name, found, columns or text_column or pair_column)
+    _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column)
     known = Labels(None, task=task, runtime=runtime)
+    if prompts:
+        how["prompts"] = _core.prompts(runtime, *prompts, found.texts)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
     label = found.label if labelled else None
     joins = _shapes.of(task).joins_pairs
@@ -125,6 +142,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         return pairs
     made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
                       paired=joins, label_column=label, **rest)
+    made._texts = found.texts
     made._pair = (found.texts[0], found.texts[1]) if order is None or in_text else None  # which texts of a row are shown
     return made
 

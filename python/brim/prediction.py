@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Sequence
 
 from . import shapes as _shapes
 from .errors import UsageError
+from .options import whole
 
 
 class Prediction:
@@ -39,7 +40,7 @@ class Prediction:
         return isinstance(other, Prediction) and (self.label, self.id, self.scores) == (other.label, other.id, other.scores)
 
     def __hash__(self) -> int:
-        return hash((str(self.label), self.score))
+        return hash(str(self.label))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Prediction, self._parts()
@@ -63,10 +64,12 @@ class How(NamedTuple):
     bare: bool = False  #: of a reranker: scores are what the model gives, not its sigmoid
 
     def checked(self) -> "How":
-        if self.threshold is not None and (not _shapes.of(self.task).has_classes or not 0 <= self.threshold <= 1):
+        if self.threshold is not None and (not _shapes.of(self.task).has_classes or isinstance(self.threshold, bool) or not 0 <= self.threshold <= 1):
             raise UsageError(f"threshold={self.threshold!r}: a probability, of a model whose labels are classes")
-        if self.top_k is not None and (not _shapes.of(self.task).has_classes or not isinstance(self.top_k, int) or self.top_k < 1):
+        if self.top_k is not None and not _shapes.of(self.task).has_classes:
             raise UsageError(f"top_k={self.top_k!r}: a number of classes, of a model whose labels are classes")
+        if self.top_k is not None:
+            whole("top_k", self.top_k, 1)
         return self
 
     def of(self, row: list[float]) -> Prediction | float:

@@ -12,9 +12,14 @@ _EVERY = 0.1  # seconds between two states of brim's own line
 
 def wanted(progress: Any) -> bool:
     """None: in notebooks and terminals."""
-    if progress is not None:
-        return bool(progress)
-    return _notebook() or bool(getattr(sys.stderr, "isatty", lambda: False)())
+    if progress is False or not (_notebook() or _heard()):
+        return False
+    return bool(progress) or _notebook() or sys.stderr.isatty()
+
+
+def _heard() -> bool:
+    """Standard error is there, and open: a service may have neither."""
+    return sys.stderr is not None and not getattr(sys.stderr, "closed", False)
 
 
 def _notebook() -> bool:
@@ -80,6 +85,12 @@ class Bar:
         self._delay, self._keep, self._numbers = delay, keep, {}
 
     def __call__(self, kind: str, fields: dict[str, Any]) -> None:
+        try:
+            self._show(kind, fields)
+        except (OSError, ValueError):  # nobody reads standard error any more: the work continues
+            self._bar = None
+
+    def _show(self, kind: str, fields: dict[str, Any]) -> None:
         if kind == "progress" and fields.get("total"):
             self._move(fields)
         elif kind == "eval":
@@ -104,7 +115,8 @@ class Bar:
 
     def close(self) -> None:
         if self._bar is not None:
-            self._bar.close()
+            with contextlib.suppress(OSError, ValueError):
+                self._bar.close()
         self._bar = None
 
 

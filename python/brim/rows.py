@@ -51,7 +51,17 @@ def plain_name(name: str) -> str:
 
 
 def paths_of(files: Any) -> list[str]:
-    return [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    return [os.fsdecode(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+
+
+def encoded(paths: Iterable[Any]) -> list[bytes]:
+    """As the system has them, also those that are not UTF-8."""
+    return [os.fsencode(path) for path in paths]
+
+
+def shown(path: Any) -> str:
+    """A path in words and pages: what is not UTF-8 in it becomes U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def is_files(data: Any) -> bool:
@@ -103,12 +113,15 @@ def is_rows(data: Any) -> bool:
 
 def _pick(names: list[str], text: str | None, pair: str | None, label: str | None, labelled: bool | None):
     """The columns that are meant; label None: there is none, or it is not wanted."""
+    text, pair, label = (None if name is None else str(name) for name in (text, pair, label))
     if not names:
         raise UsageError("the table has no columns: give rows with text and label")
     shown = ", ".join(f'"{n}"' for n in names[:20]) + (", ..." if len(names) > 20 else "")
 
     def there(name, option, fallbacks):
         for one in [name] if name else fallbacks:
+            if names.count(one) > 1:
+                raise UsageError(f'there are {names.count(one)} columns "{one}": rename one')
             if one in names:
                 return one
         wanted = name or fallbacks[0]
@@ -156,13 +169,25 @@ def _class_names(feature: Any) -> list[str] | None:
 def _categories(table: Any, name: str) -> list | None:
     """The classes of a Categorical of pandas, or of an Enum of polars, in their order; None where the column is neither."""
     if hasattr(table, "iloc"):
+        name = _own(table, name)
         return list(table[name].cat.categories.tolist()) if str(table.dtypes[name]) == "category" else None
     kind = table.schema[name] if hasattr(table, "schema") and type(table).__module__.startswith("polars") else None
     return list(kind.categories) if type(kind).__name__ == "Enum" else None
 
 
+def _own(table: Any, name: str) -> Any:
+    """A column's name as the table has it: pandas and dicts may number them."""
+    if not (hasattr(table, "iloc") or isinstance(table, Mapping)):
+        return name
+    return next((one for one in (table.columns if hasattr(table, "iloc") else table) if str(one) == name), name)
+
+
 def _values(table: Any, name: str) -> list:
-    column = table[name]
+    column = table[_own(table, name)]
+    if isinstance(column, (str, bytes)):
+        raise UsageError(f'column "{name}" is one text, {_short(column)}: give a list of them')
+    if isinstance(column, Mapping):  # as pandas' to_dict() writes a column
+        column = list(column.values())
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             return getattr(column, method)()
@@ -185,6 +210,7 @@ def _is_list(table: Any, column: str) -> bool:
     """Several labels a row."""
     schema = getattr(table, "schema", None)
     if schema is None:  # pandas
+        column = _own(table, column)
         first = next((v for v in table[column] if v is not None), None) if str(table.dtypes[column]) == "object" else None
         return hasattr(first, "__len__") and not isinstance(first, (str, bytes))
     kind = schema.field(column).type if hasattr(schema, "field") else schema[column]
@@ -206,6 +232,8 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     if names is None:
         return Table(data, text or "text", pair, (label or "label") if labelled else None)
     text, pair, label = _pick(names, text, pair, label, labelled)
+    if hasattr(data, "__len__") and not len(data):
+        raise UsageError("there are no rows")
     wanted = [n for n in (text, pair, label) if n]
     classes = None
     if _of_datasets(data, "Dataset"):
@@ -216,20 +244,26 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
             if named is None:
                 return of_lists(*(data[n].to_pylist() if n else None for n in (text, pair, label)), names=classes)
             data = named
+    numbered = classes is not None  # labels are the integers of a ClassLabel
     if label and classes is None:
         classes = _categories(data, label)
     if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
         try:
             if hasattr(data, "iloc"):
-                data = data[wanted]
-                data.__arrow_c_stream__()
+                arrow = data[[_own(data, name) for name in wanted]]
+                arrow.columns = wanted
+                arrow.__arrow_c_stream__()
+                data = arrow
             elif hasattr(data, "select"):
                 data = data.select(wanted)
             return Table(data, text, pair, label, classes)
         except ImportError:  # a DataFrame of pandas without pyarrow
             pass
+        except (TypeError, ValueError):  # or with a column that Arrow has no type for: values of several kinds, sparse ones
+            if not hasattr(data, "iloc"):
+                raise
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
-    return of_lists(*lists, names=classes) if _of_datasets(data, "Dataset") else of_lists(*lists)._replace(names=classes)
+    return of_lists(*lists, names=classes) if numbered else of_lists(*lists)._replace(names=classes)
 
 
 def label_kind(table: Any, column: str | None) -> str | None:
@@ -237,6 +271,7 @@ def label_kind(table: Any, column: str | None) -> str | None:
     if column is None or not (hasattr(table, "schema") or hasattr(table, "dtypes")):
         return None
     if hasattr(table, "iloc"):
+        column = _own(table, column)
         kind = str(table.dtypes[column]).lower()
         if kind == "object":
             first = next((v for v in table[column] if not _missing(v)), None)
@@ -314,13 +349,17 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
     if not hasattr(rows, "__iter__"):  # a torch Dataset: a length and an index
         rows = [rows[i] for i in range(len(rows))]
     rows = as_list(rows)
+    rows = list(rows) if not isinstance(rows, (str, bytes)) else [rows]
+    names = _names_of_rows(rows)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
             row = (row,)
+        if _has_names(row, text):
+            row = row._asdict()
         if isinstance(row, Mapping):
-            columns = columns or _pick([str(n) for n in row], text, pair, label, labelled)
+            columns = columns or _pick([str(n) for n in names], text, pair, label, labelled)
             try:
-                values = [row[n] if n else None for n in columns[:2]] + [row.get(columns[2]) if columns[2] else None]
+                values = [row[names[n]] if n else None for n in columns[:2]] + [row.get(names[columns[2]]) if columns[2] else None]
             except KeyError as missing:
                 raise UsageError(f"row {number} has no {missing}") from None
         elif isinstance(row, (tuple, list)) and 1 <= len(row) <= 3:
@@ -334,6 +373,20 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
         texts.append(values[0]), pairs.append(values[1]), labels.append(values[2])
     some = lambda column: column if any(v is not None for v in column) else None
     return of_lists(texts, some(pairs), None if labelled is False else some(labels))
+
+
+def _has_names(row: Any, text: Any = None) -> bool:
+    """A named tuple with a field for the text: pandas' itertuples() makes such rows."""
+    return (str(text) if text else "text") in getattr(row, "_fields", ())
+
+
+def _names_of_rows(rows: list) -> dict[str, Any]:
+    """Of dicts, and of named tuples: the names that any of them has, in their order."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        for name in row if isinstance(row, Mapping) else getattr(row, "_fields", ()):
+            found.setdefault(str(name), name)
+    return found
 
 
 def _short(value: Any) -> str:
@@ -386,7 +439,8 @@ def column_of(data: Any, name: str) -> list:
             raise UsageError(f'there is no column "{name}"; the columns are {", ".join(map(repr, names[:20]))}')
         return list(_values(data, name))
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        return [row.get(name) for row in data]
+        own = _names_of_rows(data).get(name, name)
+        return [row.get(own) for row in data]
     raise UsageError(f'rows without columns have no column "{name}"')
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 
 from . import _core, ranks
+from .options import whole
 
 _lock = threading.Lock()
 _default: _core.Runtime | None = None
@@ -16,7 +17,7 @@ def Runtime(threads: int = 0, cpu: str | None = None) -> _core.Runtime:
 
     threads: 0 takes all cores this process may use. cpu: "plain", "avx2", "avx512", "amx" or None (the best there is).
     """
-    return _core.runtime(threads, cpu)
+    return _core.runtime(whole("threads", threads), cpu)
 
 
 def default() -> _core.Runtime:

@@ -12,6 +12,7 @@ X is a list of texts, of pairs (text, text), a column of pandas, or an array or 
 """
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -34,6 +35,8 @@ def _texts(X: Any, fitted: bool = False) -> list[Any]:
     """Rows of X as brim takes them: str, or (str, str)."""
     if isinstance(X, (str, bytes)):
         raise ValueError("X is one text: give a list of them")
+    if hasattr(X, "to_pylist"):  # pyarrow
+        X = X.to_pylist()
     if hasattr(X, "iloc") or hasattr(X, "to_numpy"):  # pandas, polars
         X = X.to_numpy()
     if hasattr(X, "toarray"):
@@ -91,7 +94,8 @@ class _Estimator(BaseEstimator):
         options = {name: value for name, value in self.get_params().items() if value is not None and name != "model"}
         if any(options.get(name) is not None for name in ("folds", "fold_column", "test")):
             raise ValueError("folds leave no model: cross_val_score and the like make them of this estimator")
-        result = train(self.model, data, task=task, labels=labels, **options)
+        model = copy.deepcopy(self.model) if isinstance(self.model, Model) else self.model  # which stays as it was
+        result = train(model, data, task=task, labels=labels, **options)
         self.model_, self.n_iter_ = result.model, result.steps  # type: ignore[union-attr]
 
     def _model(self) -> Model:

@@ -12,6 +12,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 from . import _core, rows as _rows, runtime as _runtime
 from .errors import UsageError
 from .labels import _one_label
+from .options import seed as _seed, whole
 
 PADDINGS = ("none", "longest", "max_length")
 WAYS = {"fixed": ("random", "max_length"), "dynamic": ("random", "longest"), "uniform": ("uniform", "longest"), "brim": ("random", "none")}
@@ -32,7 +33,7 @@ class _Paged:
     def page(self, path: str | os.PathLike[str]) -> None:
         """Writes it as a page of HTML that needs nothing else."""
         title, parts = self._page()
-        _core.page(_runtime.default(), title, parts, os.fspath(path))
+        _core.page(_runtime.default(), title, parts, os.fsencode(path))
 
     def _repr_html_(self) -> str:
         with tempfile.TemporaryDirectory() as folder:
@@ -87,10 +88,10 @@ class Comparison(_Paged):
     """Ways side by side, in the order in which they were given."""
 
     ways: list[Way]
-    metric: str | None
+    metric: str | None  #: that is shown; None: nothing was evaluated
 
-    def __init__(self, ways: list[Way], metric: str | None, *, regression: bool = False, title: str = "Comparison"):
-        self.ways, self.metric, self._regression, self._title = ways, metric, regression, title
+    def __init__(self, ways: list[Way], metric: str | None, *, column: str = "accuracy", title: str = "Comparison"):
+        self.ways, self.metric, self._column, self._title = ways, metric, column, title
 
     def __iter__(self) -> Iterator[Way]:
         return iter(self.ways)
@@ -115,7 +116,7 @@ class Comparison(_Paged):
                          for line in [titles, *rows])
 
     def _page(self) -> tuple[str, list[Any]]:
-        metric = self.metric or ("rmse" if self._regression else "accuracy")
+        metric = self.metric or self._column
         return self._title, [("comparison", [
             (w.name, w.rows, w.tokens, w.slots, w.seconds, w.tokens_per_second, w.padding_share, w.loss, w.metrics and w.metrics[metric],
              w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], metric)]
@@ -227,14 +228,14 @@ class _Source(NamedTuple):
 
     def page(self):
         files = _rows.paths_of(self.data) if _rows.is_files(self.data) else []
-        name = (files[0] + (" and others" if len(files) > 1 else "")) if files else "Analysis"
+        name = (_rows.shown(files[0]) + (" and others" if len(files) > 1 else "")) if files else "Analysis"
         limit, size = self.plan["max_length"] or self.dataset.longest, self.plan["batch_size"]
         title = f"{name}: {limit} tokens at most, " + (f"{size} rows a batch" if size else f"{self.plan['max_tokens']} tokens a batch")
         looked = ("files", self.files(files)) if files and not _rows.table_files(files) else ("rows", self.rows(files))
         return title, [("analysis", self.dataset._core, dict(self.plan), self.plan["seed"], self.samples, *looked)]
 
     def files(self, files):
-        return self.dataset.tokenizer._core, files, dict(self.columns), {}
+        return self.dataset.tokenizer._core, _rows.encoded(files), dict(self.columns), {}
 
     def rows(self, files):
         """Full lengths, labels, and the texts that are shown; of rows that are encoded, what there is."""
@@ -278,6 +279,7 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
         raise UsageError("windows: the rows are encoded already (a Dataset); give it where the Dataset is made")
     if batch_size is None and max_tokens is None:
         batch_size = 16
+    seed, samples = _seed("seed", seed), whole("samples", samples, 0)
     plan = {"batch_size": batch_size, "max_tokens": max_tokens, "max_length": max_length, "seed": seed, **plan}
     made = dataset._core.windows() or (windows or 0, max_windows or 16)
     return Analysis(_core.analyze(dataset._core, dict(plan), dataset.tokenizer and dataset.tokenizer._core, *made), _Source(data, dataset, plan, columns, samples))

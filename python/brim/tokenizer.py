@@ -62,13 +62,13 @@ class Tokenizer:
     def __init__(self, path: str | os.PathLike[str], *, revision: str | None = None, runtime: Any = None):
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
-        self._core = _core.tokenizer(self._runtime, self.path)
+        self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
         self._types: bool | None = None
         self._layout: _layout.Layout | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as folder:
-            self._core.save(folder)
+            self._core.save(os.fsencode(folder))
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
         return _of_files, (files, self.path, self.uses_type_ids, self.layout)
 
@@ -164,6 +164,8 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str | bytes], pairs: Sequence[str | bytes] | None = None, *, max_length: int | None = None,
                      special_tokens: bool = True, truncation: str = "longest_first", truncation_side: str | None = None) -> Ragged:
         """Many texts on all threads, without the GIL; the same result for any number of threads."""
+        if isinstance(texts, (str, bytes)):
+            raise UsageError("texts is one text: give a list of them")
         options = self._options(max_length, special_tokens, truncation, truncation_side)
         return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
 
@@ -173,7 +175,7 @@ class Tokenizer:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the tokenizer's files: a tokenizer.json and a tokenizer_config.json with which transformers gives the same ids."""
-        self._core.save(os.fspath(folder))
+        self._core.save(os.fsencode(folder))
 
 
 def _tokenizer(given, runtime) -> Tokenizer:

@@ -21,6 +21,7 @@ from .batches import Batches, Plan, restore_order
 from .feed import Stream
 from .errors import MismatchError
 from .layout import Layout
+from .options import whole
 
 __all__ = ["BatchSampler", "Collator", "DataLoader", "IterableDataset", "first_tokens", "restore_order", "split_rows", "tensors"]
 
@@ -267,7 +268,7 @@ class BatchSampler(_data.Sampler[list[int]]):
         return self._planned[1]
 
     def set_epoch(self, epoch: int) -> None:
-        self._epoch, self._start = int(epoch), 0
+        self._epoch, self._start = whole("epoch", epoch, 0), 0
         self._at, self._taken = (self._epoch, 0), 0
 
     def __len__(self) -> int:
@@ -325,11 +326,13 @@ class Collator:
         if pad_id is None and padding != "none":
             raise ValueError("give a tokenizer or a pad_id")
         self.pad_id, self.padding, self.max_length, self.multiple = pad_id or 0, padding, max_length, pad_to_multiple_of or 1
-        self.leave_out = frozenset(leave_out)
+        self.leave_out = frozenset([leave_out] if isinstance(leave_out, str) else leave_out)
         self._attention = attention_of(for_attention, model, _tokenizer_layout(tokenizer))
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         cut = [self._row(number, row) for number, row in enumerate(rows)]
+        if not cut:
+            raise ValueError("a batch has one row at least")
         out = self._ragged(cut) if self.padding == "none" else self._padded(cut)
         names = {name: None for row in cut for name in row if name not in _MODEL}
         for name in names:
@@ -346,8 +349,12 @@ class Collator:
         for name, value in found.items():
             if value is None or isinstance(value, (str, bytes)) or isinstance(value, (list, tuple)) and any(isinstance(v, (str, bytes)) for v in value):
                 raise ValueError(f'row {number}: "{name}" is {value!r:.40}, no number: take the column away, or Collator(..., leave_out=["{name}"])')
+        if "input_ids" not in found:
+            raise ValueError(f"row {number} has no input_ids: tokenize first")
         length = len(found["input_ids"])
         mask = found.get("attention_mask", [1] * length)
+        if len(mask) != length:
+            raise ValueError(f"row {number}: its attention_mask has {len(mask)} values for {length} tokens")
         kept = length
         while kept and not mask[kept - 1]:
             kept -= 1

@@ -22,7 +22,7 @@ from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, opt
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
-from .labels import Labels
+from .labels import Labels, _labels
 from .errors import STOP, Cancelled, Error, UsageError
 from .judged import Evaluation, evaluations, keep_texts, add_texts
 from .model import Model, of_task
@@ -87,15 +87,15 @@ class Result(_Paged):
     def page(self, path: str | os.PathLike[str]) -> None:
         """Writes the page that the program's runs have as report.html: curves, evaluations, predictions, the most wrong rows."""
         if self.output and os.path.exists(os.path.join(self.output, "log.jsonl")):
-            self._write(path, self.output, self.output)
+            self._write(path, self.output, _rows.shown(self.output))
             return
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "log.jsonl").write_text("".join(self._log), encoding="utf-8")
-            _core.keep(self.model._runtime, folder, [one._judged for one in self.judged.values()])
+            _core.keep(self.model._runtime, os.fsencode(folder), [one._judged for one in self.judged.values()])
             self._write(path, folder, "Training")
 
     def _write(self, path, folder: str, name: str) -> None:
-        _core.page(self.model._runtime, name, [("run", folder, name)], os.fspath(path))
+        _core.page(self.model._runtime, name, [("run", os.fsencode(folder), name)], os.fsencode(path))
 
 
 def _plain(value: Any) -> Any:
@@ -128,7 +128,7 @@ def _named(evals, train) -> list[tuple[str, Any]]:
     if _rows.is_splits(evals):
         return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
     if isinstance(evals, (str, os.PathLike)):
-        return [(os.path.basename(os.fspath(evals)).split(".")[0], evals)]
+        return [(_rows.shown(os.path.basename(os.fspath(evals))).split(".")[0], evals)]
     return [("eval", evals)]
 
 
@@ -143,7 +143,7 @@ def _rows_to_train(train):
 def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any = None, output: str | os.PathLike[str] | None = None, task: str = "auto",
           labels: Labels | Sequence[Any] | dict[Any, str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, columns: str | Sequence[str] | None = None, prompts: dict[str, Any] | str | None = None, teacher_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
-          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, dense: int | None = None, dense_activation: str | None = None, reinit_layers: int = 0,
+          keep_head: bool = False, whole_words: bool = False, pooling: str | None = None, layers: str | None = None, dense: int | None = None, dense_activation: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None,
@@ -164,7 +164,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     sets of sentence-transformers name them (anchor, positive, negative; sentence1, sentence2, score; query, document, label), or columns=["question",
     "answer"] in this order; or tuples (text, text, ..), whose last item may be a score. loss, scale, matryoshka and so on say what is learnt from them;
     where loss is not given, the rows do. prompts={"query": "query: ", "document": "passage: "}: what the first text of each row begins with, and its others
-    (True: the model's own prompt of this name), which the run's folder keeps. teacher_column: a column of lists of numbers by another model, the vector that each text of
+    (True: the model's own prompt of this name), which the run's folder keeps; or {"question": ..} of the texts of columns. teacher_column: a column of lists of numbers by another model, the vector that each text of
     the row is to have, or a score of each document. ``Result.model`` then embeds (``Model.embed``), or scores pairs (``Model.predict``).
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
@@ -228,6 +228,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if fold_seed != 42 and folds is None and more["fold_column"] is None and share is None:
         raise UsageError("fold_seed is for folds, and for a share of the rows as eval: leave it out")
     eval = eval if share is None else None
+    _options.seed("fold_seed", fold_seed)
     told = Listeners(more, on_event, output, options.get("swa_start"))
     folds = _folds_asked(folds, more, share, stratify, fold_seed)
     if ways is None:
@@ -237,17 +238,20 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.of_cpu(more["cpu"]))
     if not isinstance(model, (Model, str, os.PathLike)) or model == "":
         raise TypeError(_not_a_model(model))
+    if isinstance(model, Model):
+        _refuse_of_loading(model, task, {"labels": labels, "pooling": pooling, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
+                                         "revision": revision, "tf32": tf32, "device": None if device == "cpu" else device})
     if not isinstance(model, Model):
         model = _hub.folder(model, revision=revision, runtime=runtime)
         tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
-    said = _said(model) if isinstance(model, Model) else _core.describe(runtime, model)
+    said = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
     reads = [("model", "model", model.path if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
-    limit = max_length or min(fits, tokenizer.max_length or fits)
+    limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
     asked = task
@@ -268,7 +272,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model
-    begin = _core.prompts(runtime, folder, *wanted) if any(wanted) else None
+    begin = (os.fsencode(folder), wanted) if any(wanted) else None
     named = _named(eval, train)
     refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
     if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
@@ -311,8 +315,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         fine = Model(model, tokenizer=tokenizer, runtime=runtime)
         if fine._untrained:
             raise UsageError(f"keep_head: {model} is not fine-tuned, so there is no head to keep")
+        if labels is not None or task not in ("auto", None, fine.task):
+            raise UsageError(f"keep_head keeps the classes and the task ({fine.task}): leave out {'labels' if labels is not None else 'task'}")
         labels = fine.labels
     known = model.labels if isinstance(model, Model) else labels
+    if isinstance(known, Labels):
+        _labels(known, runtime, None if masked or several else asked)
     named = _named(eval, train)
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
@@ -329,7 +337,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if not masked and not several:
         _notes.of_task(known_by if opened else dataset.labels, asked)
     if not isinstance(model, Model):
-        model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling, dense=dense,
+        model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling, layers=layers, dense=dense,
                       dense_activation=dense_activation, reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         _notes.of_model(model._facts)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
@@ -338,7 +346,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     if begin:
-        model._core.prompts(tokenizer._core, folder, *wanted)
+        model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())))
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
         train_rows = _rows_to_train(train)
@@ -363,12 +371,25 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
 
 
+def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
+    """A Model has its head, and is where it is."""
+    names = _labels(given["labels"], model._runtime)
+    if names is not None and (names.names, names._keys) == (model.labels.names, model.labels._keys):
+        given = {**given, "labels": None}
+    named = next((name for name, value in given.items() if value not in (None, 0, False)), None)
+    if named:
+        raise UsageError(f"{named} is said when a model is loaded, and this one is: give its folder, brim.train({model.path!r}, ..), or "
+                         "brim.Model(..) has it")
+    if task not in ("auto", None, model.task) and not _shapes.of(task).several_texts:  # of which _refuse_of_pairs speaks
+        raise UsageError(f'task="{task}": the model is loaded for {model.task}; give its folder: brim.train({model.path!r}, ..)')
+
+
 def _said(model: Model) -> dict[str, Any]:
     """What a model says of itself, as the description of a folder does."""
     shape = _shapes.of(model.task)
     own = shape.words or shape.several_texts
     return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto",
-            "made_length": _core.describe(model._runtime, model.path)["made_length"] if shape.bare else 0}
+            "made_length": _core.describe(model._runtime, os.fsencode(model.path))["made_length"] if shape.bare else 0}
 
 
 def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:
@@ -414,7 +435,7 @@ def _of_text_files(data) -> bool:
 def _name_of(data, name: str) -> str:
     """What a note calls rows: their file, or their set."""
     files = _rows.paths_of(data) if _rows.is_files(data) else []
-    return files[0] if files else name or "train"
+    return _rows.shown(files[0]) if files else name or "train"
 
 
 @contextlib.contextmanager
@@ -469,8 +490,8 @@ def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict
     if plan.get("batch_size") is None:
         plan["batch_size"] = 0 if plan.get("max_tokens") else 16
     rest = {k: v for k, v in options.items() if k not in _options.PLAN}
-    rest |= {"seed": seed, "output": None if output is None else os.fspath(output),
-             "class_weights": _options.class_weights(rest.get("class_weights"), model.labels.names),
+    rest |= {"seed": seed, "output": None if output is None else os.fsencode(output),
+             "class_weights": _options.class_weights(rest.get("class_weights"), model.labels),
              "memory_limit": _options.memory(rest.get("memory_limit"))}
     return plan, rest
 
@@ -478,7 +499,7 @@ def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict
 def _one_number(folds):
     """A number of NumPy or torch, also as an array without dimensions, is one; the folds of rows stay what they are."""
     one = folds.tolist() if getattr(folds, "shape", None) == () and hasattr(folds, "tolist") else folds
-    return int(one) if isinstance(one, numbers.Integral) else one
+    return _options.whole("folds", one) if isinstance(one, numbers.Integral) else one
 
 
 def _folds_given(folds, rows: int):
@@ -512,14 +533,14 @@ class Folds(NamedTuple):
             source = {"text_column": self.source["text_column"], "pair_column": self.source["pair_column"],
                       **_options.for_files({n: v for n, v in self.source.items() if n not in ("text_column", "pair_column", "label_column")})}
             where = list((source.pop("where", None) or {}).items())
-            return self.folds, None, (_rows.paths_of(self.rows), [(str(c), str(v)) for c, v in where], source, self.column)
+            return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
         return self.folds, _folds_given(_rows.column_of(table, self.column), rows), None
 
 
 def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
-    folder = rest["output"]
+    folder = None if output is None else os.fsdecode(output)
     count, given, column = how.given(len(dataset))
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
                               count, how.seed, how.stratify, given, column, told.measure)
@@ -527,7 +548,7 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
     for run in runs:
         texts(run)
     if runs:
-        _core.report(model._runtime, runs[:16], folder)
+        _core.report(model._runtime, _rows.encoded(runs[:16]), os.fsencode(folder))
     for part in (found, *found["folds"], *found["averages"]):
         part["metrics"] = part["metrics"] and of_task(model.task, part["metrics"])
     if told.measure:
@@ -571,20 +592,12 @@ def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) 
         modes.append((name, batching, padding, plan, rest))
     plan, rest = _prepared(model, None, seed, limit, options)
     plan.pop("batching", None)
-    found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
+    found, metric = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
-    metric = _compared(model.task, found[0]["metrics"]) if evals else None
-    name = f": {os.fspath(data)}" if isinstance(data, (str, os.PathLike)) else ""
-    return Comparison([Way(**one) for one in found], metric, regression=not _shapes.of(model.task).named,
+    name = f": {_rows.shown(data)}" if isinstance(data, (str, os.PathLike)) else ""
+    return Comparison([Way(**one) for one in found], metric if evals else None, column=metric,
                       title=f"The same job in {len(found)} ways{name}")
-
-
-def _compared(task: str, metrics: dict[str, Any]) -> str:
-    """The metric that a comparison shows; what there is depends on the rows."""
-    shape = _shapes.of(task)
-    wanted = ("ndcg", "average_precision") if shape.joins_pairs else ("average_precision", shape.best, "mrr")
-    return next((name for name in wanted if not math.isnan(metrics.get(name, math.nan))), "accuracy")
 
 
 class Listeners:
@@ -598,7 +611,7 @@ class Listeners:
         self.profile = more["profile"]
         if self.profile is True and output is None:
             raise UsageError("profile=True writes trace.json into the run's folder: give output, or a file: profile=\"trace.json\"")
-        self.trace = None if not self.profile else os.path.join(os.fspath(output), "trace.json") if self.profile is True else os.fspath(self.profile)
+        self.trace = None if not self.profile else os.path.join(os.fsdecode(output), "trace.json") if self.profile is True else os.fsdecode(self.profile)
         progress = more["progress"]
         self.bar = _progress.Bar() if not callable(progress) and _progress.wanted(progress) else None
         if callable(progress):
@@ -607,7 +620,7 @@ class Listeners:
 
     def files(self, output) -> list[tuple[str, str]]:
         """What is written that is not of every run, by what asked for it."""
-        table = [("report_to", os.path.join(os.fspath(output), "log.csv"))] if "csv" in self.reports else []
+        table = [("report_to", os.path.join(os.fsdecode(output), "log.csv"))] if "csv" in self.reports else []
         return table + ([("profile", self.trace)] if self.trace is not None else [])
 
     def listen(self, kind: str, fields: dict[str, Any]):
@@ -627,7 +640,7 @@ class Listeners:
 def _run(model, rows, evals, output, seed, limit, told, options, sources, tokenizer, columns) -> Result:
     plan, rest = _prepared(model, output, seed, limit, options)
     plan = {"seed": seed} if isinstance(rows, Streamed) else plan
-    result = Result(model, output=rest["output"])
+    result = Result(model, output=None if output is None else os.fsdecode(output))
     if isinstance(rows, Dataset):
         result.truncated, result.lost = rows.truncated, rows.lost
 
@@ -645,12 +658,13 @@ def _run(model, rows, evals, output, seed, limit, told, options, sources, tokeni
     texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:
         found = _core.train(model._core, model.tokenizer._core, rows._core, [(n, d._core) for n, d in evals], plan, rest, listen,
-                            told.measure, told.trace, "none" in told.reports)
+                            told.measure, told.trace and os.fsencode(told.trace), "none" in told.reports)
     except (Cancelled, KeyboardInterrupt):
         if result.losses:  # what was stopped keeps them too
+            model._trained_on(rows, limit)
             texts()
         raise
-    model._trained()  # ranks but the first have no events
+    model._trained_on(rows, limit)  # ranks but the first have no events
     kept = texts()
     for note in found.pop("notes").splitlines():
         warnings.warn(note, RuntimeWarning, stacklevel=3)

@@ -17,13 +17,33 @@ static bool set_text(PyObject *value, const char **at) {
   return *at != NULL;
 }
 
-/* True, False, NumPy's, 1 and 0. A word is neither, whatever it says: "no" would be true. */
-static bool set_bool(PyObject *value, bool *at) {
+/* Also bytes, as os.fsencode makes them of names that are not UTF-8. */
+static bool set_path(PyObject *value, const char **at) {
+  if (!PyBytes_Check(value))
+    return set_text(value, at);
+  *at = PyBytes_AsString(value);
+  if ((Py_ssize_t)strlen(*at) != PyBytes_Size(value))
+    PyErr_Format(PyExc_ValueError, "%R holds a NUL", value);
+  return !PyErr_Occurred();
+}
+
+int core_path(PyObject *value, void *at) {
+  return set_path(value, at);
+}
+
+static bool is_bool(PyObject *value) {
   PyObject *name = PyBool_Check(value) ? NULL : PyType_GetName(Py_TYPE(value));
   const char *type = name ? PyUnicode_AsUTF8AndSize(name, NULL) : "bool";
   const bool is = type && (strcmp(type, "bool") == 0 || strcmp(type, "bool_") == 0);
-  const long number = !is && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
   Py_XDECREF(name);
+  PyErr_Clear();
+  return is;
+}
+
+/* True, False, NumPy's, 1 and 0. A word is neither, whatever it says: "no" would be true. */
+static bool set_bool(PyObject *value, bool *at) {
+  const bool is = is_bool(value);
+  const long number = !is && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
   PyErr_Clear();
   if (!is && number != 0 && number != 1) {
     PyErr_Format(PyExc_TypeError, "True or False is needed, not %R", value);
@@ -61,12 +81,12 @@ static void put_integer(const core_field *field, PyObject *number, void *at) {
   }
 }
 
-/* Any type that has __index__: NumPy's integers too. */
+/* Any type that has __index__, NumPy's integers too; True is no number, though Python says that it is 1. */
 static bool set_integer(const core_field *field, PyObject *value, void *at) {
   static const char *const ranges[] = {[CORE_I32] = "-2147483648 to 2147483647",
                                        [CORE_I64] = "-9223372036854775808 to 9223372036854775807",
                                        [CORE_U64] = "0 to 18446744073709551615"};
-  PyObject *number = PyNumber_Index(value);
+  PyObject *number = is_bool(value) ? NULL : PyNumber_Index(value);
   if (!number) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "a whole number is needed, not %R", value);
@@ -81,20 +101,27 @@ static bool set_integer(const core_field *field, PyObject *value, void *at) {
   return !PyErr_Occurred();
 }
 
+static bool set_real(PyObject *value, double *at) {
+  const bool truth = is_bool(value);
+  *at = truth ? 0 : PyFloat_AsDouble(value);
+  if (truth || (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "a number is needed, not %R", value);
+  }
+  return !PyErr_Occurred();
+}
+
 static bool set_field(const core_field *field, PyObject *value, void *out) {
   void *at = (char *)out + field->offset;
   switch (field->kind) {
   case CORE_REAL:
-    *(double *)at = PyFloat_AsDouble(value);
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError)) {
-      PyErr_Clear();
-      PyErr_Format(PyExc_TypeError, "a number is needed, not %R", value);
-    }
-    return !PyErr_Occurred();
+    return set_real(value, at);
   case CORE_BOOL:
     return set_bool(value, at);
   case CORE_TEXT: /* borrowed: the caller keeps the options dict's values alive */
     return set_text(value, (const char **)at);
+  case CORE_PATH:
+    return set_path(value, (const char **)at);
   case CORE_ENUM:
     return set_enum(field, value, at);
   default:
@@ -114,19 +141,19 @@ static void name_field(const core_field *field) {
 
 bool core_fields(PyObject *options, const core_field *fields, void *out) {
   for (const core_field *field = fields; field->name; field++) {
+    const bool borrowed = field->kind == CORE_TEXT || field->kind == CORE_PATH;
     PyObject *key = PyUnicode_FromString(field->name);
     PyObject *value = key ? PyDict_GetItemWithError(options, key) : NULL;
     bool fine = key && !PyErr_Occurred();
     if (fine && value && value != Py_None && !set_field(field, value, out)) {
-      if (PyErr_ExceptionMatches(PyExc_TypeError) || (field->kind == CORE_TEXT && PyErr_ExceptionMatches(PyExc_ValueError)))
+      if (PyErr_ExceptionMatches(PyExc_TypeError) || (borrowed && PyErr_ExceptionMatches(PyExc_ValueError)))
         name_field(field);
       fine = false;
     }
     /* A text is borrowed from its value: it stays in the dict under another key. */
     if (fine && value) {
-      PyObject *kept = field->kind == CORE_TEXT ? PyTuple_Pack(1, key) : NULL;
-      fine = (field->kind != CORE_TEXT || (kept && PyDict_SetItem(options, kept, value) == 0)) &&
-             PyDict_DelItem(options, key) == 0;
+      PyObject *kept = borrowed ? PyTuple_Pack(1, key) : NULL;
+      fine = (!borrowed || (kept && PyDict_SetItem(options, kept, value) == 0)) && PyDict_DelItem(options, key) == 0;
       Py_XDECREF(kept);
     }
     Py_XDECREF(key);
@@ -171,7 +198,7 @@ const char **core_strings(PyObject *sequence, Py_ssize_t *count) {
     return NULL;
   Py_ssize_t n = PyList_Check(sequence) ? PyList_Size(sequence) : -1;
   if (n < 0) {
-    PyErr_SetString(PyExc_TypeError, "expected a list of str");
+    PyErr_SetString(PyExc_TypeError, "expected a list of str or bytes");
     return NULL;
   }
   const char **strings = PyMem_Calloc((size_t)n + 1, sizeof *strings);
@@ -180,7 +207,7 @@ const char **core_strings(PyObject *sequence, Py_ssize_t *count) {
     return NULL;
   }
   for (Py_ssize_t i = 0; i < n; i++) {
-    if (!set_text(PyList_GetItem(sequence, i), &strings[i])) {
+    if (!set_path(PyList_GetItem(sequence, i), &strings[i])) {
       PyMem_Free(strings);
       return NULL;
     }

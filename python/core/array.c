@@ -54,10 +54,20 @@ static dl_device device_of(const core_array *a) {
   return a->gpu ? (dl_device){2, brim_gpu_memory_card(a->gpu)} : (dl_device){1, 0};
 }
 
+/* The same numbers, copied into host memory. */
+static core_array *on_host(core_state *state, PyObject *module, const core_array *from);
+
 static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords) {
-  /* stream, max_version, dl_device, copy: what is there is there for every stream, and the old layout is always allowed */
-  (void)args, (void)keywords;
+  /* stream, max_version, dl_device: what is there is there for every stream, and the old layout is always allowed */
+  (void)args;
   core_array *self = (core_array *)object;
+  PyObject *copy = keywords ? PyDict_GetItemString(keywords, "copy") : NULL;
+  if (copy == Py_True && !self->gpu) {
+    PyObject *own = (PyObject *)on_host(self->state, self->module, self);
+    PyObject *capsule = own ? dlpack(own, NULL, NULL) : NULL;
+    Py_XDECREF(own);
+    return capsule;
+  }
   if (self->readonly) {
     PyErr_SetString(PyExc_BufferError, "this array is read-only: copy it first");
     return NULL;
@@ -217,7 +227,6 @@ static void destroy(PyObject *object) {
   core_drop(self);
 }
 
-/* The same numbers in host memory. */
 static core_array *on_host(core_state *state, PyObject *module, const core_array *from) {
   brim_error err;
   core_array *out = core_array_new(state, module, from->format[0], from->shape[0], from->dimensions == 2 ? from->shape[1] : -1,

@@ -177,7 +177,7 @@ int core_listened(core_listener *listener, int status);
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
 /* One field of an options struct. */
-typedef enum core_kind { CORE_I32, CORE_I64, CORE_U64, CORE_REAL, CORE_BOOL, CORE_TEXT, CORE_ENUM } core_kind;
+typedef enum core_kind { CORE_I32, CORE_I64, CORE_U64, CORE_REAL, CORE_BOOL, CORE_TEXT, CORE_PATH, CORE_ENUM } core_kind;
 typedef struct core_field {
   const char *name;
   core_kind kind;
@@ -191,7 +191,9 @@ typedef struct core_field {
 bool core_fields(PyObject *options, const core_field *fields, void *out);
 /* False with TypeError if anything is left. */
 bool core_no_more(PyObject *options);
-/* The strings of a sequence: pointers into it, in memory to be freed with PyMem_Free. None gives NULL and 0. */
+/* For O& of PyArg_ParseTuple: a name of a file, a pointer into the str or bytes (of os.fsencode). */
+int core_path(PyObject *value, void *at);
+/* The strings of a list, names or paths: pointers into it, in memory to be freed with PyMem_Free. None gives NULL and 0. */
 const char **core_strings(PyObject *sequence, Py_ssize_t *count);
 bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **held);
 
@@ -272,6 +274,12 @@ bool core_source_options(PyObject *options, brim_source_options *out);
 brim_where *core_conditions(PyObject *list, int *count);
 bool core_train_options(PyObject *options, brim_train_options *out);
 PyObject *core_metrics_dict(const brim_metrics *metrics);
+bool core_parse_precision(const char *name, int *out);
+/* Outcomes of a data set: one a row, or one a labelled token. */
+uint64_t core_outcome_count(const brim_dataset *dataset);
+/* Methods of a model. */
+PyObject *core_model_predict(PyObject *object, PyObject *args);
+PyObject *core_model_evaluate(PyObject *object, PyObject *args);
 /* Parts of a page (study_page.c). */
 bool core_put_comparison(brim_page *page, PyObject *item, core_state *state);
 bool core_put_analysis(brim_page *page, PyObject *item, core_state *state, PyObject *module);

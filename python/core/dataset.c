@@ -108,7 +108,7 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
 static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
   static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task,
                                        "classification, regression, multi_label, tokens, embedding or rerank"},
-                                      CORE_FIELD(brim_dataset_options, cache, CORE_TEXT),
+                                      CORE_FIELD(brim_dataset_options, cache, CORE_PATH),
                                       {0}};
   return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) &&
          core_encode_options(keywords, &out->encode) && core_fields(keywords, fields, out) && core_no_more(keywords);
@@ -627,8 +627,8 @@ static PyObject *excluded(PyObject *object, PyObject *nothing) {
   const brim_exclusion *list = brim_dataset_excluded(((core_dataset *)object)->dataset, &count);
   PyObject *out = PyList_New(0);
   for (uint64_t i = 0; out && i < count; i++) {
-    PyObject *item = Py_BuildValue("(sLKs)", list[i].file, (long long)list[i].line, (unsigned long long)list[i].row,
-                                   list[i].reason);
+    PyObject *item = Py_BuildValue("(NLKs)", PyUnicode_DecodeFSDefault(list[i].file), (long long)list[i].line,
+                                   (unsigned long long)list[i].row, list[i].reason);
     if (!item || PyList_Append(out, item) < 0)
       Py_CLEAR(out);
     Py_XDECREF(item);

@@ -22,7 +22,7 @@ PyObject *core_embedder_make(PyObject *module, PyObject *args) {
   const char *folder;
   brim_embedder *embedder;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "OOOs", &runtime, &model, &tokenizer, &folder))
+  if (!PyArg_ParseTuple(args, "OOOO&", &runtime, &model, &tokenizer, core_path, &folder))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
@@ -50,14 +50,14 @@ PyObject *core_encoder_folder(PyObject *module, PyObject *args) {
   const char *folder;
   brim_error error;
   brim_text path;
-  if (!PyArg_ParseTuple(args, "Os", &runtime, &folder))
+  if (!PyArg_ParseTuple(args, "OO&", &runtime, core_path, &folder))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   if (!of)
     return NULL;
   brim_text_init(&path, core_use(of));
   const int status = brim_encoder_folder(core_use(of), folder, &path, &error);
-  PyObject *found = status == BRIM_OK ? PyUnicode_FromStringAndSize(path.data, (Py_ssize_t)path.length)
+  PyObject *found = status == BRIM_OK ? PyUnicode_DecodeFSDefaultAndSize(path.data, (Py_ssize_t)path.length)
                                       : core_fail(core_of(module), status, &error);
   brim_text_free(&path);
   return found;
@@ -218,8 +218,10 @@ static PyObject *retrieval(PyObject *object, PyObject *args) {
   trial t = {.self = (core_embedder *)object};
   core_embedder *self = t.self;
   brim_retrieval_options *o = &t.retrieval;
-  if (!PyArg_ParseTuple(args, "sssOO", &o->corpus, &o->queries, &o->relevant, &at, &options) || !take_cuts(at, o->at) ||
-      !core_fields(options, fields, o) || !fill_options(options, &o->embed) || !core_no_more(options) || !core_enter(self->model))
+  if (!PyArg_ParseTuple(args, "O&O&O&OO", core_path, &o->corpus, core_path, &o->queries, core_path, &o->relevant, &at,
+                        &options) ||
+      !take_cuts(at, o->at) || !core_fields(options, fields, o) || !fill_options(options, &o->embed) || !core_no_more(options) ||
+      !core_enter(self->model))
     return NULL;
   const int status = core_run(self->state, self->runtime, retrieval_work, &t);
   core_leave(self->model);
@@ -249,8 +251,8 @@ static PyObject *similarity(PyObject *object, PyObject *args) {
   PyObject *options;
   trial t = {.self = (core_embedder *)object};
   core_embedder *self = t.self;
-  if (!PyArg_ParseTuple(args, "sO", &t.path, &options) || !fill_options(options, &t.options) || !core_no_more(options) ||
-      !core_enter(self->model))
+  if (!PyArg_ParseTuple(args, "O&O", core_path, &t.path, &options) || !fill_options(options, &t.options) ||
+      !core_no_more(options) || !core_enter(self->model))
     return NULL;
   const int status = core_run(self->state, self->runtime, similarity_work, &t);
   core_leave(self->model);

@@ -220,7 +220,7 @@ PyObject *core_kept(PyObject *module, PyObject *args) {
   brim_error error;
   int count;
   core_state *state = core_of(module);
-  if (!PyArg_ParseTuple(args, "Os", &runtime, &folder) || !core_cast(state, runtime, CORE_RUNTIME))
+  if (!PyArg_ParseTuple(args, "OO&", &runtime, core_path, &folder) || !core_cast(state, runtime, CORE_RUNTIME))
     return NULL;
   brim_runtime *of = core_use((core_runtime *)runtime);
   int status = brim_judged_read(of, folder, &sets, &count, &error);
@@ -235,7 +235,8 @@ PyObject *core_keep(PyObject *module, PyObject *args) {
   const char *folder;
   brim_error error;
   core_state *state = core_of(module);
-  if (!PyArg_ParseTuple(args, "OsO!", &runtime, &folder, &PyList_Type, &list) || !core_cast(state, runtime, CORE_RUNTIME))
+  if (!PyArg_ParseTuple(args, "OO&O!", &runtime, core_path, &folder, &PyList_Type, &list) ||
+      !core_cast(state, runtime, CORE_RUNTIME))
     return NULL;
   brim_runtime *of = core_use((core_runtime *)runtime);
   const Py_ssize_t count = PyList_Size(list);
@@ -263,7 +264,7 @@ PyObject *core_report(PyObject *module, PyObject *args) {
   brim_error error;
   Py_ssize_t count;
   core_state *state = core_of(module);
-  if (!PyArg_ParseTuple(args, "OOs", &runtime, &list, &folder) || !core_cast(state, runtime, CORE_RUNTIME))
+  if (!PyArg_ParseTuple(args, "OOO&", &runtime, &list, core_path, &folder) || !core_cast(state, runtime, CORE_RUNTIME))
     return NULL;
   const char **folders = core_strings(list, &count);
   if (!folders)

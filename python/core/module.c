@@ -60,7 +60,7 @@ PyObject *core_fail(core_state *state, int code, const brim_error *error) {
   char text[1200];
   brim_error_text(error, text, sizeof text);
   PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-  PyObject *file = PyUnicode_DecodeUTF8(error->file, (Py_ssize_t)strlen(error->file), "replace");
+  PyObject *file = PyUnicode_DecodeFSDefault(error->file);
   PyObject *exception = message && file ? PyObject_CallFunction(state->raise, "iOOLL", code, message, file,
                                                                 (long long)error->line, (long long)error->byte)
                                         : NULL;

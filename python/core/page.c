@@ -141,7 +141,7 @@ static bool put_run(brim_page *page, PyObject *item, core_state *state, brim_run
   const char *folder, *name;
   brim_runs runs = {0};
   brim_error error;
-  if (!PyArg_ParseTuple(item, "sss", &(const char *){0}, &folder, &name))
+  if (!PyArg_ParseTuple(item, "sO&s", &(const char *){0}, core_path, &folder, &name))
     return false;
   int status = brim_runs_open(runtime, &folder, 1, &runs, &error);
   runs.names[0] = name;
@@ -200,7 +200,7 @@ PyObject *core_page(PyObject *module, PyObject *args) {
   const char *title, *path;
   brim_page *page = NULL;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "OsOs", &runtime, &title, &parts, &path))
+  if (!PyArg_ParseTuple(args, "OsOO&", &runtime, &title, &parts, core_path, &path))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   if (!of)

@@ -37,7 +37,7 @@ PyObject *core_hub_find(PyObject *module, PyObject *args) {
   int tokenizer;
   char *folder;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "Oszp", &runtime, &name, &revision, &tokenizer))
+  if (!PyArg_ParseTuple(args, "OO&zp", &runtime, core_path, &name, &revision, &tokenizer))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   if (!of)

@@ -144,7 +144,7 @@ static PyObject *mode_dict(const job *j, int index) {
                        "speed_high", r->speed_high, "speed_said", said, "rounds", round_list(r));
 }
 
-/* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}] */
+/* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}], the metric that is shown of them */
 PyObject *core_compare(PyObject *module, PyObject *args) {
   PyObject *model, *dataset, *eval, *plan, *options, *modes, *event;
   core_state *state = core_of(module);
@@ -169,20 +169,19 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
   }
   for (int i = 0; i < MOST_MODES; i++)
     brim_mode_curve_free(&j.curves[i]);
-  return list;
+  if (!list)
+    return NULL;
+  return Py_BuildValue("Ns", list, brim_comparison_metric(brim_model_task(j.model->model), j.results, j.mode_count));
 }
 
 /* ---- analyze ---------------------------------------------------------------------------------------------- */
 
 static int study_work(void *context, brim_error *error) {
   job *j = context;
-  const bool several = brim_dataset_firsts(j->dataset) && brim_dataset_windows(j->dataset).most < 2;
-  int32_t lengths[BRIM_MOST_LENGTHS];
-  int count = 0, status = BRIM_OK;
-  if (j->tokenizer && !several)
-    status = brim_study_usual_lengths(j->dataset, j->tokenizer, j->train.plan.max_length, lengths, &count, error);
-  for (int i = 0; i < count && !status; i++)
-    status = brim_study_length(j->dataset, j->tokenizer, &j->windows, lengths[i], &j->at_length[j->length_count++], error);
+  int status = BRIM_OK;
+  if (j->tokenizer)
+    status = brim_study_lengths(j->dataset, j->tokenizer, &j->windows, j->train.plan.max_length, j->at_length, &j->length_count,
+                                error);
   return status ? status : brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
 }
 

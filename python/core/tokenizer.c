@@ -28,8 +28,16 @@ bool core_encode_options(PyObject *options, brim_encode_options *out) {
       CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
       {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
       {"truncation_side", CORE_ENUM, offsetof(brim_encode_options, truncation_side), parse_side},
-      {"query_prompt", CORE_TEXT, offsetof(brim_encode_options, prompts[0])},
-      {"document_prompt", CORE_TEXT, offsetof(brim_encode_options, prompts[1])},
+#define PROMPT(i) {"prompt" #i, CORE_TEXT, offsetof(brim_encode_options, prompts[i])}
+      PROMPT(0),
+      PROMPT(1),
+      PROMPT(2),
+      PROMPT(3),
+      PROMPT(4),
+      PROMPT(5),
+      PROMPT(6),
+      PROMPT(7),
+#undef PROMPT
       {"numbering", CORE_ENUM, offsetof(brim_encode_options, numbering), parse_numbering, "tokens or words"},
       {0}};
   return core_fields(options, fields, out);
@@ -39,7 +47,7 @@ PyObject *core_tokenizer_make(PyObject *module, PyObject *args) {
   PyObject *runtime;
   const char *path;
   brim_error error;
-  if (!PyArg_ParseTuple(args, "Os", &runtime, &path))
+  if (!PyArg_ParseTuple(args, "OO&", &runtime, core_path, &path))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   core_tokenizer *self = of ? core_new(core_of(module), module, CORE_TOKENIZER, runtime, NULL, NULL) : NULL;
@@ -259,15 +267,18 @@ static PyObject *added(PyObject *object, PyObject *pair) {
   return PyLong_FromLong(brim_tokenizer_added(((core_tokenizer *)object)->tokenizer, PyObject_IsTrue(pair) > 0));
 }
 
-/* save(folder, words): words: for lists of them, as a run of token labels has it. */
+/* save(folder, words, max_length, overlap, windows, no type ids): as a run has it (brim_tokenizer_saving); all but the folder may
+ * be left out. */
 static PyObject *save(PyObject *object, PyObject *args) {
   core_tokenizer *self = (core_tokenizer *)object;
   brim_error error;
   const char *path;
-  int words = 0;
-  if (!PyArg_ParseTuple(args, "s|p", &path, &words))
+  int words = 0, longest = 0, no_types = 0;
+  brim_windowing windows = {0};
+  if (!PyArg_ParseTuple(args, "O&|piiip", core_path, &path, &words, &longest, &windows.overlap, &windows.most, &no_types))
     return NULL;
-  const brim_tokenizer_saving how = {.words = words != 0};
+  const brim_tokenizer_saving how = {
+      .words = words != 0, .max_length = longest, .no_type_ids = no_types != 0, .windows = windows};
   int status = brim_make_folder(core_use(self->runtime), path, &error);
   if (status == BRIM_OK)
     status = brim_tokenizer_save(self->tokenizer, path, &how, &error);

@@ -22,6 +22,7 @@ typedef struct names {
   const char *of[MOST];
   int count;
   bool table; /* they are those of every row */
+  bool all;   /* no row has another */
 } names;
 
 static int add_name(names *n, const char *text, size_t length, brim_error *err) {
@@ -49,22 +50,52 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
   return status;
 }
 
-/* The keys of the first object. */
+static bool has_name(const names *n, const char *text, size_t length) {
+  for (int i = 0; i < n->count; i++)
+    if (strlen(n->of[i]) == length && memcmp(n->of[i], text, length) == 0)
+      return true;
+  return false;
+}
+
+/* The keys of an object that no one before it has. *whole: it was read to its end. */
+static int add_keys(brim_json_reader *json, names *n, bool *whole, brim_error *err) {
+  brim_json_token token;
+  brim_error ignored;
+  for (;;) {
+    const bool read = !brim_json_next(json, &token, &ignored);
+    *whole = read && token.kind == BRIM_JSON_OBJECT_END;
+    if (!read || token.kind != BRIM_JSON_KEY)
+      return BRIM_OK;
+    if (!has_name(n, token.text, token.length))
+      BRIM_TRY(add_name(n, token.text, token.length, err));
+    if (brim_json_skip(json, &ignored))
+      return BRIM_OK;
+  }
+}
+
+/* The keys of objects: those of an array, or one a line. A row may lack what others have, such as a negative. */
 static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, names *n, brim_error *err) {
   brim_json_reader json;
   brim_json_token token;
   brim_error ignored;
   int status = BRIM_OK;
+  bool array = false, more = true;
   brim_json_reader_init(&json, runtime, NULL);
-  brim_json_reader_start(&json, bytes, length, 0, 0);
-  bool found = !brim_json_next(&json, &token, &ignored);
-  if (found && token.kind == BRIM_JSON_ARRAY)
-    found = !brim_json_next(&json, &token, &ignored);
-  for (found = found && token.kind == BRIM_JSON_OBJECT; found && !status;) {
-    found = !brim_json_next(&json, &token, &ignored) && token.kind == BRIM_JSON_KEY;
-    if (found)
-      status = add_name(n, token.text, token.length, err);
-    found = found && !brim_json_skip(&json, &ignored);
+  while (more && !status && length > 0) {
+    const char *end = array ? NULL : memchr(bytes, '\n', length);
+    if (!array)
+      brim_json_reader_start(&json, bytes, length, 0, 0);
+    more = !brim_json_next(&json, &token, &ignored);
+    if (more && !array && token.kind == BRIM_JSON_ARRAY)
+      array = !brim_json_next(&json, &token, &ignored);
+    more = more && token.kind == BRIM_JSON_OBJECT;
+    if (more)
+      status = add_keys(&json, n, &more, err);
+    if (!array) {
+      length -= end ? (size_t)(end + 1 - bytes) : length;
+      bytes = end ? end + 1 : bytes;
+      more = true; /* an empty line, or one that who reads the rows refuses */
+    }
   }
   brim_json_reader_free(&json);
   return status;
@@ -81,6 +112,7 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, names
     status = brim_stream_peek(stream, HEAD, &bytes, &length, err);
   if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
     bytes += 3, length -= 3;
+  n->all = length < HEAD;
   if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
     status = read_keys(runtime, bytes, length, n, err);
   else if (!status && length > 0 && (file->format == BRIM_FORMAT_CSV || file->format == BRIM_FORMAT_TSV))
@@ -179,14 +211,15 @@ static int refuse(const char *file, const names *n, brim_task task, brim_error *
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-/* Columns that the caller named: each once, and of a table each is there. A line of JSON may lack the last ones. */
+/* Columns that the caller named: each once, and each is there. A line of JSON may lack the last ones; that all lines do is seen
+ * where the head is the whole file. */
 static int check_given(const names *n, const char *file, const brim_source_options *given, brim_error *err) {
   const char *const *columns = given->text_columns;
   for (int i = 0; i < given->text_column_count; i++) {
     for (int k = 0; k < i; k++)
       if (strcmp(columns[i], columns[k]) == 0)
         return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named twice: name each text's own", columns[i]);
-    bool there = !n->table || n->count == MOST;
+    bool there = (!n->table && !n->all) || n->count == 0 || n->count == MOST;
     for (int k = 0; k < n->count && !there; k++)
       there = strcmp(columns[i], n->of[k]) == 0;
     if (!there)
@@ -219,6 +252,7 @@ static int find(brim_source *source, brim_arena *arena, const brim_source_option
   names n = {.arena = arena};
   if (!given->no_header)
     BRIM_TRY(read_names(source->runtime, &source->files[0], &n, err));
+  n.all = n.all && source->count == 1;
   return choose_among(&n, brim_source_name(&source->files[0]), given, task, out, err);
 }
 

@@ -36,6 +36,20 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
   }
 }
 
+static bool is_same(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* How many must be said: none; those of the first text and of the others; or all. */
+static int prompts_of(const brim_encode_options *options) {
+  bool any = false, more = false;
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++) {
+    any = any || options->prompts[i];
+    more = more || (i > 1 && !is_same(options->prompts[i], options->prompts[1]));
+  }
+  return more ? BRIM_MOST_PROMPTS : any ? 2 : 0;
+}
+
 void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, const brim_encode_options *options) {
   brim_text_printf(out, "tokenizer %016llx encode %d %d %d %d ", (unsigned long long)brim_tokenizer_fingerprint(tokenizer),
                    (int)options->max_length, options->no_special_tokens, (int)options->truncation,
@@ -44,7 +58,7 @@ void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, con
     brim_text_printf(out, "numbered %d ", (int)options->numbering);
   if (brim_makes_windows(options))
     brim_text_printf(out, "windows %d overlap %d ", (int)options->max_windows, (int)options->window_overlap);
-  for (int i = 0; i < 2 && (options->prompts[0] || options->prompts[1]); i++)
+  for (int i = 0; i < prompts_of(options); i++)
     brim_describe_string(out, options->prompts[i]);
 }
 

@@ -72,6 +72,9 @@ void brim_share_gradient(brim_lowering *l, int32_t from, int32_t to);
 void brim_pass_gradient_on(brim_lowering *l, int32_t from, int32_t chosen_of);
 /* Where a call writes that cannot add: the first contribution, or scratch where no gradient is wanted. */
 brim_at brim_write_gradient(brim_lowering *l, int32_t value, brim_row_kind rows);
+/* Whether these rows have a contribution before this one; and what adds another, from separate memory, to theirs. */
+bool brim_has_gradient(const brim_lowering *l, int32_t value, brim_row_kind rows);
+void brim_add_to_gradient(brim_lowering *l, brim_at from, int32_t value, brim_row_kind rows);
 bool brim_is_trained(const brim_lowering *l, const brim_operation *o);
 
 /* Distance of rows, in elements. */

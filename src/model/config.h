@@ -16,6 +16,17 @@ typedef struct brim_dense_module {
   brim_activation activation;
 } brim_dense_module;
 
+/* The folder of sentence-transformers' module that has the weights of layers. */
+#define BRIM_LAYERS_MODULE "1_WeightedLayerPooling"
+/* Names of tensors: the weights of layers; what brings joined ones to the width of one. */
+#define BRIM_LAYER_SHARES  "layer_weights"
+#define BRIM_JOINED_WEIGHT "joined_layers"
+/* The layers whose tokens the head sees. */
+typedef struct brim_mixed {
+  int32_t count; /* the last so many; 0: the last one alone */
+  bool joined;   /* side by side; else their weighted mean */
+} brim_mixed;
+
 typedef struct brim_config {
   const brim_family *family;
   int32_t vocab_size, hidden, layers, heads, intermediate;
@@ -30,6 +41,7 @@ typedef struct brim_config {
   int32_t pad_id;           /* -1: none */
   brim_activation activation;
   brim_pooling pooling; /* of embeddings any, else cls, mean or max */
+  brim_mixed mixed;     /* of texts and of embeddings */
   bool skips_prompts;   /* of embeddings: tokens of prompts are not pooled */
   bool ignores_types;   /* every token has type 0 */
   /* of encoders with rotary positions, gates and a residual stream */
@@ -85,6 +97,8 @@ int32_t brim_config_outputs(const brim_config *config);
 int32_t brim_config_max_length(const brim_config *config);
 /* The head looks at more than the first token, and the family's config.json has no name for that. */
 bool brim_config_pools(const brim_config *config);
+/* Its head is of texts, and looks at several layers. */
+bool brim_config_mixes(const brim_config *config);
 /* What it says of the encoder, as named values (config_fields.c). Returns their number. */
 enum { BRIM_CONFIG_FIELDS = 39 };
 int brim_config_fields(const brim_config *config, brim_field fields[BRIM_CONFIG_FIELDS]);
@@ -95,6 +109,11 @@ void brim_config_put_value(brim_text *out, const brim_json_value *value, int dep
 /* README.md with lines of Python, where transformers computes something else; one of brim's is removed where it does not.
  * A README.md that brim did not write is left as it is. */
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
+/* "weighted", "weighted:4", "joined:4", "last": of a model of so many layers. */
+int brim_mixed_parse(const char *text, size_t length, int32_t layers, brim_mixed *out, brim_error *err) BRIM_CHECK;
+const char *brim_mixed_name(brim_mixed mixed, char name[BRIM_LAYERS_NAME]);
+/* Numbers of a token that the head sees. */
+int32_t brim_config_seen_width(const brim_config *config);
 /* The modes of a pooling in their order, and back. */
 brim_pool_list brim_pooling_modes(brim_pooling pooling);
 brim_pooling brim_pooling_of_modes(const brim_pool_list *list);

@@ -87,15 +87,30 @@ static void add(brim_lowering *l, brim_at from, brim_at to, brim_row_kind rows) 
   BRIM_CALL(l, add, op);
 }
 
+/* Of all rows of a value, or of its chosen ones, where all are computed. */
+static bool are_chosen(const brim_lowering *l, int32_t value, brim_row_kind rows) {
+  return rows != l->schedule->values[value].rows;
+}
+
+bool brim_has_gradient(const brim_lowering *l, int32_t value, brim_row_kind rows) {
+  const brim_held *h = &l->held[value];
+  return brim_wants_gradient(l, value) && (are_chosen(l, value, rows) ? h->has_chosen_gradient : h->has_gradient);
+}
+
+void brim_add_to_gradient(brim_lowering *l, brim_at from, int32_t value, brim_row_kind rows) {
+  const brim_held *h = &l->held[value];
+  add(l, from, (brim_at){are_chosen(l, value, rows) ? h->chosen_gradient : h->gradient, 0}, rows);
+}
+
 void brim_share_gradient(brim_lowering *l, int32_t from, int32_t to) {
   brim_held *h = &l->held[to];
   const brim_row_kind rows = l->schedule->values[from].rows;
-  const bool chosen = rows != l->schedule->values[to].rows;
+  const bool chosen = are_chosen(l, to, rows);
   if (!brim_wants_gradient(l, to))
     return;
   const brim_at at = brim_gradient(l, from);
-  if (chosen ? h->has_chosen_gradient : h->has_gradient) {
-    add(l, at, (brim_at){chosen ? h->chosen_gradient : h->gradient, 0}, rows);
+  if (brim_has_gradient(l, to, rows)) {
+    brim_add_to_gradient(l, at, to, rows);
     return;
   }
   *(chosen ? &h->chosen_gradient : &h->gradient) = at.version;

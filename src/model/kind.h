@@ -12,6 +12,7 @@ struct brim_operation;
 struct brim_program;
 
 /* Rows of an input that are needed for some rows of the outputs. */
+enum { BRIM_NEEDS = 3 };
 typedef enum brim_need { BRIM_NEED_SAME = 0, BRIM_NEED_ALL, BRIM_NEED_CHOSEN } brim_need;
 
 /* A product of activations with a weight that int8 may quantize; those that are adjoined in the flat buffers are one. */
@@ -23,9 +24,9 @@ typedef struct brim_product {
 
 typedef struct brim_kind {
   const char *name;
-  bool attends;       /* its calls are attention, which may have a window */
-  bool sums_texts;    /* its backward adds up over texts without regard to slices: they cannot be computed at once */
-  brim_need needs[3]; /* of each input */
+  bool attends;                /* its calls are attention, which may have a window */
+  bool sums_texts;             /* its backward adds up over texts without regard to slices: they cannot be computed at once */
+  brim_need needs[BRIM_NEEDS]; /* of each input; any further one is as the last */
   /* What backward reads: a bit for each input, output and inner value. */
   struct {
     unsigned in, out, inner;

@@ -1,8 +1,11 @@
-/* pooling.c: names of what a head sees, and lists of them. */
+/* pooling.c: names of what a head sees: ways of pooling, and layers. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "model/config.h"
+#include "model/program.h"
 
 enum { BITS = 3 }; /* of a number for each mode */
 
@@ -74,4 +77,47 @@ bool brim_pooling_parse(const char *name, brim_pooling *out) {
 
 bool brim_pooling_is_simple(brim_pooling pooling) {
   return pooling == BRIM_POOLING_CLS || pooling == BRIM_POOLING_MEAN || pooling == BRIM_POOLING_MAX;
+}
+
+/* ---- layers --------------------------------------------------------------------------------------------------- */
+
+static const char *const ways[2] = {"weighted", "joined"};
+
+int brim_mixed_parse(const char *text, size_t length, int32_t layers, brim_mixed *out, brim_error *err) {
+  char word[BRIM_LAYERS_NAME] = "";
+  char *end = word;
+  *out = (brim_mixed){0};
+  if (length < sizeof word)
+    memcpy(word, text, length);
+  if (strcmp(word, "last") == 0)
+    return BRIM_OK;
+  if (strcmp(word, ways[0]) == 0)
+    out->count = layers, end += length;
+  for (int way = 0; way < 2 && out->count == 0; way++) {
+    const size_t size = strlen(ways[way]);
+    if (strncmp(word, ways[way], size) == 0 && word[size] == ':' && word[size + 1] >= '1' && word[size + 1] <= '9') {
+      const long count = strtol(word + size + 1, &end, 10);
+      *out = (brim_mixed){.count = count < INT32_MAX ? (int32_t)count : INT32_MAX, .joined = way == 1};
+    }
+  }
+  if (out->count == 0 || *end)
+    return brim_error_set(err, BRIM_E_USAGE, "layers are \"%.*s\": weighted, weighted:N, joined:N or last are expected",
+                          (int)(length < 40 ? length : 40), text);
+  if (out->count > layers + 1 || out->count > BRIM_MOST_LISTED)
+    return brim_error_set(err, BRIM_E_USAGE, "the last %d layers: the model has %d, and %d with the embeddings%s",
+                          (int)out->count, (int)layers, (int)layers + 1,
+                          layers < BRIM_MOST_LISTED ? "" : "; at most 32 are taken");
+  return BRIM_OK;
+}
+
+const char *brim_mixed_name(brim_mixed mixed, char name[BRIM_LAYERS_NAME]) {
+  if (mixed.count > 0)
+    snprintf(name, BRIM_LAYERS_NAME, "%s:%d", ways[mixed.joined], (int)mixed.count);
+  else
+    snprintf(name, BRIM_LAYERS_NAME, "last");
+  return name;
+}
+
+int32_t brim_config_seen_width(const brim_config *config) {
+  return config->hidden * (config->mixed.joined ? config->mixed.count : 1);
 }

@@ -67,8 +67,8 @@ typedef struct brim_weight {
   bool used;
 } brim_weight;
 
-/* Values or weights of an operation. Of weights some may be BRIM_NONE: absent. */
-enum { BRIM_MOST_LISTED = 6 };
+/* Values or weights of an operation. Of weights some may be BRIM_NONE: absent. A kind has a bit for each (kind.h). */
+enum { BRIM_MOST_LISTED = 32 };
 typedef struct brim_list {
   int32_t count, of[BRIM_MOST_LISTED];
 } brim_list;

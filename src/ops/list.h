@@ -21,6 +21,7 @@
   X(BF16, "%s does not multiply 16-bit values: use fp32")                                                                        \
   X(HOST_MEMORY, "%s has no slices: train without them")                                                                         \
   X(POOLING, "%s pools by the first token, the mean or the largest alone, and no prompt is left out: use another device")        \
+  X(LAYERS, "%s gives the head the last layer alone: use another device, or --layers last")                                      \
   X(VOCABULARY, "%s has no loss over a vocabulary, which masked words need: use another device")                                 \
   X(RULES, "%s has AdamW alone, without a way back to the pretrained weights: use --optimizer adamw, or another device")         \
   X(LATE_ROWS, NULL)
@@ -55,6 +56,8 @@
   X(pool_backward, brim_pool_gradient, 0, ELEMENTWISE, "pooling gradient")                                                       \
   X(pool_joined_forward, brim_pool_joined, BRIM_FEATURE_POOLING, ELEMENTWISE, "pooling")                                         \
   X(pool_joined_backward, brim_pool_joined, BRIM_FEATURE_POOLING, ELEMENTWISE, "pooling gradient")                               \
+  X(mix_forward, brim_mix, BRIM_FEATURE_LAYERS, ELEMENTWISE, "layers")                                                           \
+  X(mix_backward, brim_mix, BRIM_FEATURE_LAYERS, ELEMENTWISE, "layers gradient")                                                 \
   X(dropout, brim_dropout_rows, 0, ELEMENTWISE, "dropout")                                                                       \
   X(add, brim_add, 0, ELEMENTWISE, "add")                                                                                        \
   X(zero, brim_zero, 0, ELEMENTWISE, "zero")                                                                                     \

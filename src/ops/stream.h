@@ -1,5 +1,5 @@
-/* stream.h: operations of encoders with a residual stream, rotary positions and gated feed-forwards. Included by ops.h; letters
- * as there. */
+/* stream.h: operations of encoders with a residual stream, rotary positions and gated feed-forwards, and of heads that see
+ * several layers. Included by ops.h; letters as there. */
 #ifndef BRIM_OPS_STREAM_H
 #define BRIM_OPS_STREAM_H
 #include <math.h>
@@ -80,4 +80,20 @@ static inline float brim_rotary_frequency(const brim_rotary *p, int32_t i) {
   const float exponent = (float)(2 * i) / (float)p->head_size, frequency = 1.0f / (float)pow(p->theta, (double)exponent);
   return p->factor > 0 ? frequency / (float)p->factor : frequency;
 }
+
+/* ---- several layers as one
+ *
+ * Layer `layer` of several that are taken as one. Mean: y = factor x, or y += with `add`, factor = shares[layer] / sum of shares
+ * [layers]. Side by side (`shares` NULL): y = x, in columns of wider rows. x and dx are [rows, width]; rows of y and dy are
+ * `stride` apart. Backward: dx = factor dy, or += with `add`; dshares += what this layer adds to the gradient by each of the
+ * shares. Both may be NULL, and x then too. */
+typedef struct brim_mix {
+  int64_t rows;
+  int32_t width, stride, layer, layers;
+  bool add;
+  const real *shares, *x;
+  real *y;
+  const real *dy; /* these three are of backward */
+  real *dx, *dshares;
+} brim_mix;
 #endif

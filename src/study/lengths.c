@@ -29,8 +29,12 @@ static uint64_t next_whole(const whole_rows *w, uint64_t *row) {
   return tokens;
 }
 
+static bool has_several(const brim_dataset *dataset) {
+  return brim_dataset_firsts(dataset) && brim_dataset_windows(dataset).most < 2;
+}
+
 static int whole_rows_of(const brim_dataset *dataset, const brim_tokenizer *tokenizer, whole_rows *out, brim_error *err) {
-  if (brim_dataset_firsts(dataset) && brim_dataset_windows(dataset).most < 2)
+  if (has_several(dataset))
     return brim_error_set(err, BRIM_E_USAGE, "rows of several texts have no length at which they are cut");
   *out = (whole_rows){dataset, (uint64_t)brim_tokenizer_added(tokenizer, brim_dataset_has_pairs(dataset))};
   return BRIM_OK;
@@ -74,11 +78,13 @@ int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokeniz
   return BRIM_OK;
 }
 
-int brim_study_usual_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t own, int32_t *lengths,
-                             int *count, brim_error *err) {
+int brim_study_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows, int32_t own,
+                       brim_length_study out[BRIM_MOST_LENGTHS], int *count, brim_error *err) {
   whole_rows rows = {0};
   uint64_t longest = 0;
   *count = 0;
+  if (has_several(dataset))
+    return BRIM_OK;
   BRIM_TRY(whole_rows_of(dataset, tokenizer, &rows, err));
   for (uint64_t row = 0; row < brim_dataset_rows(dataset);) {
     const uint64_t whole = next_whole(&rows, &row) + rows.added;
@@ -86,10 +92,12 @@ int brim_study_usual_lengths(const brim_dataset *dataset, const brim_tokenizer *
   }
   bool put = (uint64_t)own <= rows.added;
   for (int64_t length = FIRST; *count < BRIM_MOST_LENGTHS - 1; length *= 2) {
-    if (!put && own <= length)
-      lengths[(*count)++] = own, put = true;
+    if (!put && own <= length) {
+      BRIM_TRY(brim_study_length(dataset, tokenizer, windows, own, &out[(*count)++], err));
+      put = true;
+    }
     if (length != own)
-      lengths[(*count)++] = (int32_t)length;
+      BRIM_TRY(brim_study_length(dataset, tokenizer, windows, (int32_t)length, &out[(*count)++], err));
     if ((uint64_t)length >= longest && put)
       break;
   }

@@ -301,7 +301,7 @@ static int encode_each(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
   size_t lost = 0;
   for (size_t i = 0; i <= further_count; i++) {
     const size_t before = out->length;
-    const char *prompt = options->prompts[i > 0];
+    const char *prompt = options->prompts[i < BRIM_MOST_PROMPTS ? i : BRIM_MOST_PROMPTS - 1];
     brim_string own = i == 0 || pair.bytes ? text : further[i - 1], second = i == 0 || !pair.bytes ? pair : further[i - 1];
     if (prompt && !pair.bytes)
       BRIM_TRY(brim_prompt_put(prompt, &scratch->prompted, &own, err));

@@ -92,6 +92,8 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       data ? BRIM_FIELD_INT("rows", brim_dataset_rows(data)) : BRIM_FIELD_JSON("rows", "null"),
       data ? BRIM_FIELD_INT("tokens", brim_dataset_tokens(data)) : BRIM_FIELD_JSON("tokens", "null"),
       data ? BRIM_FIELD_INT("truncated", brim_dataset_truncated(data)) : BRIM_FIELD_JSON("truncated", "null"),
+      data ? BRIM_FIELD_INT("tokens_lost", brim_dataset_lost(data)) : BRIM_FIELD_JSON("tokens_lost", "null"),
+      data ? BRIM_FIELD_INT("tokens_repeated", brim_dataset_repeated(data)) : BRIM_FIELD_JSON("tokens_repeated", "null"),
       BRIM_FIELD_INT("total_steps", t->outlook.total_steps),
       BRIM_FIELD_INT("warmup_steps", t->warmup),
       BRIM_FIELD_INT("memory_held", t->memory.held),

@@ -1,5 +1,6 @@
 /* start.c: everything that happens once, before the first step. What can be refused is refused before anything is written. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -28,6 +29,11 @@
 #include "train/turn.h"
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
+
+/* A label is one class: what becomes of it is an outcome, and no logits are kept. */
+static bool start_has_outcomes(const brim_trainer *t) {
+  return brim_model_shape(t->model)->one_class;
+}
 
 /* What is as ever is recorded as not given: older runs say nothing of it. */
 static void start_optimizer(brim_trainer *t) {
@@ -64,7 +70,7 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
     o->final = wanted && eval_count > 0 && o->eval_when != BRIM_NEVER && o->swa_start <= 0.0 ? BRIM_FINAL_BEST : BRIM_FINAL_LAST;
   if (o->final == BRIM_FINAL_BEST && (eval_count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "which weights are the best (keep), an evaluation says: give an evaluation set");
-  if (o->label_smoothing > 0.0 && !brim_model_shape(t->model)->one_class)
+  if (o->label_smoothing > 0.0 && !start_has_outcomes(t))
     return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row or token");
   return BRIM_OK;
 }
@@ -219,7 +225,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   if (!t->evals)
     return BRIM_NOMEM(err);
   t->eval_room = count;
-  const bool outcomes = brim_model_shape(t->model)->one_class;
+  const bool outcomes = start_has_outcomes(t);
   brim_model_limits limits = {.chosen_share = t->outlook.limits.chosen_share};
   uint64_t most = 0;
   for (; t->eval_count < count; t->eval_count++) {
@@ -294,7 +300,7 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
     rows.counted = how->labels && !how->weights ? how->labels->rows : NULL; /* a mixture does not have its files' shares */
   }
   BRIM_TRY(brim_class_weights_make(t->runtime, t->model, &rows, t->options.class_weights, &t->class_weights, err));
-  if (!t->class_weights || !brim_model_shape(t->model)->one_class)
+  if (!t->class_weights || !start_has_outcomes(t))
     return BRIM_OK;
   BRIM_TRY(brim_class_counter_weigh(&t->supply.counter, t->runtime, t->class_weights, brim_model_outputs(t->model), err));
   return t->supply.feed ? brim_feed_weigh(t->supply.feed, t->class_weights, err) : BRIM_OK;
@@ -340,7 +346,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
-  const bool outcomes = task->shape.one_class;
+  const bool outcomes = start_has_outcomes(t);
   bytes += most * ((outcomes ? sizeof(brim_outcome) : 0) + task->measuring);
   if (!outcomes || t->options.own_metrics)
     bytes += most * outputs * (sizeof(float) + task->measuring_output);
@@ -525,7 +531,10 @@ static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_coun
                                       .model = t->model,
                                       .kernels = brim_model_kernels_for(t->model, t->options.precision),
                                       .type_ids = brim_model_reads_types(t->model)};
+  char layers[BRIM_LAYERS_NAME];
   brim_pooling_name(brim_model_pooling(t->model), t->identity.pooling);
+  if (strcmp(brim_model_layers(t->model, layers), "last") != 0)
+    snprintf(t->identity.pooling + strlen(t->identity.pooling), 16 + sizeof layers, " of layers %s", layers);
   BRIM_TRY(brim_model_weights_hash(t->model, &t->identity.initial_weights, err));
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   BRIM_TRY(start_memory_plan(t, evals, eval_count, err));

@@ -23,7 +23,7 @@ static void put_figures(brim_page *page, const brim_study *study) {
   snprintf(text[3], sizeof text[3], "%.0f", study->median);
   snprintf(text[4], sizeof text[4], "%d", (int)study->percentiles[90]);
   snprintf(text[5], sizeof text[5], "%d", (int)study->longest);
-  snprintf(text[6], sizeof text[6], "%.1f %%", study->rows ? 100.0 * (double)study->truncated / (double)study->rows : 0.0);
+  snprintf(text[6], sizeof text[6], "%.1f %%", study->rows ? 100.0 * (double)study->truncated / (double)study->records : 0.0);
   for (int i = 0; i < 7; i++)
     values[i] = text[i];
   brim_page_figures(page, names, values, 7);

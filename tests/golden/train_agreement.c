@@ -330,6 +330,10 @@ static void other_pooling(case_job *job, rank_run *run) {
   reload(job, run, run->model, &(brim_model_options){.seed = 1, .pooling = BRIM_POOLING_MEAN});
 }
 
+static void other_layers(case_job *job, rank_run *run) {
+  reload(job, run, run->model, &(brim_model_options){.seed = 1, .layers = "joined:2"});
+}
+
 static void no_types(case_job *job, rank_run *run) {
   reload(job, run, run->model, &(brim_model_options){.seed = 1, .no_type_ids = true});
 }
@@ -358,6 +362,7 @@ static void models(bool plain) {
   agree(2, more_outputs, "number of the model's outputs: 4", "3 on rank 0");
   agree(2, other_shape, "number of the model's weights: ", "");
   agree(2, other_pooling, "pooling: mean", "cls on rank 0");
+  agree(2, other_layers, "number of the model's weights: ", "");
   agree(2, no_types, "token types: ignored", "read on rank 0");
   agree(4, other_weight, " weights of the model: ", "");
   if (plain)

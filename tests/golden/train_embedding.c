@@ -48,7 +48,7 @@ typedef struct rank_run {
   member member;
   const char *model;
   brim_task task;
-  const char *pooling;          /* NULL: the folder's */
+  const char *pooling, *layers; /* NULL: the folder's */
   bool labelled, equal, judged; /* judged: on the rows that it is trained on, after each step */
   brim_train_options options;
   brim_train_result result;
@@ -98,7 +98,7 @@ static void *run_rank(void *context) {
   brim_model *model = NULL;
   brim_dataset *rows = NULL, *pairs = NULL;
   const brim_runtime_options options = {.threads = run->threads};
-  brim_model_options how = {.labels = &labels, .seed = 1};
+  brim_model_options how = {.labels = &labels, .seed = 1, .layers = run->layers};
   if (run->pooling && !brim_pooling_parse(run->pooling, &how.pooling))
     abort();
   run->status = brim_runtime_new(&options, &run->runtime, &run->err);
@@ -299,16 +299,19 @@ int main(void) {
            contrastive = job(classes, BRIM_TASK_EMBEDDING, "contrastive"), group = job(classes, BRIM_TASK_RERANK, "in-group"),
            bce = job(classes, BRIM_TASK_RERANK, "bce");
   cosent.labelled = contrastive.labelled = true;
-  rank_run joined = in_batch;
+  rank_run joined = in_batch, layers = in_batch;
   joined.pooling = "cls,max,mean,mean-sqrt,weighted-mean,last";
   check_cuts(in_batch);
+  layers.layers = "weighted:2";
   check_cuts(joined);
+  check_cuts(layers);
   check_cuts(cosent);
   check_cuts(contrastive);
   check_cuts(group);
   check_cuts(bce);
   check_resume(in_batch);
   check_resume(joined);
+  check_resume(layers);
   check_negatives(in_batch);
   check_judged(in_batch, true);
   check_judged(group, false);

@@ -59,7 +59,8 @@ static void open(job *j, const char *folder, const char *pooling, int32_t max_le
       brim_prompts_find(runtime, folder, "query", "passage=passage: ", &j->prompts, &err) ||
       brim_prompts_use(&j->prompts, j->tokenizer, j->model, &err))
     stop(folder, &err);
-  const brim_dataset_options how = {.encode = {.max_length = max_length, .prompts = {j->prompts.texts[0], j->prompts.texts[1]}}};
+  brim_dataset_options how = {.encode = {.max_length = max_length}};
+  memcpy(how.encode.prompts, j->prompts.texts, sizeof how.encode.prompts);
   if (brim_dataset_from_texts(runtime, row_of, NULL, ROWS, j->tokenizer, &how, &j->rows, &err))
     stop("rows", &err);
   j->width = brim_model_outputs(j->model);

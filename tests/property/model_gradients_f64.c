@@ -104,6 +104,13 @@ int main(void) {
   check("roberta-regression", "padded-mean", BERT_DROPOUT ",\"brim_pooling\":\"mean\"", 67, true);
   check("bert-pair-3", "padded-max", BERT_DROPOUT ",\"brim_pooling\":\"max\"", 70, false);
   check("distilbert-4", "max", DISTILBERT_DROPOUT ",\"brim_pooling\":\"max\"", 0, false);
+  check("bert-pair-3", "layers", BERT_DROPOUT ",\"brim_layers\":\"weighted\"", 0, false);
+  check("bert-pair-3", "layers-mean", BERT_DROPOUT ",\"brim_layers\":\"weighted:3\",\"brim_pooling\":\"mean\"", 70, true);
+  check("distilbert-4", "layers-joined", DISTILBERT_DROPOUT ",\"brim_layers\":\"joined:2\",\"brim_pooling\":\"max\"", 0, false);
+  check("deberta-v3-cls", "deberta-layers", DEBERTA_DROPOUT ",\"brim_layers\":\"joined:2\"", 0, false);
+  check("albert-regression", "albert-layers", ALBERT_DROPOUT ",\"brim_layers\":\"weighted:3\"", 0, false);
+  check("modernbert-cls", "modernbert-layers", MODERN_DROPOUT ",\"brim_layers\":\"weighted:2\"", 0, false);
+  check("eurobert-cls", "eurobert-layers", EURO_DROPOUT ",\"brim_layers\":\"joined:2\"", 0, false);
   check("bert-odd-regression", "regression", BERT_DROPOUT, 0, false);
   check("bert-odd-regression", "gelu-new", BERT_DROPOUT ",\"hidden_act\":\"gelu_new\"", 0, false);
   check("bert-odd-regression", "relu", BERT_DROPOUT ",\"hidden_act\":\"relu\"", 0, false);

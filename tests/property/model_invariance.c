@@ -169,6 +169,8 @@ int main(void) {
                {"roberta-regression", BERT_DROPOUT},
                {"bert-pair-3", BERT_DROPOUT ",\"brim_pooling\":\"mean\""},
                {"roberta-regression", BERT_DROPOUT ",\"brim_pooling\":\"max\""},
+               {"bert-pair-3", BERT_DROPOUT ",\"brim_layers\":\"weighted\""},
+               {"bert-pair-3", BERT_DROPOUT ",\"brim_layers\":\"joined:2\",\"brim_pooling\":\"mean\""},
                {"distilbert-4", DISTILBERT_DROPOUT},
                {"electra-cls", BERT_DROPOUT},
                {"albert-regression", ALBERT_DROPOUT},

@@ -51,8 +51,14 @@ class Pairs(unittest.TestCase):
                 ("st-old-form", scored, {"loss": "cosine"}, ["--loss", "cosine"]),
                 ("st-prompts", pairs, {"loss": "triplet", "margin": 1, "distance": "cosine"}, ["--loss", "triplet", "--margin", "1", "--distance", "cosine"]),
                 ("st-prompts", pairs, {"prompts": {"query": True, "document": "passage: "}, "pooling": "mean,last", "overwrite": True},
-                 ["--query-prompt", "query", "--document-prompt", "document=passage: ", "--pooling", "mean,last"])]:
+                 ["--query-prompt", "query", "--document-prompt", "document=passage: ", "--pooling", "mean,last"]),
+                ("st-prompts", pairs, {"prompts": {"document": "passage: ", "anchor": ("query", True), "negative": "not: "}, "overwrite": True},
+                 ["--document-prompt", "document=passage: ", "--column-prompt", "anchor=query", "--column-prompt", "negative=negative=not: "]),
+                ("st-mean-normalize", pairs, {"layers": "weighted", "dense": 6, "dense_activation": "tanh", "overwrite": True},
+                 ["--layers", "weighted", "--dense", "6", "--dense-activation", "tanh"]),
+                ("st-mean-normalize", pairs, {"layers": "joined:2", "pooling": "cls,mean", "overwrite": True}, ["--layers", "joined:2", "--pooling", "cls,mean"])]:
             out = HERE / f"trained-{folder}"
+            shutil.rmtree(out, ignore_errors=True)
             result = brim.train(FOLDERS / folder, rows, task="embedding", output=out, **how, **HOW)
             self.assertEqual(weights(out), weights(by_program(FOLDERS / folder, "embedding", rows, *options)), folder)
             self.assertEqual(result.model.task, "embedding")
@@ -246,7 +252,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
                 (PAIRS, {"stream": True}, "stream=True is for files"),
                 (PAIRS, {"columns": 7}, "columns=7: names"),
-                (PAIRS, {"prompts": {"poem": "a"}}, "prompts=.*is expected"),
+                (PAIRS, {"prompts": {"poem": "a"}}, "a prompt is given as .poem=poem=a.: COLUMN=NAME"),
                 (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
                 (PAIRS, {"prompts": "a: ", "stream": True}, "prompts is of rows in memory"),
                 ([row[:2] for row in texts], {"loss": "angle"}, "angle needs a label"),

@@ -578,6 +578,14 @@ class Pooling(unittest.TestCase):
                     shutil.copy(HERE / "model" / name, folder)
             known = json.loads((HERE / "model" / "tokenizer_config.json").read_text())
             (folder / "tokenizer_config.json").write_text(json.dumps({**known, "pad_token": "[PAD]"}))
+            for layers, pooling in (("weighted", None), ("joined:2", "mean"), ("weighted:3", "max")):
+                with self.subTest(family, layers=layers):
+                    model = brim.Model(folder, pooling=pooling, layers=layers, untrained=True)
+                    model.save(folder / layers)
+                    want = torch.tensor(model.logits(["a text", "another, longer text"]).tolist())
+                    self.assertLess(float((self.logits_of(folder / layers) - want).abs().max()), 1e-5)
+                    again = torch.tensor(brim.Model(folder / layers).logits(["a text", "another, longer text"]).tolist())
+                    self.assertEqual(again.tolist(), want.tolist())
             for pooling in ("mean", "max"):
                 with self.subTest(family, pooling=pooling):
                     model = brim.Model(folder, pooling=pooling)

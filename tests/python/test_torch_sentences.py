@@ -79,13 +79,17 @@ class Sentences(unittest.TestCase):
         for model, options in ((case.folder() / "model", ["--pooling", "cls"]), (case.folder() / "model", ["--pooling", "max"]),
                                (case.folder() / "model", ["--pooling", "mean", "--matryoshka", "32,8"]), (FOLDERS / "st-mean-normalize", []),
                                (FOLDERS / "st-old-form", []), (case.folder() / "model", ["--pooling", "last"]), (case.folder() / "model", ["--pooling", "mean,cls"]),
-                               (FOLDERS / "st-mean-normalize", ["--pooling", "weighted_mean,mean_sqrt"])):
+                               (FOLDERS / "st-mean-normalize", ["--pooling", "weighted_mean,mean_sqrt"]),
+                               (FOLDERS / "st-cls-dense", ["--dense", 8, "--dense-activation", "tanh"]), (FOLDERS / "st-mean-normalize", ["--dense", 24]),
+                               (FOLDERS / "st-mean-normalize", ["--layers", "weighted", "--dense", 12]), (case.folder() / "model", ["--layers", "weighted:3", "--pooling", "max"]),
+                               (FOLDERS / "st-mean-normalize", ["--layers", "joined:2", "--pooling", "cls,mean"])):
             run = self.train("embedding", "pairs.csv", model, *options)
-            theirs = SentenceTransformer(str(run), device="cpu")
+            theirs = SentenceTransformer(str(run), device="cpu", trust_remote_code="joined:2" in options)
             np.testing.assert_allclose(theirs.encode(TEXTS), self.vectors(run), atol=1e-5, err_msg=f"{model} {options}")
             saved = self.folder / "saved"
             theirs.save(str(saved))
-            np.testing.assert_allclose(self.vectors(saved), self.vectors(run), atol=1e-5)
+            np.testing.assert_allclose(self.vectors(saved), self.vectors(run), atol=1e-5, err_msg=f"{model} {options}")
+            shutil.rmtree(saved)
 
     def test_families(self):
         """encode gives the vectors of brim embed for every family with all six poolings side by side, a text alone those that it has among others, and
@@ -102,14 +106,23 @@ class Sentences(unittest.TestCase):
         """the gradient of every weight is torch's, with all six poolings side by side, and with a list of them in another order than the older form has"""
         rows = [[[5, 9, 20, 7], [30, 8]], [[6, 40, 41], [9, 9, 21, 22, 23, 24]], [[11], [12, 13, 14]]]
         (self.folder / "batch.json").write_text(json.dumps([{"columns": row} for row in rows]), encoding="utf-8")
-        for order in (ALL.split(","), ["last", "cls", "mean-sqrt"]):
+        for order, first in ((ALL.split(","), None), (["last", "cls", "mean-sqrt"], None), (["mean"], 1), (["cls", "max"], 0)):
             named = {"mean-sqrt": "mean_sqrt_len_tokens", "weighted-mean": "weightedmean", "last": "lasttoken"}
             folder = letters(self.folder / "-".join(order), GOLDEN / "models" / "bert-pair-3")
             (folder / "1_Pooling").mkdir()
             (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": json.loads((folder / "config.json").read_text())["hidden_size"],
                                                                           "pooling_mode": [named.get(one, one) for one in order]}), encoding="utf-8")
             (folder / "modules.json").write_text(json.dumps([{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-                                                             for i, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling")])]), encoding="utf-8")
+                                                             for i, (path, kind) in enumerate([("", "Transformer"), *([("1_Layers", "WeightedLayerPooling")] if first is not None else []),
+                                                                                               ("1_Pooling", "Pooling")])]), encoding="utf-8")
+            if first is not None:
+                config = json.loads((folder / "config.json").read_text())
+                (folder / "1_Layers").mkdir()
+                (folder / "1_Layers" / "config.json").write_text(json.dumps({"word_embedding_dimension": config["hidden_size"], "layer_start": first,
+                                                                             "num_hidden_layers": config["num_hidden_layers"]}), encoding="utf-8")
+                shares = np.arange(1, config["num_hidden_layers"] + 2 - first, dtype=np.float32) / 2
+                safetensors.numpy.save_file({"layer_weights": shares}, str(folder / "1_Layers" / "model.safetensors"))
+                (folder / "config.json").write_text(json.dumps({**config, "output_hidden_states": True}), encoding="utf-8")
             case.program("inspect", "gradients", "--model", folder, "--batch", self.folder / "batch.json", "--loss", "in-batch", "-o", self.folder / "gradients.safetensors")
             model = SentenceTransformer(str(folder), device="cpu").double().eval()
             vectors = [[model({"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids), dtype=torch.long)})["sentence_embedding"][0] for ids in column]
@@ -122,6 +135,9 @@ class Sentences(unittest.TestCase):
                     scale = max(1e-3, float(weight.grad.abs().max()))
                     np.testing.assert_allclose(found[f"grad.{name}"] / scale, weight.grad.numpy() / scale, atol=2e-5, err_msg=f"{order} {name}")
             self.assertGreater(len([name for name in found if name.startswith("grad.encoder")]), 20)
+            if first is not None:
+                of_shares = next(value for name, value in found.items() if name.endswith("layer_weights"))
+                np.testing.assert_allclose(of_shares, model[1].layer_weights.grad.numpy(), atol=1e-5)
 
     def test_prompts(self):
         """vectors after training with prompts, in the pooling or not: encode_query and encode_document have those of brim embed --prompt"""

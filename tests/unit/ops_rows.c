@@ -181,6 +181,46 @@ static void joined_pool(const brim_ops *ops, brim_ops_context *c, const void *pa
   emit_gradient(out, "dx", op.dx, count, x, false);
   case_free(&m);
 }
+
+/* Three layers as one: their mean, whose shares are trained, and side by side; the gradient of the second is added to one. */
+static void mixed_layers(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { LAYERS = 3 };
+  const setting *s = parameters;
+  for (int joined = 0; joined < 2; joined++) {
+    case_memory m = {0};
+    inputs in = {41};
+    const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+    const int64_t rows = layout.slots, count = rows * s->hidden, all = joined ? LAYERS * count : count;
+    real *shares = case_values(&m, &in, LAYERS, 1), *dshares = case_fill(&m, LAYERS, 0), *y = case_fill(&m, all, 7),
+         *dy = case_values(&m, &in, all, 1);
+    brim_mix ops_of[LAYERS];
+    for (int k = 0; k < LAYERS; k++) {
+      shares[k] += (real)(k + 2);
+      ops_of[k] = (brim_mix){.rows = rows,
+                             .width = s->hidden,
+                             .stride = joined ? LAYERS * s->hidden : s->hidden,
+                             .layer = k,
+                             .layers = LAYERS,
+                             .add = !joined && k > 0,
+                             .shares = joined ? NULL : shares,
+                             .x = case_values(&m, &in, count, 1),
+                             .y = joined ? y + k * s->hidden : y};
+      ops->mix_forward(c, &ops_of[k]);
+    }
+    emit_output(out, joined ? "side by side" : "mean", y, all, dy);
+    for (int k = 0; k < LAYERS; k++) {
+      ops_of[k].dy = joined ? dy + k * s->hidden : dy;
+      ops_of[k].dx = case_fill(&m, count, 7);
+      ops_of[k].add = k == 1;
+      ops_of[k].dshares = joined ? NULL : dshares;
+      ops->mix_backward(c, &ops_of[k]);
+      emit_gradient(out, "dx", ops_of[k].dx, count, ops_of[k].x, k == 1);
+    }
+    if (!joined)
+      emit_gradient(out, "dshares", dshares, LAYERS, shares, false);
+    case_free(&m);
+  }
+}
 #endif
 
 /* Random bits, so that all magnitudes occur, infinities and NaN too. */
@@ -255,6 +295,8 @@ CASES(rows) {
 #ifndef BRIM_CASE_CUDA
       snprintf(name, sizeof name, "all ways of pooling, width %d, setting %zu", s.hidden, i);
       check_case(name, &limits, joined_pool, &s, 1e-6);
+      snprintf(name, sizeof name, "layers as one, width %d, setting %zu", s.hidden, i);
+      check_case(name, &limits, mixed_layers, &s, 1e-6);
 #endif
     }
   }

@@ -75,18 +75,21 @@ static void edges(const brim_tokenizer *tokenizer) {
   const brim_windowing windows = {4, 3};
   brim_length_study s;
   brim_error err = {0};
-  int32_t all[BRIM_MOST_LENGTHS];
+  brim_length_study all[BRIM_MOST_LENGTHS];
   int count;
   ok(brim_study_length(pairs, tokenizer, &windows, 20, &s, &err) == BRIM_OK && !s.has_windows && s.lost > 0 && s.cut_rows > 0,
      "pairs are cut, and have no windows %s", err.message);
   ok(brim_study_length(d, tokenizer, &windows, 5, &s, &err) == BRIM_OK && !s.has_windows, "windows have something new %s",
      err.message);
   ok(brim_study_length(d, tokenizer, &windows, 2, &s, &err) == BRIM_E_USAGE, "%s", err.message);
-  ok(brim_study_usual_lengths(d, tokenizer, 12, all, &count, &err) == BRIM_OK && count == 2 && all[0] == 12 && all[1] == 128,
+  ok(brim_study_lengths(d, tokenizer, &windows, 12, all, &count, &err) == BRIM_OK && count == 2 && all[0].length == 12 &&
+         all[1].length == 128 && all[0].cut_rows > 0 && all[1].cut_rows == 0,
      "the usual lengths end where nothing is cut, and have the one that is asked for");
-  ok(brim_study_usual_lengths(d, tokenizer, 512, all, &count, &err) == BRIM_OK && count == 3 && all[1] == 256 && all[2] == 512,
+  ok(brim_study_lengths(d, tokenizer, &windows, 512, all, &count, &err) == BRIM_OK && count == 3 && all[1].length == 256 &&
+         all[2].length == 512,
      "however long that is");
-  ok(brim_study_usual_lengths(d, tokenizer, 0, all, &count, &err) == BRIM_OK && count == 1 && all[0] == 128, "or none");
+  ok(brim_study_lengths(d, tokenizer, &windows, 0, all, &count, &err) == BRIM_OK && count == 1 && all[0].length == 128,
+     "or none");
   brim_dataset_free(d), brim_dataset_free(pairs);
 }
 

@@ -1,5 +1,6 @@
 /* Rows that have led other programs' losses and metrics astray: equal texts, vectors and scores, by hand. */
 #include "target/metrics.h"
+#include "target/score_loss.h"
 #include "target/target.h"
 #include "target/vector_loss.h"
 
@@ -78,6 +79,64 @@ static void one_row_has_nothing_to_learn_from(void) {
   const brim_vector_rows row = {.rows = 1, .width = WIDTH, .firsts = firsts, .values = values};
   ok(loss_of("in-batch", BRIM_DISTANCE_COSINE, &row, gradient, NULL) == 0 && gradient[0] == 0 && gradient[3] == 0,
      "a row alone has a loss of 0 and no gradient");
+}
+
+/* A cosine below zero is subtracted, as one above is added. */
+static void negatives_that_point_away_weigh_less(void) {
+  static const double values[] = {1, 0, 0.8, 0.6, -0.6, 0.8, -1, 0};
+  static const int32_t firsts[] = {0, 2, 4};
+  const brim_vector_rows rows = {.rows = 2, .width = WIDTH, .firsts = firsts, .values = values};
+  brim_vector_loss loss;
+  brim_error err = {0};
+  double gradient[8], value = NAN, by_hand = 0;
+  if (!brim_vector_loss_named("in-batch", strlen("in-batch"), &loss))
+    exit(99);
+  loss.hardness = BRIM_HARDNESS_IN_BATCH, loss.hardness_strength = 9;
+  void *work = malloc(brim_vector_loss_work(&loss, 2, 4, WIDTH) + 1);
+  ok(brim_vector_loss_compute(runtime, &loss, &rows, work, gradient, &value, NULL, &err) == BRIM_OK, "hardness %s", err.message);
+  free(work);
+  for (int r = 0; r < 2; r++) {
+    double scores[2];
+    for (int d = 0; d < 2; d++) {
+      const double *a = values + 4 * r, *p = values + 4 * d + 2, cosine = a[0] * p[0] + a[1] * p[1];
+      scores[d] = 20 * cosine + (d == r ? 0 : 9 * cosine);
+    }
+    by_hand += (log(exp(scores[0]) + exp(scores[1])) - scores[r]) / 2;
+  }
+  ok(fabs(value - by_hand) < 1e-12, "by hand: %.12f, %.12f", value, by_hand);
+}
+
+static double list_net(int32_t groups, const int32_t *firsts, const double *scores, const double *labels, double *gradient) {
+  brim_score_loss loss;
+  brim_error err = {0};
+  double value = NAN;
+  const brim_score_rows rows = {.groups = groups, .firsts = firsts, .scores = scores, .labels = labels};
+  if (!brim_score_loss_named("list-net", strlen("list-net"), &loss))
+    exit(99);
+  ok(brim_score_loss_compute(&loss, &rows, gradient, &value, &err) == BRIM_OK && all_finite(gradient, firsts[groups]),
+     "list-net %s", err.message);
+  return value;
+}
+
+/* There is no padding, which would have a share of a list. */
+static void a_query_does_not_see_longer_lists(void) {
+  static const double scores[] = {1, -2, 0.5, 3, -1, 2, 0}, labels[] = {1, 0, 0, 2, 0, 1, 0};
+  static const int32_t both[] = {0, 2, 7}, few[] = {0, 2}, many[] = {0, 5};
+  double gradient[7], alone[7];
+  const double value = list_net(2, both, scores, labels, gradient), short_one = list_net(1, few, scores, labels, alone),
+               long_one = list_net(1, many, scores + 2, labels + 2, alone + 2);
+  double worst = 0;
+  for (int i = 0; i < 7; i++)
+    worst = fmax(worst, fabs(gradient[i] - alone[i] / 2));
+  ok(fabs(value - (short_one + long_one) / 2) < 1e-14 && worst < 1e-15,
+     "a step's loss is the mean of those of its queries alone");
+}
+
+static void large_scores_do_not_overflow(void) {
+  static const double scores[] = {1000, -1000, 999}, labels[] = {0, 1, 1};
+  static const int32_t firsts[] = {0, 3};
+  double gradient[3];
+  ok(isfinite(list_net(1, firsts, scores, labels, gradient)), "scores far beyond what exp takes have a loss");
 }
 
 /* ---- metrics ------------------------------------------------------------------------------------------------- */
@@ -178,6 +237,29 @@ static void rows_that_cannot_be_measured_are_named(void) {
   ok(brim_check_scores(&bare, &err) == BRIM_E_MISMATCH && strstr(err.message, "eval: row 0 has no label"), "%s", err.message);
 }
 
+/* Distances are turned, so that of every similarity the larger is the more alike. */
+static void each_similarity_agrees_with_scores_that_rise_with_it(void) {
+  enum { PAIRS = 4 };
+  static const float degrees[PAIRS] = {150, 100, 50, 10}, scores[PAIRS] = {0.1F, 0.3F, 0.6F, 0.9F}, classes[PAIRS] = {0, 0, 1, 1};
+  static const uint64_t firsts[] = {0, 2, 4, 6, 8};
+  float vectors[2 * PAIRS * WIDTH];
+  for (int i = 0; i < PAIRS; i++) {
+    const double angle = (double)degrees[i] * 3.14159265358979 / 180;
+    memcpy(vectors + 4 * i, (float[]){1, 0, (float)cos(angle), (float)sin(angle)}, 4 * sizeof *vectors);
+  }
+  brim_scored s = {
+      .runtime = runtime, .rows = PAIRS, .outputs = WIDTH, .logits = vectors, .firsts = firsts, .labels = scores, .width = 1};
+  brim_metrics m = {0};
+  brim_error err = {0};
+  ok(brim_measure_vectors(&s, &m, &err) == BRIM_OK, "measured %s", err.message);
+  ok(fmin(fmin(m.spearman, m.spearman_dot), fmin(m.spearman_euclidean, m.spearman_manhattan)) > 1 - 1e-12,
+     "Spearman %g, %g, %g, %g", m.spearman, m.spearman_dot, m.spearman_euclidean, m.spearman_manhattan);
+  s.labels = classes;
+  ok(brim_measure_vectors(&s, &m, &err) == BRIM_OK, "measured %s", err.message);
+  ok(m.accuracy == 1 && m.f1 == 1 && m.average_precision == 1,
+     "two classes that lie apart: accuracy %g, F1 %g, average precision %g", m.accuracy, m.f1, m.average_precision);
+}
+
 /* ---- single rows --------------------------------------------------------------------------------------------- */
 
 /* By its row, of whose texts it may be any. */
@@ -212,6 +294,10 @@ int main(void) {
   if (brim_runtime_new(&(brim_runtime_options){.threads = 2}, &runtime, NULL) != BRIM_OK)
     return 1;
   a_positive_that_is_its_anchor();
+  negatives_that_point_away_weigh_less();
+  a_query_does_not_see_longer_lists();
+  large_scores_do_not_overflow();
+  each_similarity_agrees_with_scores_that_rise_with_it();
   equal_texts_are_no_negatives();
   one_row_has_nothing_to_learn_from();
   ties_win_nothing();

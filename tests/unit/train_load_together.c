@@ -166,7 +166,8 @@ static void shared(void) {
   same_for_all("pairs and classes", 3, pairs, 2, labelled, NULL, 1, 3);
   same_for_all("words with labels", 2, words, 1, tagged, NULL, 1, 2);
   const brim_dataset_options wide = {.encode = {.max_length = 4, .max_windows = 2, .window_overlap = 1}};
-  const brim_dataset_options apart = {.encode = {.max_length = 4, .max_windows = 2, .numbering = BRIM_NUMBER_TOKENS}};
+  const brim_dataset_options apart = {
+      .encode = {.max_length = 4, .max_windows = 2, .window_overlap = 1, .numbering = BRIM_NUMBER_TOKENS}};
   const char *long_texts[] = {scratch_write("long.txt", "abcdefgh\na\nbcd efg\n")};
   brim_dataset_options cut = tagged;
   cut.encode = wide.encode;

@@ -221,6 +221,13 @@ static void batches(const brim_tokenizer *tokenizer) {
   brim_dataset_free(dataset);
 }
 
+/* Of the tokens that are chosen at the same places of two rows: how many, and how many of them are masked in both or in none. */
+static void compare_kinds(const masked_row *a, const masked_row *b, int mask_id, int *both, int *same) {
+  for (int32_t i = 0; i < a->length; i++)
+    if (a->labels[i] != BRIM_NO_LABEL && b->labels[i] != BRIM_NO_LABEL)
+      ++*both, *same += (a->ids[i] == mask_id) == (b->ids[i] == mask_id);
+}
+
 /* ---- windows --------------------------------------------------------------------------------------------------- */
 
 /* Windows of a long text are rows, with numbers that continue, and each with its own masks; what is beyond them is cut and
@@ -233,7 +240,7 @@ static void windows(const brim_tokenizer *tokenizer, brim_numbering numbering) {
   brim_dataset *whole, *cut = NULL, *part = NULL, *again = NULL;
   brim_error err = {0};
   brim_masks masks;
-  int wrong = 0, alike = 0, pairs = 0;
+  int wrong = 0, alike = 0, pairs = 0, both = 0, same = 0;
   uint64_t row = 0, lost = 0, many = 0;
   const brim_dataset_options uncut = {.encode = {.max_length = 1000, .numbering = numbering}};
   if (brim_dataset_from_texts(data_runtime, get_text, NULL, SOME, tokenizer, &uncut, &whole, &err) ||
@@ -262,6 +269,7 @@ static void windows(const brim_tokenizer *tokenizer, brim_numbering numbering) {
         const masked_row before = mask_row(&masks, &text, 7);
         brim_dataset_sample(whole, r, &text);
         alike += memcmp(before.labels, m.labels, sizeof m.labels) == 0, pairs++;
+        compare_kinds(&before, &m, masks.mask_id, &both, &same);
       }
       done = from + held >= tokens || k == MOST_OF - 1;
       lost += done ? (uint64_t)(tokens - from - held) : 0, many += k > 0;
@@ -271,6 +279,7 @@ static void windows(const brim_tokenizer *tokenizer, brim_numbering numbering) {
      "windows of %d tokens: %llu rows of %d texts, %llu tokens lost %s", LENGTH, (unsigned long long)row, SOME,
      (unsigned long long)lost, err.message);
   ok(alike < pairs / 10, "windows of one name are masked each by themselves (%d of %d alike)", alike, pairs);
+  ok(both > 100 && same < both * 9 / 10, "also by the same chance: %d of %d tokens at the same places", same, both);
   ok(brim_dataset_is_numbered(cut) && brim_dataset_most_texts(cut) == 1 && !brim_dataset_firsts(cut), "each is a row");
   const uint64_t some[] = {1, 2, 5};
   brim_mask_options how;

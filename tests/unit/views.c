@@ -302,6 +302,31 @@ static void speeds(void) {
   }
 }
 
+static const char *shown(brim_task task, const brim_metrics *metrics) {
+  const brim_mode_result result = {.evaluated = metrics != NULL, .metrics = metrics ? *metrics : brim_metrics_none(0)};
+  return brim_comparison_metric(task, &result, 1);
+}
+
+/* Of modes that are compared the best metric of the task, or the one that the rows have. */
+static void metrics_shown(void) {
+  brim_metrics m = brim_metrics_none(4);
+  m.accuracy = m.rmse = m.f1_micro = 0.5;
+  ok_string(shown(BRIM_TASK_CLASSIFICATION, &m), "accuracy", "of classes");
+  ok_string(shown(BRIM_TASK_REGRESSION, &m), "rmse", "of values");
+  ok_string(shown(BRIM_TASK_TOKENS, &m), "f1_micro", "of words");
+  ok_string(shown(BRIM_TASK_EMBEDDING, &m), "accuracy", "of rows with negatives");
+  m.mrr = 0.5;
+  ok_string(shown(BRIM_TASK_EMBEDDING, &m), "mrr", "of pairs without labels");
+  m.spearman = 0.5;
+  ok_string(shown(BRIM_TASK_EMBEDDING, &m), "spearman", "of pairs with scores");
+  m.average_precision = 0.5;
+  ok_string(shown(BRIM_TASK_EMBEDDING, &m), "average_precision", "of pairs of 0 and 1");
+  ok_string(shown(BRIM_TASK_RERANK, &m), "average_precision", "of scores that have no order");
+  m.ndcg = 0.5;
+  ok_string(shown(BRIM_TASK_RERANK, &m), "ndcg", "and of those that have one");
+  ok_string(shown(BRIM_TASK_REGRESSION, NULL), "rmse", "nothing was evaluated");
+}
+
 int main(void) {
   brim_error err;
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
@@ -315,6 +340,7 @@ int main(void) {
   run();
   pictures_fail();
   speeds();
+  metrics_shown();
   brim_runtime_free(runtime);
   return tap_done();
 }

@@ -148,6 +148,20 @@ int32_t brim_write_layer(const brim_writing *w, int32_t x) {
   return brim_write_feed_forward(w, attended, w->config->hidden_dropout);
 }
 
+/* The last layers as one value, whose weights are by this name. What section i takes is what the one before gave: the head, which
+ * has begun, takes the last layer's. */
+static int32_t write_mixed(const brim_writing *outside, int32_t x, const char *name) {
+  const brim_mixed mixed = outside->config->mixed;
+  const brim_program *p = outside->p;
+  int32_t layers[BRIM_MOST_LISTED];
+  if (mixed.count == 0 || p->status)
+    return x;
+  for (int32_t i = 0; i < mixed.count; i++)
+    layers[i] = p->sections[(int32_t)p->section_count - mixed.count + i].input;
+  return brim_append_layers(outside->p, layers, mixed.count,
+                            mixed.joined ? BRIM_NONE : brim_declare_named(outside, name, "", mixed.count, 0, BRIM_WEIGHT_ONE));
+}
+
 static int32_t pool(const brim_writing *w, int32_t x) {
   const brim_pooling pooling = w->config->pooling;
   if (w->config->skips_prompts || !brim_pooling_is_simple(pooling))
@@ -161,7 +175,8 @@ static void write_vector_head(const brim_writing *w, int32_t x) {
   brim_begin_section(w->p, "head", false, x);
   brim_writing outside = *w;
   outside.layer = outside.shared = BRIM_NONE;
-  int32_t text = pool(w, x);
+  w->p->hidden = write_mixed(&outside, x, BRIM_LAYERS_MODULE "/" BRIM_LAYER_SHARES);
+  int32_t text = pool(w, w->p->hidden);
   for (int32_t i = 0; i < w->config->dense_count; i++) {
     const brim_dense_module *d = &w->config->dense[i];
     char name[sizeof d->path + 8];
@@ -223,7 +238,11 @@ static void write_text_head(const brim_writing *w, int32_t x, const brim_head *h
   outside.outside = true;
   dense_at.outside = !w->names->head_dense_in_encoder;
   brim_begin_section(w->p, "head", false, x);
-  int32_t text = c->late || tokens ? x : pool(w, x);
+  const int32_t seen = tokens ? x : write_mixed(&outside, x, BRIM_LAYER_SHARES);
+  int32_t text = c->late || tokens ? seen : pool(w, seen);
+  if (!tokens && c->mixed.joined) /* back to the width that the head knows */
+    text = brim_append_dense(
+        w->p, text, brim_declare_linear(&outside, BRIM_JOINED_WEIGHT, c->hidden, brim_config_seen_width(c), 0), BRIM_ACT_NONE);
   if (head->drops_input)
     text = brim_append_drop(w->p, text, (brim_drop_at){head->input_dropout, SITE_HEAD_INPUT});
   const int32_t dense = brim_declare_linear(&dense_at, w->names->head_dense, c->hidden, c->hidden,

@@ -111,6 +111,11 @@ static int read_own(const reading *r, brim_error *err) {
                            "brim_pooling is one of cls, mean, max");
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_type_ids", &types, err));
   r->config->ignores_types = !types;
+  name = "last", length = strlen(name);
+  BRIM_TRY(brim_json_read_string(r->document, r->root, "brim_layers", &name, &length, err));
+  brim_error wrong;
+  if (brim_mixed_parse(name, length, r->config->layers, &r->config->mixed, &wrong))
+    return brim_json_error(r->document, brim_json_get(r->root, "brim_layers"), err, BRIM_E_FORMAT, "%s", wrong.message);
   return BRIM_OK;
 }
 

@@ -183,6 +183,25 @@ bool brim_config_pools(const brim_config *config) {
   return config->pooling == BRIM_POOLING_MAX || (config->pooling == BRIM_POOLING_MEAN && !has_own_pooling(config));
 }
 
+bool brim_config_mixes(const brim_config *config) {
+  return config->mixed.count > 0 && brim_task_rules_of(config->labels.task)->head == BRIM_HEAD_OF_TEXTS;
+}
+
+static void write_mixed(brim_text *out, const brim_config *config) {
+  char name[BRIM_LAYERS_NAME];
+  brim_text_printf(out, "\"%s\"", brim_mixed_name(config->mixed, name));
+}
+
+/* Of embeddings sentence-transformers asks the encoder for all layers by this member. */
+static bool gives_layers(const brim_config *config) {
+  return config->mixed.count > 0 && brim_task_rules_of(config->labels.task)->head == BRIM_HEAD_OF_VECTORS;
+}
+
+static void write_true(brim_text *out, const brim_config *config) {
+  (void)config;
+  brim_text_string(out, "true");
+}
+
 static bool is_reranker(const brim_config *config) {
   return brim_task_rules_of(config->labels.task)->folder == BRIM_FOLDER_OF_CROSS_ENCODER;
 }
@@ -237,6 +256,8 @@ static const struct decided {
     {"num_labels", NULL, write_label_count},
     {"_num_labels", NULL, write_label_count},
     {"brim_pooling", brim_config_pools, write_pooling},
+    {"brim_layers", brim_config_mixes, write_mixed},
+    {"output_hidden_states", gives_layers, write_true},
     {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
     {"brim_label_strings", names_look_typed, write_strings},
@@ -249,7 +270,7 @@ enum { DECIDED = sizeof decided / sizeof *decided };
 /* Where outputs have no names, what the file says of labels is another task's, and stays; as what only some families write. */
 static bool is_decided(const brim_config *config, const struct decided *d) {
   const bool labels = d->write == write_id2label || d->write == write_label2id || d->write == write_label_count;
-  const bool some = d->write == brim_write_rope || d->write == write_legacy;
+  const bool some = d->write == brim_write_rope || d->write == write_legacy || d->added == gives_layers;
   return (!labels || has_labels(config)) && (!some || d->added(config));
 }
 

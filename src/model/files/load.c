@@ -127,6 +127,34 @@ static int take_pooling(brim_pooling pooling, brim_config *config, brim_error *e
   return BRIM_OK;
 }
 
+/* Likewise. */
+static int take_layers(const char *layers, brim_config *config, brim_error *err) {
+  if (brim_task_rules_of(config->labels.task)->head != BRIM_HEAD_OF_TEXTS)
+    return brim_error_set(err, BRIM_E_USAGE, "layers have no effect on the task %s, whose head sees tokens: leave them out",
+                          brim_task_name(config->labels.task));
+  BRIM_TRY(brim_mixed_parse(layers, strlen(layers), config->layers, &config->mixed, err));
+  config->late = config->late && config->mixed.count == 0;
+  return BRIM_OK;
+}
+
+/* A folder whose vectors are of several layers is of embeddings, if nobody says otherwise. What brim cannot read says nothing. */
+static int choose_labels(brim_runtime *runtime, const char *folder, brim_labels *own, const brim_labels **labels,
+                         brim_error *err) {
+  brim_modules modules;
+  brim_error ignored;
+  if (*labels)
+    return BRIM_OK;
+  const int status = brim_modules_find_encoder(runtime, folder, &modules, &ignored);
+  if (!status && modules.mixes) {
+    while (brim_task_rules_of(own->task)->folder != BRIM_FOLDER_OF_ENCODER)
+      own->task++;
+    own->count = 1;
+    *labels = own;
+  }
+  brim_modules_free(&modules);
+  return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
+}
+
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   m->context.card = options->card;
@@ -139,13 +167,18 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   const brim_pool_list modes = brim_pooling_modes(options->pooling);
   if (brim_pooling_of_modes(&modes) != options->pooling)
     return brim_error_set(err, BRIM_E_USAGE, "the number %d is no pooling: brim_pooling_parse makes them", (int)options->pooling);
-  BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
+  brim_labels own = {.task = 1};
+  const brim_labels *labels = options->labels;
+  BRIM_TRY(choose_labels(m->runtime, folder, &own, &labels, err));
+  BRIM_TRY(brim_config_load(m->runtime, folder, labels, &m->config, err));
   if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options, &m->config, err));
   else if (options->dense)
     return brim_error_set(err, BRIM_E_USAGE, "a dense layer after pooling is of embeddings: leave it out");
   else if (options->pooling != BRIM_POOLING_CONFIG)
     BRIM_TRY(take_pooling(options->pooling, &m->config, err));
+  if (options->layers && !m->sentence)
+    BRIM_TRY(take_layers(options->layers, &m->config, err));
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
   BRIM_TRY(brim_weights_find_head(m->runtime, folder, &m->config, err));
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
@@ -259,8 +292,11 @@ const char *brim_model_type(const brim_model *model) {
 brim_pooling brim_model_pooling(const brim_model *model) {
   return model->config.pooling;
 }
-const brim_dense_module *brim_model_dense(const brim_model *model, int32_t index) {
-  return index < model->config.dense_count ? &model->config.dense[index] : NULL;
+const char *brim_model_layers(const brim_model *model, char name[BRIM_LAYERS_NAME]) {
+  return brim_mixed_name(model->config.mixed, name);
+}
+const brim_config *brim_model_config(const brim_model *model) {
+  return &model->config;
 }
 bool brim_model_normalizes(const brim_model *model) {
   return model->sentence && model->sentence->normalizes;

@@ -1,5 +1,4 @@
-/* made_for.c: what sentence-transformers says of a folder that is read as another model: how it pools, and where it cuts texts.
- */
+/* made_for.c: what sentence-transformers says of a folder that is read as another model: its pooling, and where texts are cut. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "model/config.h"
 #include "model/files/safetensors.h"
+#include "model/program.h"
 #include "ops/pooling.h"
 #include "task/task.h"
 
@@ -228,6 +229,42 @@ static int read_dense(brim_modules *m, const char *folder, const char *path, bri
   return status ? status : read_dense_weights(m, folder, path, biased, step, err);
 }
 
+/* ---- layers -------------------------------------------------------------------------------------------------- */
+
+static int read_shares(brim_modules *m, const char *folder, const char *path, brim_error *err) {
+  brim_store *store = NULL;
+  char *inner = brim_path_join(m->runtime, folder, path);
+  int status = inner ? brim_store_open_folder(m->runtime, inner, &store, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = read_tensor(m, store, inner, BRIM_LAYER_SHARES, m->mixed.count, 0, &m->shares, err);
+  brim_store_close(store);
+  brim_release(m->runtime, inner);
+  return status;
+}
+
+/* WeightedLayerPooling counts hidden states from the embeddings, number 0, on; layers side by side, of brim's own file, from the
+ * end. */
+static int read_layers(brim_modules *m, const char *folder, const char *path, bool joined, brim_error *err) {
+  brim_json_document *d;
+  int64_t layers = 12, first = 4, count = 0;
+  BRIM_TRY(load_json(m->runtime, folder, path, "config.json", &d, err));
+  if (!d)
+    return brim_error_at(err, BRIM_E_IO, folder, 0, -1, "%s has no config.json", path);
+  const brim_json_value *root = brim_json_root(d);
+  int status = joined ? brim_json_read_int(d, root, "count", 1, BRIM_MOST_LISTED, &count, err)
+                      : brim_json_read_int(d, root, "num_hidden_layers", 1, BRIM_MOST_LAYERS, &layers, err);
+  if (!status && !joined)
+    status = brim_json_read_int(d, root, "layer_start", 0, layers, &first, err);
+  m->layers = joined ? 0 : (int32_t)layers;
+  m->mixed = (brim_mixed){.count = (int32_t)(joined ? count : layers + 1 - first), .joined = joined};
+  if (!status && (m->mixed.count < 1 || m->mixed.count > BRIM_MOST_LISTED || m->modes.count > 0))
+    status = brim_json_error(d, root, err, BRIM_E_UNSUPPORTED, "brim takes 1 to %d layers, before they are pooled",
+                             BRIM_MOST_LISTED);
+  brim_json_free(d);
+  m->hidden = m->token * (joined ? m->mixed.count : 1);
+  return status || joined ? status : read_shares(m, folder, path, err);
+}
+
 /* ---- all modules --------------------------------------------------------------------------------------------- */
 
 /* `width`: of what comes in. */
@@ -261,12 +298,15 @@ static int read_module(brim_modules *m, const char *folder, const brim_json_docu
     return BRIM_NOMEM(err);
   if (is_class(type, "Transformer"))
     return BRIM_OK;
+  if (is_class(type, "WeightedLayerPooling") || is_class(type, BRIM_JOINED_CLASS))
+    return read_layers(m, folder, path, is_class(type, BRIM_JOINED_CLASS), err);
   if (is_class(type, "Pooling"))
     return read_pooling(m, folder, path, err);
   if (is_class(type, "Dense") || is_class(type, "Normalize"))
     return read_step(m, folder, type, path, width_of(m), err);
-  return brim_json_error(d, type ? type : module, err, BRIM_E_UNSUPPORTED,
-                         "brim has the modules Transformer, Pooling, Dense and Normalize, and not this one");
+  return brim_json_error(
+      d, type ? type : module, err, BRIM_E_UNSUPPORTED,
+      "brim has the modules Transformer, WeightedLayerPooling, Pooling, Dense and Normalize, and not this one");
 }
 
 static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
@@ -306,6 +346,14 @@ static int read_length(brim_modules *m, const char *folder, brim_error *err) {
   return status;
 }
 
+static bool lists_layers(const brim_json_document *d) {
+  const brim_json_value *root = d ? brim_json_root(d) : NULL;
+  bool found = false;
+  for (const brim_json_value *v = root ? brim_json_first(root) : NULL; v && !found; v = brim_json_after(root, v))
+    found = is_class(brim_json_get(v, "type"), "WeightedLayerPooling") || is_class(brim_json_get(v, "type"), BRIM_JOINED_CLASS);
+  return found;
+}
+
 /* The first module's path, which is empty in new folders and 0_Transformer in old ones. */
 static const char *encoder_path(brim_modules *m, const brim_json_document *d) {
   const brim_json_value *root = d ? brim_json_root(d) : NULL, *first = root ? brim_json_first(root) : NULL;
@@ -319,6 +367,7 @@ int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_mo
   brim_arena_init(&m->arena, runtime, 0);
   BRIM_TRY(load_json(runtime, folder, "", "modules.json", &d, err));
   m->listed = d != NULL;
+  m->mixes = lists_layers(d);
   const char *path = encoder_path(m, d);
   char *inner = path && *path ? brim_path_join(runtime, folder, path) : NULL;
   const char *at = inner ? inner : folder;
@@ -349,15 +398,19 @@ static void set_widths(brim_modules *m) {
     m->widest = m->steps[i].out > m->widest ? m->steps[i].out : m->widest;
 }
 
-int brim_modules_set_modes(brim_modules *m, const brim_pool_list *modes, const char *folder, brim_error *err) {
+int brim_modules_set_pooling(brim_modules *m, brim_mixed mixed, const brim_pool_list *modes, const char *folder,
+                             brim_error *err) {
+  m->mixed = mixed;
+  m->hidden = m->token * (mixed.joined ? mixed.count : 1);
   int32_t width = m->hidden * modes->count;
   m->modes = *modes;
   for (int32_t i = 0; i < m->step_count; i++) {
     brim_module_step *step = &m->steps[i];
     if (step->weight && step->in != width)
-      return brim_error_at(err, BRIM_E_MISMATCH, folder, 0, -1,
-                           "%s takes %d numbers, but this pooling of %d gives %d: leave the pooling as the folder has it",
-                           step->path, step->in, m->hidden, width);
+      return brim_error_at(
+          err, BRIM_E_MISMATCH, folder, 0, -1,
+          "%s takes %d numbers, but this pooling of %d gives %d: leave layers and pooling as the folder has them", step->path,
+          step->in, m->hidden, width);
     if (!step->weight)
       step->in = step->out = width;
     width = step->out;
@@ -372,7 +425,7 @@ int brim_modules_load_settings(brim_modules *m, const char *folder, brim_error *
 }
 
 int brim_modules_load(brim_modules *m, const char *folder, int32_t hidden, brim_error *err) {
-  m->hidden = hidden;
+  m->token = m->hidden = hidden;
   BRIM_TRY(read_modules(m, folder, err));
   BRIM_TRY(read_length(m, folder, err));
   set_widths(m);
@@ -386,6 +439,8 @@ void brim_modules_free(brim_modules *m) {
 
 uint64_t brim_modules_hash(const brim_modules *m, uint64_t seed) {
   seed = brim_hash_mix(brim_hash_mix(seed, (uint64_t)m->modes.count), (uint64_t)m->without_prompt);
+  if (m->mixed.count > 0) /* shares are among the model's weights */
+    seed = brim_hash_mix(brim_hash_mix(seed, (uint64_t)m->mixed.count), m->mixed.joined);
   for (int32_t i = 0; i < m->modes.count; i++)
     seed = brim_hash_mix(seed, (uint64_t)m->modes.of[i]);
   for (int32_t i = 0; i < m->step_count; i++) {
@@ -434,7 +489,9 @@ static void put_prompts(const brim_modules *m, brim_text *out) {
 }
 
 void brim_modules_words(const brim_modules *m, brim_text *out) {
-  char name[BRIM_POOLING_NAME];
+  char name[BRIM_POOLING_NAME], layers[BRIM_LAYERS_NAME];
+  if (m->mixed.count > 0)
+    brim_text_printf(out, "layers %s, ", brim_mixed_name(m->mixed, layers));
   brim_text_string(out, brim_pooling_name(brim_pooling_of_modes(&m->modes), name));
   for (int32_t i = 0; i < m->step_count; i++) {
     const brim_module_step *s = &m->steps[i];

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "brim/model.h"
+#include "model/config.h"
 #include "ops/ops.h"
 
 enum { BRIM_MOST_STEPS = 8 };
@@ -33,11 +34,16 @@ typedef struct brim_modules {
   brim_arena arena;
   const char *encoder;  /* the folder of its config.json */
   bool listed;          /* there is a modules.json */
+  bool mixes;           /* it lists a module of layers */
+  brim_mixed mixed;     /* which it says of a model of `layers` layers */
+  int32_t layers;       /* 0: it does not say */
+  const float *shares;  /* [mixed.count] weights of the layers; NULL: side by side */
   brim_pool_list modes; /* of pooling, in the order that the file lists */
   bool without_prompt;  /* tokens of the prompt, and special ones before it, are not pooled */
   brim_module_step steps[BRIM_MOST_STEPS];
   int32_t step_count;
-  int32_t hidden, width, widest; /* of tokens; of the vectors; of any step */
+  int32_t token;                 /* numbers of a token of the encoder */
+  int32_t hidden, width, widest; /* of one as it is pooled; of the vectors; of any step */
   int32_t max_length;            /* that the folder gives; 0: none */
   brim_json_document *settings;  /* config_sentence_transformers.json, or NULL */
 } brim_modules;
@@ -48,8 +54,13 @@ int brim_modules_load(brim_modules *modules, const char *folder, int32_t hidden,
 /* Prompts and what else config_sentence_transformers.json says, without the modules. */
 int brim_modules_load_settings(brim_modules *modules, const char *folder, brim_error *err) BRIM_CHECK;
 void brim_modules_free(brim_modules *modules);
-/* Other modes than the folder's; vectors that a dense layer does not take are BRIM_E_MISMATCH. `folder`: as errors name it. */
-int brim_modules_set_modes(brim_modules *modules, const brim_pool_list *modes, const char *folder, brim_error *err) BRIM_CHECK;
+/* Other layers and modes than the folder's; vectors that a dense layer does not take are BRIM_E_MISMATCH. `folder`: as errors
+ * name it. */
+int brim_modules_set_pooling(brim_modules *modules, brim_mixed mixed, const brim_pool_list *modes, const char *folder,
+                             brim_error *err) BRIM_CHECK;
+/* The name of the class of layers side by side, and of the file of Python that the folder has it in. */
+#define BRIM_JOINED_CLASS "JoinedLayers"
+#define BRIM_JOINED_FILE  "joined_layers"
 /* All of it in words: brim_model_info.modules. */
 void brim_modules_words(const brim_modules *modules, brim_text *out);
 

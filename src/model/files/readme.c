@@ -29,27 +29,54 @@ static bool hides_types(const brim_config *config) {
 
 static void put_reasons(brim_text *out, const brim_config *config) {
   const bool mean = config->pooling == BRIM_POOLING_MEAN;
-  char name[BRIM_POOLING_NAME];
+  char name[BRIM_POOLING_NAME], layers[BRIM_LAYERS_NAME];
   if (brim_config_pools(config))
     brim_text_printf(out,
                      "Its head looks at %s of all tokens (`\"brim_pooling\": \"%s\"` in config.json). transformers opens it, but "
                      "gives the\nhead the first token, and so other numbers.",
                      mean ? "the mean" : "the largest values", brim_pooling_name(config->pooling, name));
+  if (brim_config_mixes(config))
+    brim_text_printf(
+        out,
+        "%sIts head looks at %s the last %d layers (`\"brim_layers\": \"%s\"` in config.json). transformers opens it, but "
+        "gives the\nhead the last one, and so other numbers.",
+        brim_config_pools(config) ? "\n\n" : "", config->mixed.joined ? "" : "the weighted mean of ", (int)config->mixed.count,
+        brim_mixed_name(config->mixed, layers));
   if (hides_types(config))
     brim_text_printf(
         out,
         "%sEvery token has type 0, also those of a second text (`\"brim_type_ids\": false` in config.json). transformers "
         "opens it,\nbut its tokenizer gives a second text type 1, and pairs so other numbers.",
-        brim_config_pools(config) ? "\n\n" : "");
+        brim_config_pools(config) || brim_config_mixes(config) ? "\n\n" : "");
   brim_text_string(out, " These lines compute what brim computes:\n\n");
 }
 
+static void put_hidden(brim_text *out, const brim_config *config) {
+  const int count = (int)config->mixed.count;
+  if (!brim_config_mixes(config)) {
+    brim_text_string(out, "    hidden = model.base_model(**batch).last_hidden_state\n");
+    return;
+  }
+  brim_text_printf(out,
+                   "    tensors = load_file(\"model.safetensors\")\n"
+                   "    layers = model.base_model(**batch, output_hidden_states=True).hidden_states[-%d:]\n",
+                   count);
+  brim_text_string(out, config->mixed.joined ? "    hidden = torch.cat(layers, dim=-1)\n"
+                                             : "    shares = tensors[\"layer_weights\"] / tensors[\"layer_weights\"].sum()\n"
+                                               "    hidden = sum(share * layer for share, layer in zip(shares, layers))\n");
+}
+
 static void put_pooled(brim_text *out, const brim_config *config) {
-  brim_text_string(out, "    hidden = model.base_model(**batch).last_hidden_state\n"
-                        "    real = batch[\"attention_mask\"].unsqueeze(-1)\n");
-  brim_text_string(out, config->pooling == BRIM_POOLING_MEAN
+  put_hidden(out, config);
+  if (config->pooling != BRIM_POOLING_CLS)
+    brim_text_string(out, "    real = batch[\"attention_mask\"].unsqueeze(-1)\n");
+  brim_text_string(out, config->pooling == BRIM_POOLING_CLS ? "    pooled = hidden[:, 0]\n"
+                        : config->pooling == BRIM_POOLING_MEAN
                             ? "    pooled = (hidden * real).sum(1) / real.sum(1)\n"
                             : "    pooled = hidden.masked_fill(real == 0, -torch.inf).max(1).values\n");
+  if (brim_config_mixes(config) && config->mixed.joined)
+    brim_text_string(out, "    pooled = torch.nn.functional.linear(pooled, tensors[\"joined_layers.weight\"], "
+                          "tensors[\"joined_layers.bias\"])\n");
   brim_text_printf(out, "    logits = %s\n", config->family->pooled_logits);
 }
 
@@ -57,16 +84,17 @@ static void put_readme(brim_text *out, const brim_config *config) {
   brim_text_string(out, MARK "# This model in transformers\n\n");
   put_reasons(out, config);
   brim_text_printf(out,
-                   "```python\nimport torch\nfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n\n"
+                   "```python\nimport torch\n%sfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n\n"
                    "tokenizer = AutoTokenizer.from_pretrained(\".\")  # this folder\n"
                    "model = AutoModelForSequenceClassification.from_pretrained(\".\").eval()\n"
                    "batch = tokenizer([\"a text\", \"another, longer text\"], %spadding=True, truncation=True, max_length=%d, "
                    "return_tensors=\"pt\")\n",
+                   brim_config_mixes(config) ? "from safetensors.torch import load_file\n" : "",
                    hides_types(config) ? "[\"its pair\", \"a second text\"], " : "", (int)brim_config_max_length(config));
   if (config->ignores_types)
     brim_text_string(out, "batch[\"token_type_ids\"] = torch.zeros_like(batch[\"input_ids\"])\n");
   brim_text_string(out, "with torch.no_grad():\n");
-  if (brim_config_pools(config))
+  if (brim_config_pools(config) || brim_config_mixes(config))
     put_pooled(out, config);
   else
     brim_text_string(out, "    logits = model(**batch).logits\n");
@@ -85,7 +113,7 @@ static int write_readme(brim_runtime *runtime, const brim_config *config, const 
 }
 
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
-  const bool wanted = brim_config_pools(config) || hides_types(config);
+  const bool wanted = brim_config_pools(config) || brim_config_mixes(config) || hides_types(config);
   char *path = brim_path_join(runtime, folder, "README.md");
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   const bool there = path && brim_path_exists(path), ours = there && is_ours(path);

@@ -70,8 +70,8 @@ int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t
   return BRIM_OK;
 }
 
-int brim_model_set_prompts(brim_model *model, const char *const names[2], const char *const texts[2], const int32_t tokens[2],
-                           brim_error *err) {
+int brim_model_set_prompts(brim_model *model, const char *const names[BRIM_MOST_PROMPTS],
+                           const char *const texts[BRIM_MOST_PROMPTS], const int32_t tokens[BRIM_MOST_PROMPTS], brim_error *err) {
   if (!model->sentence)
     return brim_error_set(err, BRIM_E_USAGE, "prompts are of models of embeddings");
   BRIM_TRY(brim_sentence_set_prompts(model->sentence, names, texts, err));

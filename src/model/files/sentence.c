@@ -66,9 +66,18 @@ static int add_dense(const brim_model_options *options, const char *folder, brim
 static int take_modules(brim_sentence *s, const char *folder, const brim_model_options *options, brim_config *config,
                         brim_error *err) {
   brim_modules *m = &s->modules;
-  const brim_pool_list modes = brim_pooling_modes(options->pooling);
-  if (options->pooling != BRIM_POOLING_CONFIG)
-    BRIM_TRY(brim_modules_set_modes(m, &modes, folder, err));
+  const bool repools = options->pooling != BRIM_POOLING_CONFIG;
+  const brim_pool_list modes = repools ? brim_pooling_modes(options->pooling) : m->modes;
+  if (m->layers > 0 && m->layers != config->layers)
+    return brim_error_at(err, BRIM_E_MISMATCH, folder, 0, -1, "WeightedLayerPooling is of %d layers, but the encoder has %d",
+                         (int)m->layers, (int)config->layers);
+  config->mixed = m->mixed;
+  if (options->layers)
+    BRIM_TRY(brim_mixed_parse(options->layers, strlen(options->layers), config->layers, &config->mixed, err));
+  if (config->mixed.count != m->mixed.count)
+    m->shares = NULL;
+  if (repools || options->layers)
+    BRIM_TRY(brim_modules_set_pooling(m, config->mixed, &modes, folder, err));
   for (int32_t i = 0; i < m->step_count; i++) {
     if (s->normalizes && m->steps[i].weight)
       return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,
@@ -84,6 +93,8 @@ static int take_modules(brim_sentence *s, const char *folder, const brim_model_o
 }
 
 const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
+  if (strcmp(name, BRIM_LAYERS_MODULE "/" BRIM_LAYER_SHARES) == 0)
+    return s->modules.shares;
   for (int32_t i = 0; i < s->modules.step_count; i++) {
     const brim_module_step *step = &s->modules.steps[i];
     const size_t length = step->path ? strlen(step->path) : 0;

@@ -24,11 +24,11 @@ typedef struct brim_sentence {
 int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, const brim_model_options *options,
                        brim_config *config, brim_error *err) BRIM_CHECK;
 void brim_sentence_free(brim_sentence *sentence);
-/* The weight of a dense layer: "2_Dense/linear.weight"; NULL: there is none. */
+/* The weight of a module: "2_Dense/linear.weight"; NULL: there is none. */
 const float *brim_sentence_weight(const brim_sentence *sentence, const char *name);
 /* Puts prompts among those that are saved; a name of NULL is none. */
-int brim_sentence_set_prompts(brim_sentence *sentence, const char *const names[2], const char *const texts[2],
-                              brim_error *err) BRIM_CHECK;
+int brim_sentence_set_prompts(brim_sentence *sentence, const char *const names[BRIM_MOST_PROMPTS],
+                              const char *const texts[BRIM_MOST_PROMPTS], brim_error *err) BRIM_CHECK;
 /* Dense layers are among the tensors. Nothing, for other tasks. */
 int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, const brim_config *config,
                        const brim_tensor *tensors, int32_t tensor_count, const char *folder, brim_error *err) BRIM_CHECK;

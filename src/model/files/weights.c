@@ -112,6 +112,13 @@ static bool only_labels_differ(const loading *l, const brim_weight *w, const bri
   return l->options->labels && w->labels && w->is.rank == t->rank && (w->is.rank == 1 || w->is.shape[1] == t->shape[1]);
 }
 
+/* Another number of layers is asked for than the file has weights of. */
+static bool only_layers_differ(const loading *l, const brim_weight *w) {
+  const char *name = w->is.name;
+  return l->options->layers &&
+         (ends_with(name, BRIM_LAYER_SHARES) || strncmp(name, BRIM_JOINED_WEIGHT ".", sizeof BRIM_JOINED_WEIGHT) == 0);
+}
+
 static int refuse_shape(const loading *l, const brim_parameter *p, const brim_stored *t, brim_error *err) {
   char want[96], got[192];
   shape_text(p->rank, p->shape, want, sizeof want);
@@ -252,7 +259,7 @@ static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
   if (!t && !may_be_missing(l, w))
     return brim_error_at(err, BRIM_E_MISMATCH, l->folder, 0, -1, "the weights have no tensor %s: they are not a whole %s encoder",
                          p->name, l->model->config.family->type);
-  if (t && !same_shape(p, t) && !only_labels_differ(l, w, t))
+  if (t && !same_shape(p, t) && !only_labels_differ(l, w, t) && !only_layers_differ(l, w))
     return refuse_shape(l, p, t, err);
   if (t)
     l->used[t - brim_store_tensor(l->store, 0)] = true;

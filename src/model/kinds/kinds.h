@@ -83,6 +83,10 @@ int32_t brim_append_join(brim_program *p, int32_t branch, int32_t residual, int3
 int32_t brim_append_feed_forward(brim_program *p, int32_t x, int32_t up, brim_activation activation, int32_t down,
                                  brim_drop_at drop, brim_normed norm);
 
+/* The tokens of so many layers as one value: their mean, in which layer k weighs shares[k] by the sum of all; or, where `shares`
+ * is BRIM_NONE, side by side. At most BRIM_MOST_LISTED. */
+int32_t brim_append_layers(brim_program *p, const int32_t *layers, int32_t count, int32_t shares);
+
 /* From tokens to texts: the first token of each; or the mean, or the largest of each column. */
 int32_t brim_append_choose(brim_program *p, int32_t x);
 /* The masked tokens of all texts, which the pass lists. */

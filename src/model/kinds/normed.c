@@ -77,7 +77,9 @@ void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_nor
 
 brim_at brim_normed_backward(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n) {
   const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
-  const brim_at sum = brim_read(l, n->sum), dsum = brim_write_gradient(l, n->residual, rows),
+  const bool adds = brim_has_gradient(l, n->residual, rows); /* from the head, which sees several layers */
+  const brim_at sum = brim_read(l, n->sum),
+                dsum = adds ? brim_spare(l, rows, width_of(l, o)) : brim_write_gradient(l, n->residual, rows),
                 dbranch = brim_spare_factor(l, rows, width_of(l, o));
   brim_norm_gradient op = {.width = width_of(l, o)};
   brim_fill_layout(l, &op.layout);
@@ -94,5 +96,7 @@ brim_at brim_normed_backward(brim_lowering *l, const brim_operation *o, const br
   brim_fill_weight_gradient(l, &op.dgamma, n->gamma, 0);
   brim_fill_weight_gradient(l, &op.dbeta, n->beta, 0);
   BRIM_CALL(l, norm_backward, op);
+  if (adds)
+    brim_add_to_gradient(l, dsum, n->residual, rows);
   return dbranch;
 }

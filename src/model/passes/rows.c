@@ -21,7 +21,7 @@ static void pass_operation(brim_call_schedule *s, const brim_operation *o) {
   const brim_row_kind out = rows_of_outputs(s, o);
   for (int i = 0; i < o->in.count; i++) {
     const brim_row_kind all = s->program->values[o->in.of[i]].rows;
-    const brim_need needs = o->kind->needs[i];
+    const brim_need needs = o->kind->needs[i < BRIM_NEEDS ? i : BRIM_NEEDS - 1];
     need(s, o->in.of[i], needs == BRIM_NEED_ALL ? all : needs == BRIM_NEED_CHOSEN ? BRIM_ROW_CHOSEN : out);
   }
   for (int i = 0; i < o->inner.count; i++)

@@ -3,14 +3,15 @@
 #define BRIM_MODEL_ASK_H
 #include "brim/model.h"
 
-struct brim_dense_module;
-/* Of embeddings: the dense layers after pooling, in their order; NULL: there is none of this number. */
-const struct brim_dense_module *brim_model_dense(const brim_model *model, int32_t index);
+struct brim_config;
+/* What it was made from (model/config.h). */
+const struct brim_config *brim_model_config(const brim_model *model);
 /* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
 bool brim_model_normalizes(const brim_model *model);
-/* Of embeddings: what [0] the first text of each row and [1] its others begin with, under these names (NULL: nothing), and with
+/* Of embeddings: what each text of a row begins with, and further ones with the last, under these names (NULL: nothing), and with
  * so many tokens: those are not pooled where the folder says so. What is saved has these prompts among its own. */
-int brim_model_set_prompts(brim_model *model, const char *const names[2], const char *const texts[2], const int32_t tokens[2],
+int brim_model_set_prompts(brim_model *model, const char *const names[BRIM_MOST_PROMPTS],
+                           const char *const texts[BRIM_MOST_PROMPTS], const int32_t tokens[BRIM_MOST_PROMPTS],
                            brim_error *err) BRIM_CHECK;
 /* Of a reranker: a score is its output, not the sigmoid of it. */
 void brim_model_set_scores_bare(brim_model *model, bool bare);

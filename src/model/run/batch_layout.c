@@ -171,6 +171,11 @@ static void send(brim_model *m, const brim_slots *from, const brim_slots *to, co
       m->ops->write(&m->context, pieces[i].to, pieces[i].from, pieces[i].size);
 }
 
+/* Of text `number` of its row. */
+static int32_t prompt_of(int32_t number) {
+  return number < BRIM_MOST_PROMPTS ? number : BRIM_MOST_PROMPTS - 1;
+}
+
 static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bool labels, brim_error *err) {
   brim_slots *s = &stage->laid[m->queued];
   const brim_slots *device = &stage->slots;
@@ -181,7 +186,7 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
     longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
     slot = lay_out_sequence(&m->config, batch, i, slot, s);
     if (s->skipped)
-      s->skipped[i] = m->prompt_tokens[batch->firsts && i > batch->firsts[row]];
+      s->skipped[i] = m->prompt_tokens[prompt_of(batch->firsts ? i - batch->firsts[row] : 0)];
     if (labels && s->classes && !s->chosen)
       write_classes(batch, i, s);
   }

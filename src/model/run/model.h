@@ -65,9 +65,9 @@ struct brim_model {
   brim_program program;
   const char **unused, **initialized;
   int32_t unused_count, initialized_count;
-  uint64_t tokenizer;          /* brim_model_set_tokenizer */
-  int32_t prompt_tokens[2];    /* that the first text of a row, and its others, begin with and are not pooled */
-  const char **former_classes; /* [labels]; NULL: the classifier's names are the file's, or the file has none */
+  uint64_t tokenizer;                       /* brim_model_set_tokenizer */
+  int32_t prompt_tokens[BRIM_MOST_PROMPTS]; /* with which the texts of a row begin, and which are not pooled */
+  const char **former_classes;              /* [labels]; NULL: the classifier's names are the file's, or the file has none */
 
   const brim_ops *ops;
   brim_ops timed; /* what `ops` points at while there is a profile */

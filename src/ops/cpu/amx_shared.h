@@ -36,6 +36,8 @@
 #define brim_amx_gradient_square                brim_avx512_gradient_square
 #define brim_amx_int8_kernel                    brim_avx512_int8_kernel
 #define brim_amx_int8_kernel_vnni               brim_avx512_int8_kernel_vnni
+#define brim_amx_mix_backward                   brim_avx512_mix_backward
+#define brim_amx_mix_forward                    brim_avx512_mix_forward
 #define brim_amx_mixout_backward                brim_avx512_mixout_backward
 #define brim_amx_mixout_forward                 brim_avx512_mixout_forward
 #define brim_amx_narrow                         brim_avx512_narrow

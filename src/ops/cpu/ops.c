@@ -50,7 +50,7 @@ void CPU(mark_alive)(brim_ops_context *c, const brim_update *u) {
 static const brim_ops ops = {.name = NAME,
                              .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
                                          BRIM_FEATURE_HOST_MEMORY | BRIM_FEATURE_DISTANCES | BRIM_FEATURE_RULES |
-                                         BRIM_FEATURE_VOCABULARY | BRIM_FEATURE_POOLING,
+                                         BRIM_FEATURE_VOCABULARY | BRIM_FEATURE_POOLING | BRIM_FEATURE_LAYERS,
                              .workspace = workspace,
                              .int8_size = CPU(int8_size),
                              .squares = CPU(squares),

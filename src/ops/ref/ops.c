@@ -18,7 +18,7 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
 static const brim_ops ops = {.name = "ref",
                              .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
                                          BRIM_FEATURE_HOST_MEMORY | BRIM_FEATURE_DISTANCES | BRIM_FEATURE_RULES |
-                                         BRIM_FEATURE_VOCABULARY | BRIM_FEATURE_POOLING,
+                                         BRIM_FEATURE_VOCABULARY | BRIM_FEATURE_POOLING | BRIM_FEATURE_LAYERS,
                              .workspace = workspace,
                              .int8_size = REF(int8_size),
                              BRIM_HOST_DOOR,

@@ -1,4 +1,5 @@
-/* embed.c: a vector for each text: the encoder's last layer, pooled and so on as the model's folder says. */
+/* embed.c: a vector for each text: the encoder's last layer, or what it makes of several, pooled and so on as the model's folder
+ * says. */
 #include "train/answers/embed.h"
 
 #include <math.h>
@@ -68,14 +69,16 @@ static int copy_dense(brim_embedder *e, const brim_dense_module *d, brim_module_
 static int take_own_modules(brim_embedder *e, const char *folder, brim_error *err) {
   brim_modules *m = &e->modules;
   const brim_pool_list modes = brim_pooling_modes(brim_model_pooling(e->model));
-  const brim_dense_module *d;
+  const brim_config *c = brim_model_config(e->model);
   if (!brim_model_shape(e->model)->bare)
-    return BRIM_OK;
-  for (m->step_count = 0; (d = brim_model_dense(e->model, m->step_count)); m->step_count++)
-    BRIM_TRY(copy_dense(e, d, &m->steps[m->step_count], err));
+    return m->mixes ? brim_error_at(err, BRIM_E_USAGE, folder, 0, -1,
+                                    "vectors of this folder are of several layers, which a model of another task does not give")
+                    : BRIM_OK;
+  for (m->step_count = 0; m->step_count < c->dense_count; m->step_count++)
+    BRIM_TRY(copy_dense(e, &c->dense[m->step_count], &m->steps[m->step_count], err));
   if (brim_model_normalizes(e->model))
     m->steps[m->step_count++] = (brim_module_step){0};
-  return brim_modules_set_modes(m, &modes, folder, err);
+  return brim_modules_set_pooling(m, c->mixed, &modes, folder, err);
 }
 
 static int open_embedder(brim_embedder *e, const char *folder, const brim_model_options *options, brim_error *err) {
@@ -83,7 +86,7 @@ static int open_embedder(brim_embedder *e, const char *folder, const brim_model_
   if (!e->model)
     BRIM_TRY(load_encoder(e, options, err));
   BRIM_TRY(brim_batch_encoder_new(e->runtime, e->tokenizer, &e->encoder, err));
-  BRIM_TRY(brim_modules_load(&e->modules, folder, brim_model_hidden_size(e->model), err));
+  BRIM_TRY(brim_modules_load(&e->modules, folder, brim_model_config(e->model)->hidden, err));
   return take_own_modules(e, folder, err);
 }
 

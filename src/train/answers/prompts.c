@@ -1,4 +1,5 @@
 /* prompts.c: what texts begin with in training. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -30,9 +31,25 @@ static int no_such_prompt(brim_modules *m, const char *folder, const char *name,
   return status;
 }
 
-/* "NAME" or "NAME=TEXT". */
-static int find_one(brim_prompts *p, int which, brim_modules *m, const char *folder, const char *wanted, brim_error *err) {
-  const char *equals = strchr(wanted, '='), *text = equals ? equals + 1 : brim_modules_prompt(m, wanted);
+static void put(brim_prompts *p, int place, char *name, char *text) {
+  brim_release(p->runtime, p->names[place]);
+  brim_release(p->runtime, p->texts[place]);
+  p->names[place] = name;
+  p->texts[place] = text;
+}
+
+/* Of a prompt that is given for other texts, or the folder's. */
+static const char *text_of(const brim_prompts *p, brim_modules *m, const char *name) {
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++)
+    if (p->names[i] && strcmp(p->names[i], name) == 0)
+      return p->texts[i];
+  return brim_modules_prompt(m, name);
+}
+
+/* "NAME" or "NAME=TEXT", of the texts first .. last - 1 of a row. */
+static int find_one(brim_prompts *p, int first, int last, brim_modules *m, const char *folder, const char *wanted,
+                    brim_error *err) {
+  const char *equals = strchr(wanted, '='), *text = equals ? equals + 1 : text_of(p, m, wanted);
   const size_t length = equals ? (size_t)(equals - wanted) : strlen(wanted);
   if (length == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the prompt \"%.60s\" has no name: NAME=TEXT is expected", wanted);
@@ -40,21 +57,27 @@ static int find_one(brim_prompts *p, int which, brim_modules *m, const char *fol
     return no_such_prompt(m, folder, wanted, err);
   if (brim_utf8_valid(text, strlen(text)) != strlen(text) || brim_utf8_valid(wanted, length) != length)
     return brim_error_set(err, BRIM_E_USAGE, "a prompt is not UTF-8");
-  p->names[which] = copy(p->runtime, wanted, length);
-  p->texts[which] = copy(p->runtime, text, strlen(text));
-  return p->names[which] && p->texts[which] ? BRIM_OK : BRIM_NOMEM(err);
+  char *kept = copy(p->runtime, text, strlen(text)); /* it may be that of a text whose prompt is replaced */
+  bool enough = kept != NULL;
+  for (int i = first; i < last && enough; i++) {
+    put(p, i, copy(p->runtime, wanted, length), copy(p->runtime, kept, strlen(kept)));
+    enough = p->names[i] && p->texts[i];
+  }
+  brim_release(p->runtime, kept);
+  return enough ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 /* One name has one text. */
 static int check_names(const brim_prompts *p, brim_error *err) {
-  if (!p->names[0] || !p->names[1] || strcmp(p->names[0], p->names[1]) != 0 || strcmp(p->texts[0], p->texts[1]) == 0)
-    return BRIM_OK;
-  return brim_error_set(err, BRIM_E_USAGE, "two prompts have the name \"%.60s\": give each its own", p->names[0]);
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++)
+    for (int k = 0; k < i && p->names[i]; k++)
+      if (p->names[k] && strcmp(p->names[i], p->names[k]) == 0 && strcmp(p->texts[i], p->texts[k]) != 0)
+        return brim_error_set(err, BRIM_E_USAGE, "two prompts have the name \"%.60s\": give each its own", p->names[i]);
+  return BRIM_OK;
 }
 
 int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *first, const char *others, brim_prompts *out,
                       brim_error *err) {
-  const char *const wanted[2] = {first, others};
   brim_modules modules;
   *out = (brim_prompts){.runtime = runtime};
   if (!first && !others)
@@ -62,8 +85,10 @@ int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *fir
   int status = brim_modules_find_encoder(runtime, folder, &modules, err);
   if (!status)
     status = brim_modules_load_settings(&modules, folder, err);
-  for (int i = 0; i < 2 && !status; i++)
-    status = wanted[i] ? find_one(out, i, &modules, folder, wanted[i], err) : BRIM_OK;
+  if (!status && first)
+    status = find_one(out, 0, 1, &modules, folder, first, err);
+  if (!status && others)
+    status = find_one(out, 1, BRIM_MOST_PROMPTS, &modules, folder, others, err);
   brim_modules_free(&modules);
   if (!status)
     status = check_names(out, err);
@@ -72,20 +97,97 @@ int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *fir
   return status;
 }
 
-int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, brim_model *model, brim_error *err) {
-  int32_t tokens[2] = {0};
-  if (!prompts->texts[0] && !prompts->texts[1])
+/* ---- by columns ---------------------------------------------------------------------------------------------- */
+
+static int no_such_column(const char *given, const char *const *columns, int count, brim_error *err) {
+  char names[300] = "";
+  for (int i = 0, at = 0; i < count && at < (int)sizeof names; i++)
+    at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", columns[i]);
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "a prompt is given as \"%.80s\": COLUMN=NAME or COLUMN=NAME=TEXT is expected, and the texts are in %s",
+                        given, *names ? names : "no columns with names");
+}
+
+static int place_one(brim_prompts *p, brim_modules *m, const char *folder, const char *given, const char *const *columns,
+                     int count, brim_error *err) {
+  const char *equals = strchr(given, '=');
+  const size_t length = equals ? (size_t)(equals - given) : strlen(given);
+  int place = 0;
+  while (place < count && !(strlen(columns[place]) == length && memcmp(columns[place], given, length) == 0))
+    place++;
+  if (place == count || !equals)
+    return no_such_column(given, columns, count, err);
+  const bool is_last = place + 1 == count;
+  if (place >= BRIM_MOST_PROMPTS || (place + 1 == BRIM_MOST_PROMPTS && !is_last))
+    return brim_error_set(err, BRIM_E_USAGE, "a prompt is given as \"%.80s\": the first %d texts of a row may have their own",
+                          given, BRIM_MOST_PROMPTS - 1);
+  return find_one(p, place, is_last ? BRIM_MOST_PROMPTS : place + 1, m, folder, equals + 1, err);
+}
+
+static bool is_same(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static int copy_of(const brim_prompts *p, brim_prompts *out, brim_error *err) {
+  *out = (brim_prompts){.runtime = p->runtime};
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++) {
+    if (!p->names[i])
+      continue;
+    put(out, i, copy(p->runtime, p->names[i], strlen(p->names[i])), copy(p->runtime, p->texts[i], strlen(p->texts[i])));
+    if (!out->names[i] || !out->texts[i])
+      return BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
+}
+
+int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const char *const *given, int given_count,
+                            const char *const *columns, int column_count, brim_error *err) {
+  brim_prompts placed;
+  brim_modules modules;
+  if (given_count == 0)
     return BRIM_OK;
-  for (int i = 0; i < 2; i++)
-    if (prompts->texts[i])
+  int status = copy_of(prompts, &placed, err);
+  const int found = brim_modules_find_encoder(prompts->runtime, folder, &modules, err);
+  if (!status)
+    status = found ? found : brim_modules_load_settings(&modules, folder, err);
+  for (int i = 0; i < given_count && !status; i++)
+    status = place_one(&placed, &modules, folder, given[i], columns, column_count, err);
+  if (!status)
+    status = check_names(&placed, err);
+  for (int i = 0; i < BRIM_MOST_PROMPTS && prompts->placed && !status; i++)
+    if (!is_same(prompts->names[i], placed.names[i]))
+      status = brim_error_set(err, BRIM_E_MISMATCH,
+                              "prompts are by column, and text %d of these rows begins with another than in the "
+                              "rows before: give both their columns in one order",
+                              i + 1);
+  brim_modules_free(&modules);
+  if (status) {
+    brim_prompts_free(&placed);
+    return status;
+  }
+  brim_prompts_free(prompts);
+  placed.placed = true;
+  *prompts = placed;
+  return BRIM_OK;
+}
+
+/* ---- their use ----------------------------------------------------------------------------------------------- */
+
+int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, brim_model *model, brim_error *err) {
+  int32_t tokens[BRIM_MOST_PROMPTS] = {0};
+  bool any = false;
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++)
+    if (prompts->texts[i]) {
       BRIM_TRY(brim_prompt_tokens(prompts->runtime, tokenizer, prompts->texts[i], &tokens[i], err));
+      any = true;
+    }
+  if (!any)
+    return BRIM_OK;
   return brim_model_set_prompts(model, (const char *const *)prompts->names, (const char *const *)prompts->texts, tokens, err);
 }
 
 void brim_prompts_free(brim_prompts *prompts) {
-  for (int i = 0; i < 2 && prompts->runtime; i++) {
-    brim_release(prompts->runtime, prompts->names[i]);
-    brim_release(prompts->runtime, prompts->texts[i]);
-  }
+  for (int i = 0; i < BRIM_MOST_PROMPTS && prompts->runtime; i++)
+    put(prompts, i, NULL, NULL);
   *prompts = (brim_prompts){0};
 }

@@ -210,9 +210,13 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
 }
 
 /* "2_Dense" */
-static bool is_dense(const char *name) {
+static bool is_module(const char *name) {
+  static const char *const ours[] = {"_Pooling", "_Dense", "_WeightedLayerPooling", "_JoinedLayers"};
   const size_t digits = strspn(name, "0123456789");
-  return digits > 0 && strcmp(name + digits, "_Dense") == 0;
+  for (size_t i = 0; i < sizeof ours / sizeof *ours && digits > 0; i++)
+    if (strcmp(name + digits, ours[i]) == 0)
+      return true;
+  return false;
 }
 
 /* What brim writes into a run folder by these names. */
@@ -233,14 +237,14 @@ static bool is_name_of_run(const char *name) {
                                      "spiece.model",
                                      "sentencepiece.bpe.model",
                                      "modules.json",
-                                     "1_Pooling",
+                                     "joined_layers.py",
                                      "sentence_bert_config.json",
                                      "config_sentence_transformers.json",
                                      BRIM_REPLACED_RUN};
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (strcmp(name, ours[i]) == 0)
       return true;
-  return brim_is_temporary(name) || is_dense(name);
+  return brim_is_temporary(name) || is_module(name);
 }
 
 bool brim_owned_path(const char *path) {

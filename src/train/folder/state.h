@@ -54,10 +54,10 @@ typedef struct brim_train_former {
 typedef struct brim_train_identity {
   const brim_train_options *options;
   const char *model_type, *kernels;
-  char pooling[BRIM_POOLING_NAME];
-  const brim_model *model;  /* for what its config.json says */
-  bool type_ids;            /* the model looks at them */
-  uint64_t initial_weights; /* hash of the weights that the run began with */
+  char pooling[BRIM_POOLING_NAME + BRIM_LAYERS_NAME + 16]; /* and of which layers */
+  const brim_model *model;                                 /* for what its config.json says */
+  bool type_ids;                                           /* the model looks at them */
+  uint64_t initial_weights;                                /* hash of the weights that the run began with */
   uint64_t data_rows, data_fingerprint;
 } brim_train_identity;
 

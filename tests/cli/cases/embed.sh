@@ -36,6 +36,16 @@ refused modules.json "[$transformer]"
 refused modules.json "[$transformer, {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}]"
 refused 1_Pooling/config.json '{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": false}'
 refused config_sentence_transformers.json '{"prompts": {"query": "q: "}, "default_prompt_name": "poem"}'
+pooling='{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}'
+layers='{"path": "1_Layers", "type": "sentence_transformers.models.WeightedLayerPooling"}'
+refused modules.json "[$transformer, $layers, $pooling]"
+mkdir folder/1_Layers && echo '{"word_embedding_dimension": 16, "layer_start": 1, "num_hidden_layers": 2}' > folder/1_Layers/config.json
+refused modules.json "[$transformer, $layers, $pooling]"
+cp folder/model.safetensors folder/1_Layers
+refused modules.json "[$transformer, $layers, $pooling]"
+refused modules.json "[$transformer, $pooling, $layers]"
+echo '{"word_embedding_dimension": 16, "layer_start": 3, "num_hidden_layers": 2}' > folder/1_Layers/config.json
+refused modules.json "[$transformer, $layers, $pooling]"
 # A pipe cannot take an array, whose head is written last: that is known before the work.
 mkfifo pipe.npy && "$BRIM" embed -m "$FOLDERS/st-prompts" texts.jsonl -o pipe.npy
 : > none.txt

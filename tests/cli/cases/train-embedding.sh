@@ -86,6 +86,32 @@ train --train pairs.csv --query-prompt "=find: "
 train --train pairs.csv --pooling mean,mean
 $BRIM train --model $MODEL --train pairs.csv --output no --query-prompt "query=find: " 2>&1
 $BRIM train --model $MODEL --train $DATA/train.csv --output no --pooling mean,last 2>&1 | tail -1
+echo "--- prompts of columns"
+train --train margins.csv --document-prompt "passage=it says: " --column-prompt "query=find=find: " --column-prompt negative=passage
+train --train margins.csv --column-prompt "query=find=find: " --eval equal.csv
+train --train margins.csv --column-prompt title=poem
+train --train margins.csv --column-prompt negative=poem
+train --train margins.csv --column-prompt "query=a=b" --column-prompt "negative=a=c"
+echo "--- layers and a dense module"
+train --train pairs.csv --layers weighted --dense 8 --dense-activation tanh
+cat run/modules.json run/1_WeightedLayerPooling/config.json run/2_Dense/config.json
+$BRIM inspect model --model run | grep "^pooling\|^modules\|^of layers"
+$BRIM embed --model run text.txt | tr , "\n" | wc -l
+train --train pairs.csv --layers joined:2 --pooling cls && ls run && cat run/1_JoinedLayers/config.json
+$BRIM inspect model --model run | grep "^pooling\|^modules\|^of layers"
+$BRIM embed --model run text.txt | tr , "\n" | wc -l
+mv run several
+$BRIM predict --model several text.txt 2>&1
+$BRIM train --model several --task embedding --train pairs.csv --output run --layers weighted:3 --max-steps 1 --quiet > out.txt
+$BRIM train --model run --task embedding --train pairs.csv --output again --layers weighted:2 --max-steps 1 --quiet > out.txt
+$BRIM inspect model --model again | grep "^modules"
+train --train pairs.csv --layers weighted:9
+train --train pairs.csv --layers joined
+train --train pairs.csv --dense 0
+$BRIM train --model $MODEL --train pairs.csv --output no --dense 8 2>&1 | tail -1
+$BRIM train --model $MODEL --train $DATA/train.csv --output classes --overwrite --max-steps 1 --layers joined:2 --quiet 2>&1 | tail -1
+grep -o '"brim_layers": "[^"]*"' classes/config.json && grep -c joined_layers classes/README.md
+$BRIM predict --model classes text.txt | cut -c 1-40
 echo "--- a teacher's numbers"
 python3 - <<'END'
 import json

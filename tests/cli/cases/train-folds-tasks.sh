@@ -27,3 +27,8 @@ $BRIM train --model $MODEL --train many.jsonl --folds 2 --stratify --output refu
 grep -q 'many/fold-1' many/report.html && echo 'a page of all folds'
 $BRIM report many -o page.html
 test -e page.html || echo 'and no page of its own'
+# Vectors of texts are measured without labels, and by scores where there are: sets beside the folds too.
+printf 'anchor,positive\ngood film,fine plot\nbad film,dull plot\nwarm story,kind scene\ncold scene,weak actor\n' >pairs.csv
+printf 'sentence1,sentence2,score\ngood film,fine plot,0.9\nbad film,fine plot,0.1\nwarm film,bad plot,0.4\n' >scores.csv
+$BRIM train --model $MODEL --task embedding --train pairs.csv --eval pairs=pairs.csv --test scores=scores.csv --folds 2 --max-steps 1 --output vectors --quiet --json |
+  python3 -c 'import json, sys; print([(a["name"], sorted(k for k, v in a["metrics"].items() if v is not None)) for a in json.load(sys.stdin)["averages"]])'

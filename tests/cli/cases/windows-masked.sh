@@ -35,3 +35,5 @@ printf 'text,text_pair\n%s,%s\n' "$(head -n 40 long.txt | tr "\n" " ")" "$(head 
 $BRIM plan -t $MODEL --task mlm --max-length 16 --batch-size 8 pairs.csv 2>&1 | grep -a cut
 # An epoch of a stream has all windows, as one of rows in memory.
 train --epochs 1 --stream --output epoch
+$BRIM train --model $MODEL --train long.txt --task mlm --stream --max-length 16 --windows 4 --max-windows 2 --epochs 1 --output cut 2>&1 | grep -a lost
+grep -o '"truncated.*repeated":[0-9]*' overlap/log.jsonl few/log.jsonl

@@ -1,0 +1,323 @@
+"""Where the package meets what it did not make: odd names of files, values that look like others, tables of every make, and a model after
+its training, which says what its folder says."""
+import copy
+import gc
+import importlib
+import json
+import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import brim
+import case
+
+HERE = case.folder()
+MODEL, DATA = HERE / "model", HERE / "data"
+TOKENIZER = brim.Tokenizer(MODEL)
+TEXTS = ["a good film", "a bad film", "great fun"]
+ROWS = [("a good film", "pos"), ("a bad film", "neg"), ("great fun", "pos"), ("dull and slow", "neg")] * 3
+PAIRS = [("a good film", "great fun"), ("a bad film", "dull and slow"), ("the story", "the plot"), ("funny", "very funny")]
+LONG = "the story was slow and dull , not funny at all and too long " * 3
+
+
+def module(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise unittest.SkipTest(f"{name} is not installed")
+
+
+def train(rows=ROWS, model=MODEL, **options):
+    return brim.train(model, rows, **{"max_steps": 1, **options})
+
+
+def labels_of(data, **options):
+    made = brim.Dataset.of(data, TOKENIZER, **{"labelled": True, **options})
+    return made.labels.values if made.labels and made.labels.names else None, [row["labels"] for row in made]
+
+
+class Edges(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = pathlib.Path(place.name)
+        warnings.simplefilter("ignore")
+
+    def write(self, name, lines):
+        path = self.place / name
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return path
+
+
+class Paths(Edges):
+    def test_not_utf8(self):
+        """every path of a run may have bytes that are no UTF-8; a NUL is refused"""
+        odd = lambda name: self.place / os.fsdecode(b"\xff" + name.encode())
+        folder, rows, held, run = odd("model"), odd("train.csv"), odd("test.csv"), odd("run")
+        shutil.copytree(MODEL, folder), shutil.copy(DATA / "train.csv", rows), shutil.copy(DATA / "test.csv", held)
+        result = brim.train(folder, rows, eval=held, max_steps=1, output=run, report_to="csv", profile=True, cache=odd("cache"))
+        result.page(odd("page.html"))
+        self.assertTrue(all(odd(name).exists() for name in ("run/trace.json", "run/log.csv", "cache", "page.html")))
+        self.assertTrue(brim.train(folder, rows, max_steps=2, output=run, resume=True).resumed)
+        model = brim.Model(run)
+        self.assertEqual(model.evaluate(held)["rows"], 24)
+        model.save(odd("saved"))
+        self.assertEqual(brim.Model(odd("saved")).predict("good"), pickle.loads(pickle.dumps(model)).predict("good"))
+        self.assertEqual(len(brim.train(folder, rows, folds=2, max_steps=1, output=odd("folds")).folds), 2)
+        stream = brim.data.stream(rows, brim.Tokenizer(folder), max_length=20)
+        self.assertEqual((stream.files, len(next(iter(stream)))), ([str(rows)], 16))
+        self.assertEqual(brim.train(folder, rows, stream=True, max_steps=1).steps, 1)
+        brim.analyze(rows, folder).page(odd("analysis.html"))
+        self.assertEqual(brim.Dataset.of(rows, brim.Tokenizer(folder), min_chars=40).excluded[0][0], str(rows))
+        with self.assertRaises(FileNotFoundError) as missing:
+            brim.Dataset.of(odd("nowhere.csv"), TOKENIZER)
+        self.assertEqual((missing.exception.file, "\udcff" in str(missing.exception)), (str(odd("nowhere.csv")), False))
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            brim.Model(f"{folder}\0")
+
+
+class Numbers(Edges):
+    def test_true_is_none(self):
+        """True is no number, in any option; numbers of NumPy are"""
+        for name in ("max_steps", "batch_size", "accumulate", "log_every", "save_every", "warmup_steps", "seed", "max_length", "lr", "weight_decay",
+                     "eps", "clip", "warmup_ratio", "min_chars", "read_ahead", "slices", "keep_checkpoints", "folds", "reinit_layers"):
+            with self.assertRaisesRegex(TypeError, "number is needed, not True", msg=name):
+                train(**{name: True})
+        rows = brim.Dataset.of(ROWS, TOKENIZER)
+        fine = train().model
+        for call in (lambda: rows.batches(batch_size=True), lambda: rows.batches(rank=True, world_size=2), lambda: rows.batches(world_size=True),
+                     lambda: rows.batches().set_epoch(True), lambda: brim.Plan([1, 2], batch_size=1, epoch=True), lambda: brim.Runtime(True),
+                     lambda: brim.set_threads(True), lambda: fine.predict("x", top_k=True), lambda: TOKENIZER.encode("x", max_length=True),
+                     lambda: fine.embed("x", dimensions=True), lambda: brim.analyze(ROWS, MODEL, samples=True), lambda: train(folds=2, fold_seed=True),
+                     lambda: brim.data.stream(DATA / "train.csv", TOKENIZER, max_length=9, window=True), lambda: rows.batches().set_epoch(1.5)):
+            self.assertRaisesRegex(TypeError, "whole number is needed", call)
+        self.assertRaisesRegex(brim.Error, "probability", fine.predict, "x", threshold=True)
+        for call in (lambda: rows.batches().set_epoch(-1), lambda: train(folds=2, fold_seed=-1), lambda: train(folds=2, fold_seed=2**64)):
+            self.assertRaises(brim.Error, call)
+        numpy = module("numpy")
+        self.assertEqual(train(batch_size=numpy.int8(4), seed=numpy.uint64(3), lr=numpy.float32(1e-3), freeze=numpy.int64(1)).rows, 4)
+        self.assertRaisesRegex(TypeError, "not np.True_", train, batch_size=numpy.True_)
+
+    def test_rows_by_number(self):
+        """a list of truth values is no list of rows"""
+        rows = brim.Dataset.of(ROWS, TOKENIZER)
+        for mask in ([True, False] * 6, [True], module("numpy").array([True, False] * 6)):
+            self.assertRaisesRegex(TypeError, "filter", rows.select, mask)
+        self.assertRaises(TypeError, lambda: rows[True])
+
+
+class Tasks(Edges):
+    def test_labels_and_task(self):
+        """names that are given are of the task that is asked for, from files, streams and memory"""
+        several = self.write("several.jsonl", [json.dumps({"text": "a film", "label": ["a"] if i % 2 else ["a", "b"]}) for i in range(8)])
+        one = self.write("one.csv", ["text,label"] + ["good,a", "bad,b"] * 4)
+        words = self.write("words.jsonl", [json.dumps({"tokens": ["good", "film"], "ner_tags": ["a", "b"]})] * 8)
+        for file in (several, one):
+            for how in ({}, {"stream": True}):
+                self.assertEqual(train(file, task="multi_label", labels=["b", "a"], **how).model.task, "multi_label")
+        for how in ({}, {"stream": True}):
+            model = train(words, task="tokens", labels=("b", "a", "c"), **how).model
+            self.assertEqual((model.task, model.labels.names), ("tokens", ["b", "a", "c"]))
+        made = brim.Dataset.from_texts(["a", "b"], TOKENIZER, labels=["x", "y"], mapping=["x", "y"], task="multi_label")
+        self.assertEqual(made.labels.task, "multi_label")
+        self.assertEqual(next(iter(brim.data.stream(several, TOKENIZER, max_length=9, task="multi_label", labels=["a", "b"]))).labels.shape, (8, 2))
+        for wrong in ({"labels": brim.Labels(["pos", "neg"], task="multi_label"), "task": "classification"}, {"labels": ["a", "b"], "task": "regression"}):
+            self.assertRaisesRegex(brim.Error, "task", train, **wrong)
+        for how in (lambda: train(one, stream=True, labels={"a": "A", "b": "B"}), lambda: brim.data.stream(one, TOKENIZER, max_length=9, labels={"a": "A", "b": "B"})):
+            self.assertRaisesRegex(brim.Error, "a stream's labels are as its rows have them", how)
+        for wrong in ({"a", "b"}, ["a", None]):
+            self.assertRaises(TypeError, brim.Labels, wrong)
+
+    def test_options_of_loading(self):
+        """what a Model cannot take any more, and what keep_head keeps, is refused by name"""
+        fine = train().model
+        fine.save(self.place / "fine")
+        for name, value in {"pooling": "mean", "reinit_layers": 1, "no_type_ids": True, "revision": "x", "tf32": True, "device": "cuda",
+                            "labels": ["pos", "neg"], "task": "regression"}.items():
+            self.assertRaisesRegex(brim.Error, name, train, model=fine, **{name: value})
+        self.assertEqual(train(model=fine, labels=["neg", "pos"], task="classification").steps, 1)  # which it has
+        for name, value in {"labels": ["x", "y"], "task": "multi_label"}.items():
+            self.assertRaisesRegex(brim.Error, name, train, model=self.place / "fine", keep_head=True, **{name: value})
+
+    def test_weights_of_renamed_classes(self):
+        """a key of class_weights is what rows have, or the class's name; not its place, where these are numbers"""
+        rows, names = [(text, 1 + (label == "pos")) for text, label in ROWS], {1: "neg", 2: "pos"}
+        loss = lambda **options: train(rows, labels=names, batch_size=4, **options).loss
+        self.assertEqual(loss(class_weights={1: 9.0}), loss(class_weights={"neg": 9.0}))
+        self.assertNotEqual(loss(class_weights={1: 9.0}), loss(class_weights={"pos": 9.0}))
+        self.assertRaises(brim.Error, loss, class_weights={0: 9.0})
+
+
+class Tables(Edges):
+    def test_columns(self):
+        """names that are numbers, columns that are one text, columns twice, no rows"""
+        pandas = module("pandas")
+        want = (["n", "p"], [1, 0, 1])
+        for data in (pandas.DataFrame({0: TEXTS, 1: list("pnp")}), {0: TEXTS, 1: list("pnp")}, [{0: text, 1: label} for text, label in zip(TEXTS, "pnp")]):
+            self.assertEqual(labels_of(data, text_column="0", label_column=1), want)
+        for one in ({"text": "abc"}, {"text": "abc", "label": list("pnp")}):
+            self.assertRaisesRegex(brim.Error, "is one text", labels_of, one, labelled=None)
+        twice = pandas.DataFrame([["a", "b", "p"]], columns=["text", "text", "label"])
+        self.assertRaisesRegex(brim.Error, 'two columns|2 columns "text"', labels_of, twice)
+        self.assertRaisesRegex(brim.Error, "no rows", labels_of, pandas.DataFrame({"text": [], "label": []}))
+        self.assertEqual(len(train().model.predict(pandas.DataFrame({"text": TEXTS}).to_dict())), 3)
+
+    def test_values(self):
+        """columns that Arrow has no type for; numbers of other kinds; lists of a ClassLabel"""
+        pandas, decimal = module("pandas"), importlib.import_module("decimal")
+        self.assertEqual(labels_of(pandas.DataFrame({"text": TEXTS, "label": pandas.arrays.SparseArray([1, 0, 1])})), ([0, 1], [1, 0, 1]))
+        self.assertEqual(labels_of([(text, decimal.Decimal(value)) for text, value in zip(TEXTS, ("1.5", "0.25", "3"))]), (None, [1.5, 0.25, 3]))
+        datasets = module("datasets")
+        features = datasets.Features({"text": datasets.Value("string"), "label": datasets.List(datasets.ClassLabel(names=["b", "a"]))})
+        table = datasets.Dataset.from_dict({"text": TEXTS, "label": [[0], [], [1, 0]]}, features=features)
+        self.assertEqual(labels_of(table), (["b", "a"], [[1, 0], [0, 0], [1, 1]]))
+        self.assertEqual(train(table).model.task, "multi_label")
+
+    def test_rows_with_names(self):
+        """columns are those that any row has; fields of named tuples are columns"""
+        self.assertEqual(labels_of([{"text": "a"}, {"text": "b", "label": "n"}], missing_label="skip")[1], [0])
+        with self.assertRaisesRegex(brim.Error, "row 0 has no 'text_pair'"):
+            labels_of([{"text": "a", "label": "p"}, {"text": "b", "text_pair": "c", "label": "n"}])
+        rows = module("pandas").DataFrame({"label": list("pnp"), "text": TEXTS}).itertuples()
+        self.assertEqual(labels_of(rows), (["n", "p"], [1, 0, 1]))
+
+    def test_texts(self):
+        """one text in an array is one; what has columns, or ids, is no list of texts"""
+        numpy, pandas = module("numpy"), module("pandas")
+        model = train().model
+        self.assertEqual(model.predict(numpy.array("a good film")), model.predict("a good film"))
+        for wrong in (pandas.DataFrame({"text": TEXTS}), {"text": TEXTS}):
+            self.assertRaisesRegex(TypeError, "a column of texts", model.embed, wrong)
+        ranker = train([(*pair, float(i % 2)) for i, pair in enumerate(PAIRS)], task="rerank").model
+        self.assertRaisesRegex(TypeError, "a column of texts", ranker.rank, "q", {"id": "a good film"})
+        self.assertEqual(len(ranker.rank("q", numpy.array(TEXTS))), 3)
+        self.assertRaises(brim.Error, TOKENIZER.encode_batch, "abc")
+        pairs = [(numpy.str_(one), numpy.str_(other)) for one, other in PAIRS]
+        self.assertEqual(train(pairs, task="embedding").loss, train(PAIRS, task="embedding").loss)
+
+    def test_scores(self):
+        """numbers of NumPy, tables and rows of arrays where vectors are measured"""
+        numpy, pandas = module("numpy"), module("pandas")
+        model = brim.Model(MODEL)
+        scored = [(*pair, float(i % 2)) for i, pair in enumerate(PAIRS)]
+        want = model.evaluate_similarity(scored)["spearman_cosine"]
+        names = ["sentence1", "sentence2", "score"]
+        for given in ([(a, b, numpy.float32(s)) for a, b, s in scored], pandas.DataFrame(scored, columns=names), dict(zip(names, zip(*scored))),
+                      numpy.array(scored, dtype=object)):
+            self.assertEqual(model.evaluate_similarity(given)["spearman_cosine"], want)
+        found = model.evaluate_retrieval({1: {"_id": "other", "text": "x"}}, {7: "x"}, {7: {numpy.int64(1): numpy.int64(1)}})
+        self.assertEqual((found["relevant_missing"], found["accuracy@1"]), (0, 1.0))
+
+
+class Columns(Edges):
+    def test_further_columns(self):
+        """a negative that the first row lacks is read; a name that no row has is refused, also of lines of JSON"""
+        rows = [{"anchor": "a good film", "positive": "great"}, {"anchor": "bad", "positive": "dull", "negative": "fun"}] * 4
+        file = self.write("rows.jsonl", map(json.dumps, rows))
+        whole = self.write("array.json", [json.dumps(rows)])
+        full = [{"negative": None, **row} for row in rows]
+        want = train(full, task="embedding").loss
+        self.assertNotEqual(want, train([{**row, "negative": None} for row in rows], task="embedding").loss)
+        for data in (rows, file, whole):
+            self.assertEqual(train(data, task="embedding").loss, want)
+            self.assertEqual(train(data, task="embedding", columns=["anchor", "positive", "negative"]).loss, want)
+            with self.assertRaisesRegex(brim.Error, 'no column "negativ"; the columns are "anchor", "positive", "negative"'):
+                train(data, task="embedding", columns=["anchor", "positive", "negativ"])
+
+
+class Trained(Edges):
+    """What a model says after its training is what its folder says."""
+
+    def alike(self, result, asked):
+        kept, self.saved = self.place / "kept", self.place / "saved"
+        result.model.save(self.saved)
+        want = asked(brim.Model(result.output))
+        for one in (result.model, pickle.loads(pickle.dumps(result.model)), brim.Model(self.saved)):
+            self.assertEqual(asked(one), want)
+        del kept
+
+    def test_length(self):
+        held = [(LONG, "pos"), ("good", "neg")]
+        result = train(eval=held, max_length=8, output=self.place / "run")
+        self.alike(result, lambda model: model.logits([LONG, "good"]).tolist())
+        self.assertEqual(result.model.evaluate(held)["loss"], result.evaluations[-1]["loss"])
+        self.assertEqual(train(model=result.model).truncated, train(model=result.output).truncated)
+
+    def test_windows(self):
+        result = train([(LONG, "pos"), ("bad", "neg")] * 3, max_length=16, windows=4, output=self.place / "run")
+        self.alike(result, lambda model: model.logits([LONG, "good"]).tolist())
+
+    def test_vectors(self):
+        prompts = {"query": "good ", "document": "bad "}
+        result = train(PAIRS, task="embedding", max_length=8, prompts=prompts, output=self.place / "run")
+        for prompt in ("query", "document", None):
+            self.alike(result, lambda model: model.embed([LONG, "good"], prompt=prompt).tolist())
+        again = pickle.dumps(result.model)
+        shutil.rmtree(self.place / "run")
+        self.assertEqual(pickle.loads(again).embed("x").shape, (1, 32))
+
+    def test_scores(self):
+        rows = [(*pair, float(i % 2)) for i, pair in enumerate(PAIRS)]
+        self.alike(train(rows, task="rerank", max_length=8, output=self.place / "run"), lambda model: model.predict([(LONG, LONG)]))
+
+    def test_types(self):
+        """a saved model without type ids says so to transformers, as its run does"""
+        result = train([("a", "b", "x"), ("c", "d", "y")] * 3, no_type_ids=True, output=self.place / "run")
+        self.alike(result, lambda model: model.logits(PAIRS).tolist())
+        names = json.loads((self.saved / "tokenizer_config.json").read_text())["model_input_names"]
+        self.assertNotIn("token_type_ids", names)
+
+
+class Company(Edges):
+    def test_closed_standard_error(self):
+        code = (f"import os, sys, brim\nsys.stderr.close()\nfor progress in (None, True):\n"
+                f"    brim.train({str(MODEL)!r}, {ROWS!r}, eval={ROWS!r}, max_steps=1, progress=progress)\nprint('trained')\n")
+        self.assertEqual(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout, "trained\n")
+
+    def test_memory(self):
+        """a copy that is asked for is one"""
+        numpy = module("numpy")
+        logits = train().model.logits("good")
+        before = logits.tolist()
+        capsule = logits.__dlpack__(copy=True)
+
+        class Given:
+            def __dlpack__(self, **_):
+                return capsule
+
+            def __dlpack_device__(self):
+                return 1, 0
+
+        view = numpy.from_dlpack(Given())
+        self.assertNotEqual(view.__array_interface__["data"][0], numpy.asarray(logits).__array_interface__["data"][0])
+        del logits
+        gc.collect()
+        self.assertEqual(view.tolist(), before)
+
+    def test_streams_and_predictions(self):
+        stream = brim.data.stream(DATA / "train.csv", TOKENIZER, max_length=20)
+        batches = iter(stream)
+        next(batches)
+        stream.close(), stream.close()
+        self.assertRaisesRegex(RuntimeError, "closed", next, batches)
+        value = train([(text, float(i)) for i, (text, _) in enumerate(ROWS)]).model.predict("good")[0]
+        self.assertEqual(len({value, copy.deepcopy(value), pickle.loads(pickle.dumps(value))}), 1)
+
+    def test_estimator(self):
+        module("sklearn")
+        texts, labels = [text for text, _ in ROWS], [label for _, label in ROWS]
+        estimator = importlib.import_module("brim.sklearn").TextClassifier(train().model, max_steps=2, lr=1e-2)
+        first, second = (estimator.fit(texts, labels).decision_function(texts).tolist() for _ in range(2))
+        self.assertEqual(first, second)
+        pyarrow = module("pyarrow")
+        self.assertEqual(len(estimator.predict(pyarrow.array(texts))), 12)
+
+
+if __name__ == "__main__":
+    case.main()
