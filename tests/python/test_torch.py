@@ -85,7 +85,7 @@ class Loaders(unittest.TestCase):
         """Fork, spawn and forkserver: the last is what CPython 3.14 takes by itself."""
         whole = ids_of(brim.torch.DataLoader(rows().batches(batch_size=16, padding="longest")))
         for method in torch.multiprocessing.get_all_start_methods():
-            workers = 2 if method == "fork" else 1  # each of the others imports torch anew
+            workers = 2 if method == "fork" else 1  # each of the others imports torch again
             loader = brim.torch.DataLoader(rows().batches(batch_size=16, padding="longest"), num_workers=workers, multiprocessing_context=method)
             self.assertEqual(ids_of(loader), whole, method)
 
