@@ -2,7 +2,7 @@
 """How the cases of tests/cli/cases are shared out among the runs of run.py that go side by side: each to one of them, so that they take
 about as long as each other.
 
-  shards.py   prints, as TAP, that each case is in one share, and that shares are even"""
+  shards.py   prints, as TAP, that each case is in one share, and that shares are even; and that no case expects what depends on the processor"""
 
 import pathlib
 import re
@@ -63,6 +63,8 @@ def main():
         points[f"{count} shares: even to one case ({min(sums)} to {max(sums)})"] = max(sums) - min(sums) <= max(map(cost, names))
     for which in ("0/4", "5/4", "4", "1/0", "-1/4", "a/b", ""):
         points[f'"{which}" is no share'] = refuses(which)
+    counted = [path.name for path in sorted(CASES.glob("*.std*")) if re.search(rb"state\.json: line \d+, byte \d", path.read_bytes())]
+    points[f"no case counts bytes of a state, in which the processor's kernels are named {' '.join(counted)}"] = not counted
     for number, (name, good) in enumerate(points.items(), 1):
         print(f"{'ok' if good else 'not ok'} {number} - {name}")
     print(f"1..{len(points)}")
