@@ -187,12 +187,15 @@ int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_
 static int write_through(brim_file *file, const char *bytes, size_t length, brim_error *err) {
   while (length) {
     ssize_t n = write(file->fd, bytes, length);
-    if (n < 0 && errno == EINTR && (file->temporary || !brim_runtime_cancelled(file->runtime)))
+    const bool interrupted = n < 0 ? errno == EINTR : n > 0 && (size_t)n < length; /* of a pipe that is full */
+    if (interrupted && !file->temporary && brim_runtime_cancelled(file->runtime)) {
+      file->broken = true;
+      return brim_error_cancelled(err);
+    }
+    if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0) {
       file->broken = true;
-      if (n < 0 && errno == EINTR)
-        return brim_error_cancelled(err);
       return brim_error_system(err, file->path, "write", n < 0 ? errno : EIO); /* 0: a device that takes nothing */
     }
     bytes += n;
