@@ -222,7 +222,7 @@ class Plan:
     """
 
     def __init__(self, lengths: Any, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime: Any = None, **options: Any):
-        self.rank = rank = whole("rank", rank)
+        self.rank: int = whole("rank", rank)
         epoch = _seed("epoch", epoch)
         self._made = (lengths, epoch, rows_for, options)
         self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), dict(options), epoch, rows_for)

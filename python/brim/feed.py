@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any, Iterator, Mapping, Sequence, Unpack
 
-from . import _core, blocks as _blocks, options as _options, pairs as _pairs, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, blocks as _blocks, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
 from .dataset import Files, _windows
 from .errors import UsageError
@@ -189,7 +189,8 @@ class Streamed:
             options["max_steps"] = self._steps(rows, batches, float(options.pop("epochs", 1)), mix.get("repeat"))
         options.pop("epochs", None)
         source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
-        self._stream = Stream(files, tokenizer, labels=None if numbering else self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
+        rank, size = _ranks.join()
+        self._stream = Stream(files, tokenizer, rank=rank, world_size=size, labels=None if numbering else self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
                               **(of_texts or {"need_label": True}), window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
                               **mix, **windows, **batches, **source)

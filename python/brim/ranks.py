@@ -5,12 +5,23 @@ import atexit
 import os
 import sys
 import threading
+from typing import Any, Callable
 
 from . import _core
+from .errors import UsageError
 
 _lock = threading.Lock()
 _joined: tuple[int, int] | None = None
 _reason: str | None = None
+
+
+def said(name: str, kind: Callable[[str], Any]) -> Any:
+    """A number of the environment; 0 where there is none."""
+    value = os.environ.get(name)
+    try:
+        return kind(value) if value else 0
+    except ValueError:
+        raise UsageError(f"{name}={value!r:.60} in the environment: a number is needed") from None
 
 
 def launched() -> bool:
@@ -34,7 +45,7 @@ def join() -> tuple[int, int]:
     global _joined
     with _lock:
         if _joined is None:
-            _joined = _core.ranks_join(float(os.environ.get("BRIM_RANK_TIMEOUT", "0"))) if launched() else (0, 1)
+            _joined = _core.ranks_join(said("BRIM_RANK_TIMEOUT", float)) if launched() else (0, 1)
             if _joined[1] > 1:
                 _watch()
     return _joined

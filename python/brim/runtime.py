@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 
 from . import _core, ranks
@@ -25,13 +24,13 @@ def default() -> _core.Runtime:
     global _default
     with _lock:
         if _default is None:
-            _default = Runtime(int(os.environ.get("BRIM_THREADS") or ranks.threads()))
+            _default = Runtime(ranks.said("BRIM_THREADS", int) or ranks.threads())
         return _default
 
 
 def of_cpu(cpu: str | None):
     """The runtime of this process, or one that uses other instructions."""
-    return default() if cpu is None else Runtime(int(os.environ.get("BRIM_THREADS") or ranks.threads()), cpu)
+    return default() if cpu is None else Runtime(ranks.said("BRIM_THREADS", int) or ranks.threads(), cpu)
 
 
 #: Set when the interpreter ends: what still runs is to stop.

@@ -117,7 +117,7 @@ class Asked(unittest.TestCase):
                                      ({"resume": True}, brim.errors.UsageError, "resume has no effect without output"), ({"overwrite": True}, brim.errors.UsageError, "without output"),
                                      ({"stream": "no"}, TypeError, "stream: True or False"), ({"cache": ""}, brim.errors.UsageError, "cache is empty"),
                                      ({"freeze": ""}, brim.errors.UsageError, "freeze is empty"), ({"where": "a=b"}, TypeError, "where: "),
-                                     ({"windows": 2, "max_length": 8, "max_windows": 1}, brim.errors.UsageError, "max_windows is 1"),
+                                     ({"windows": 2, "max_length": 8, "max_windows": 0}, brim.errors.UsageError, "max_windows is 0"),
                                      ({"windows": True, "max_length": 8}, TypeError, "windows: a whole number")):
             with self.assertRaisesRegex(kind, words):
                 brim.train(MODEL, TRAIN, max_steps=1, **options)

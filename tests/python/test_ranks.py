@@ -60,6 +60,17 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(one, self.weights(f"{launcher}-{ranks}"))
                 self.assertTrue(pathlib.Path(self.folder, f"{launcher}-{ranks}", "report.html").exists())
 
+    def test_stream(self):
+        "a stream of files is shared by the processes, with the bits of one"
+        script = ("import sys, brim\nbrim.train('model', 'data/train.csv', stream=True, max_steps=3, slices=4, output=sys.argv[1])\n"
+                  "assert brim.ranks.join()[1] == int(sys.argv[2])\n")
+        for name, launcher, ranks in (("alone", None, 1), ("two", LAUNCHERS[0], 2)):
+            code, text = self.run_script(script, f"{self.folder}/{name}", str(ranks), launcher=launcher, ranks=ranks)
+            self.assertEqual(code, 0, text)
+        self.assertEqual(self.weights("alone"), self.weights("two"))
+        code, text = self.run_script("import brim\nbrim.train('model', 'data/train.csv', max_steps=1)\n", launcher=LAUNCHERS[0], ranks=2, BRIM_RANK_TIMEOUT="soon")
+        self.assertIn("BRIM_RANK_TIMEOUT='soon' in the environment: a number is needed", text)
+
     @unittest.skipUnless(importlib.util.find_spec("mpi4py"), "mpi4py is not installed")
     def test_mpi4py(self):
         "brim.train joins the MPI that mpi4py began"
