@@ -92,6 +92,9 @@ train --train margins.csv --column-prompt "query=find=find: " --eval equal.csv
 train --train margins.csv --column-prompt title=poem
 train --train margins.csv --column-prompt negative=poem
 train --train margins.csv --column-prompt "query=a=b" --column-prompt "negative=a=c"
+train --train margins.csv --query-prompt "query=find: " --document-prompt "passage=it says: " > out.txt && cp run/model.safetensors by-role
+train --train margins.csv --column-prompt "query=query=find: " --column-prompt "positive=passage=it says: " --column-prompt negative=passage > out.txt
+cmp run/model.safetensors by-role && echo one way of saying it has the weights of the other
 echo "--- layers and a dense module"
 train --train pairs.csv --layers weighted --dense 8 --dense-activation tanh
 cat run/modules.json run/1_WeightedLayerPooling/config.json run/2_Dense/config.json
