@@ -120,21 +120,20 @@ enum { WINDOWS = 16, MASKED_WINDOWS = 1024 /* the most that --max-windows takes 
 
 brim_windowing cli_windows(const cli_call *cli) {
   const cli_values *v = cli->values;
-  return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : cli->masks ? MASKED_WINDOWS : WINDOWS, (int32_t)v->windows};
+  const int32_t usual = cli->masks ? MASKED_WINDOWS : WINDOWS;
+  return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : usual, (int32_t)v->windows};
 }
 
 /* Each of masked words is a row, and no text is too long for them. */
 static brim_windowing windows_of(const cli_call *cli) {
-  const bool masks = cli->masks, given = cli_given(&cli->arguments, "windows");
-  return given || (masks && !cli->whole_texts) ? cli_windows(cli) : masks ? (brim_windowing){0} : cli->windows;
+  const bool given = cli_given(&cli->arguments, "windows");
+  return given || (cli->masks && !cli->whole_texts) ? cli_windows(cli) : cli->masks ? (brim_windowing){0} : cli->windows;
 }
 
 int cli_encode_options(cli_call *cli, brim_encode_options *out) {
-  const bool masks = cli->masks;
   const brim_windowing windows = windows_of(cli);
-  *out = (brim_encode_options){.numbering = !masks                     ? BRIM_NUMBER_NOTHING
-                                            : cli->values->whole_words ? BRIM_NUMBER_WORDS
-                                                                       : BRIM_NUMBER_TOKENS};
+  const brim_numbering numbering = cli->values->whole_words ? BRIM_NUMBER_WORDS : BRIM_NUMBER_TOKENS;
+  *out = (brim_encode_options){.numbering = cli->masks ? numbering : BRIM_NUMBER_NOTHING};
   memcpy(out->prompts, cli->prompts, sizeof out->prompts);
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
   if (windows.most > 1)
