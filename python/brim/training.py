@@ -239,7 +239,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if not isinstance(model, (Model, str, os.PathLike)) or model == "":
         raise TypeError(_not_a_model(model))
     if isinstance(model, Model):
-        _refuse_of_loading(model, task, {"labels": labels, "pooling": pooling, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
+        _refuse_of_loading(model, task, {"labels": labels, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation,
+                                         "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
                                          "revision": revision, "tf32": tf32, "device": None if device == "cpu" else device})
     if not isinstance(model, Model):
         model = _hub.folder(model, revision=revision, runtime=runtime)
