@@ -194,8 +194,9 @@ static void mixed_layers(const brim_ops *ops, brim_ops_context *c, const void *p
     real *shares = case_values(&m, &in, LAYERS, 1), *dshares = case_fill(&m, LAYERS, 0), *y = case_fill(&m, all, 7),
          *dy = case_values(&m, &in, all, 1);
     brim_mix ops_of[LAYERS];
-    for (int k = 0; k < LAYERS; k++) {
+    for (int k = 0; k < LAYERS; k++)
       shares[k] += (real)(k + 2);
+    for (int k = 0; k < LAYERS; k++) {
       ops_of[k] = (brim_mix){.rows = rows,
                              .width = s->hidden,
                              .stride = joined ? LAYERS * s->hidden : s->hidden,
