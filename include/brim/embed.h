@@ -44,8 +44,8 @@ typedef struct brim_prompts {
 BRIM_API int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *first, const char *others,
                                brim_prompts *out, brim_error *err) BRIM_CHECK;
 /* What the texts of some columns begin with instead: "COLUMN=NAME", of one that is given or the folder's, or "COLUMN=NAME=TEXT"
- * each. `columns`: those of the texts of a row, in their order. A second call, for other rows, must come to the same:
- * BRIM_E_MISMATCH. */
+ * each. `columns`: those of the texts of a row, in their order. A second call, for other rows, must come to the same, or is
+ * BRIM_E_MISMATCH, and leaves names and texts where they are. */
 BRIM_API int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const char *const *given, int given_count,
                                      const char *const *columns, int column_count, brim_error *err) BRIM_CHECK;
 /* For a model of embeddings whose rows were encoded with these texts (brim_encode_options.prompts): their tokens are not pooled

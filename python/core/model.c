@@ -251,8 +251,10 @@ static bool find_prompts(core_state *state, brim_runtime *runtime, const char *f
   }
   PyMem_Free(given);
   PyMem_Free(names);
-  if (status != BRIM_OK)
+  if (status != BRIM_OK) {
+    brim_prompts_free(out);
     core_fail(state, status, &error);
+  }
   return names && status == BRIM_OK;
 }
 

@@ -20,6 +20,8 @@ static bool parse_numbering(const char *name, int *out) {
   return core_named(names, name, out);
 }
 
+_Static_assert(BRIM_MOST_PROMPTS == 8, "there is a PROMPT of each, and as many in dataset.py");
+
 bool core_encode_options(PyObject *options, brim_encode_options *out) {
   static const core_field fields[] = {
       CORE_FIELD(brim_encode_options, max_length, CORE_I32),

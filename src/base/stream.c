@@ -228,10 +228,12 @@ int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *le
 
 static const unsigned char gzip[] = {0x1f, 0x8b};
 
-/* Do the first bytes, at most four are looked at, fit a frame of zstd, or one that is passed over (pzstd begins with it)? */
+enum { MAGIC = 4 }; /* bytes that begin a frame of zstd */
+
+/* Do the first bytes, at most so many are looked at, fit a frame of zstd, or one that is passed over (pzstd begins with it)? */
 static bool fits_zstd(const char *bytes, size_t length) {
   static const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[] = {0x50, 0x2a, 0x4d, 0x18};
-  const size_t looked = length < 4 ? length : 4;
+  const size_t looked = length < MAGIC ? length : MAGIC;
   if (memcmp(bytes, frame, looked) == 0)
     return true;
   return looked > 0 && ((unsigned char)bytes[0] & 0xf0) == skippable[0] && memcmp(bytes + 1, skippable + 1, looked - 1) == 0;
@@ -242,7 +244,7 @@ static bool undecided(const brim_stream *s) {
   bool more;
   brim_packing_of(s->input, s->input_used, &more);
   return more || (s->input_used < sizeof gzip && memcmp(s->input, gzip, s->input_used) == 0) ||
-         (s->input_used < 4 && fits_zstd(s->input, s->input_used));
+         (s->input_used < MAGIC && fits_zstd(s->input, s->input_used));
 }
 
 static int begin_unpacking(brim_stream *s, brim_error *err) {
@@ -272,7 +274,7 @@ static int detect(brim_stream *s, brim_error *err) {
       return BRIM_NOMEM(err);
     s->z_ready = true;
     s->gzip = s->size >= 0 ? brim_gzip_new() : NULL;
-  } else if (s->input_used >= 4 && fits_zstd(s->input, s->input_used)) {
+  } else if (s->input_used >= MAGIC && fits_zstd(s->input, s->input_used)) {
     s->kind = BRIM_STREAM_ZSTD;
     s->zstd = ZSTD_createDCtx_advanced((ZSTD_customMem){zstd_allocate, z_release, s->runtime});
     if (!s->zstd)

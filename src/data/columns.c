@@ -38,7 +38,7 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
   brim_csv_scan scan = {.runtime = runtime};
   char *decoded = brim_alloc(runtime, length + 1);
   int status = decoded ? BRIM_OK : BRIM_NOMEM(err);
-  const brim_csv_status scanned = (file->quoted ? brim_csv_scan_quoted : brim_csv_scan_plain)(&scan, bytes, length, length < HEAD,
+  const brim_csv_status scanned = (file->quoted ? brim_csv_scan_quoted : brim_csv_scan_plain)(&scan, bytes, length, n->all,
                                                                                               file->delimiter);
   for (size_t i = 0; scanned == BRIM_CSV_DONE && i < scan.count && !status; i++) {
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
@@ -104,15 +104,15 @@ static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, na
 static int read_names(brim_runtime *runtime, const brim_source_file *file, names *n, brim_error *err) {
   brim_stream *stream = NULL;
   const char *bytes;
-  size_t length;
+  size_t length = 0;
   if (strcmp(file->path, "-") == 0 || (file->size < 0))
     return BRIM_OK; /* it can be read once */
   int status = brim_stream_open(runtime, file->path, &stream, err);
   if (!status)
     status = brim_stream_peek(stream, HEAD, &bytes, &length, err);
+  n->all = !status && length < HEAD;
   if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
     bytes += 3, length -= 3;
-  n->all = length < HEAD;
   if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
     status = read_keys(runtime, bytes, length, n, err);
   else if (!status && length > 0 && (file->format == BRIM_FORMAT_CSV || file->format == BRIM_FORMAT_TSV))

@@ -199,7 +199,8 @@ static int check_width(brim_label_taker *taker, size_t found, const brim_label_s
   if (found == taker->width && found > 0)
     return BRIM_OK;
   return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                       "the label has %zu values, %zu were expected: every row of a regression has as many", found, taker->width);
+                       "the label has %zu value%s, %zu %s expected: every row of a regression has as many", found,
+                       found == 1 ? "" : "s", taker->width, taker->width == 1 ? "was" : "were");
 }
 
 int brim_label_take_numbers(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {

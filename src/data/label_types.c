@@ -62,8 +62,10 @@ static int take_values(brim_label_taker *taker, const brim_label_source *source,
   const bool bars = taker->task_given && memchr(source->text, '|', source->length) != NULL;
   const bool list = source->list || several || bars;
   const brim_label_text label = read_cell(source);
-  if (taker->rows == 0)
+  if (taker->rows == 0) {
     taker->lists = list;
+    taker->width = list ? 0 : 1;
+  }
   if (taker->known)
     taker->width = (size_t)taker->known->count;
   if (list || taker->lists)

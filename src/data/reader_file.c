@@ -66,20 +66,35 @@ static const char *wide_encoding(const char *bytes, size_t length) {
   return NULL;
 }
 
+/* Is there a byte below the tab, which texts do not have? */
+static bool has_control(const char *bytes, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char)bytes[i] < '\t')
+      return true;
+  return false;
+}
+
+/* Texts may begin with letters, too: then one of the next bytes has to be what no text has. */
+static bool is_magic(const char *magic, bool letters, const char *bytes, size_t length) {
+  enum { NEXT = 8 };
+  const size_t used = strlen(magic), rest = length < used ? 0 : length - used;
+  return length >= used && memcmp(bytes, magic, used) == 0 && (!letters || has_control(bytes + used, rest < NEXT ? rest : NEXT));
+}
+
 /* What a file is that is no text, and what to do with it; NULL: it may be text. Only what is there already is looked at. */
 static const char *other_kind(const char *bytes, size_t length) {
-  enum { TAR_AT = 257 };
+  enum { TAR_AT = 257, LETTERS = 3 }; /* of the kinds that many have letters alone */
   static const struct {
     const char *magic, *says;
-  } known[] = {{"PK\3\4", "a zip archive or a spreadsheet: take the file out (unzip -p ARCHIVE > rows.csv), or save it as csv"},
+  } known[] = {{"PAR1", "a parquet file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
+               {"ARROW1", "an Arrow file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
+               {"SQLite format 3", "a database of SQLite: write its rows as csv (sqlite3 -header -csv)"},
+               {"PK\3\4", "a zip archive or a spreadsheet: take the file out (unzip -p ARCHIVE > rows.csv), or save it as csv"},
                {"\x1f\x8b", "packed twice: unpack it once"},
                {"\x28\xb5\x2f\xfd", "packed twice: unpack it once"},
                {"\xFD"
                 "7zXZ",
                 "packed twice: unpack it once"},
-               {"PAR1", "a parquet file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
-               {"ARROW1", "an Arrow file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
-               {"SQLite format 3", "a database of SQLite: write its rows as csv (sqlite3 -header -csv)"},
                {"%PDF-", "a PDF: take its text out first (pdftotext)"},
                {"\x89PNG", "a picture"},
                {"\x93NUMPY", "an array of NumPy: write its rows as JSON lines"},
@@ -88,9 +103,10 @@ static const char *other_kind(const char *bytes, size_t length) {
                 "a program"},
                {"version https://git-lfs", "a pointer of Git LFS: the file itself comes with git lfs pull"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (length >= strlen(known[i].magic) && memcmp(bytes, known[i].magic, strlen(known[i].magic)) == 0)
+    if (is_magic(known[i].magic, i < LETTERS, bytes, length))
       return known[i].says;
-  return length >= TAR_AT + 5 && memcmp(bytes + TAR_AT, "ustar", 5) == 0 ? "a tar archive: take the files out (tar -x)" : NULL;
+  const bool tar = length > TAR_AT && is_magic("ustar", false, bytes + TAR_AT, length - TAR_AT) && has_control(bytes, TAR_AT);
+  return tar ? "a tar archive: take the files out (tar -x)" : NULL;
 }
 
 /* Passes over a byte order mark; refuses UTF-16, UTF-32, files that are no text and files without a byte. */

@@ -96,4 +96,10 @@ typedef struct brim_mix {
   const real *dy; /* these three are of backward */
   real *dx, *dshares;
 } brim_mix;
+static inline double brim_mix_sum(const brim_mix *m) {
+  double sum = 0;
+  for (int32_t k = 0; k < m->layers; k++)
+    sum += (double)m->shares[k];
+  return sum;
+}
 #endif

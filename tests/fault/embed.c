@@ -62,8 +62,18 @@ static int compare(brim_runtime *runtime, brim_embedder *embedder, brim_error *e
   return status;
 }
 
-/* Prompts of training, what the folder is said to be, and what is saved of both. */
+/* A second call is of further rows. */
+static int place_prompts(brim_prompts *prompts, brim_error *err) {
+  static const char *const given[] = {"left=query", "right=other=other: "}, *const columns[] = {"left", "middle", "right"};
+  int status = BRIM_OK;
+  for (int i = 0; i < 2 && !status; i++)
+    status = brim_prompts_of_columns(prompts, folder, given, 2, columns, 3, err);
+  return status;
+}
+
+/* Prompts of training, what the folder is said to be, what is saved of both, of several layers, and what reads it. */
 static int begin_with_prompts(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_embedder *embedder = NULL;
   brim_prompts prompts = {0};
   brim_labels labels = {0};
   brim_model *model = NULL;
@@ -74,15 +84,20 @@ static int begin_with_prompts(brim_runtime *runtime, void *context, brim_error *
   if (!status)
     status = brim_labels_make(runtime, BRIM_TASK_EMBEDDING, NULL, 1, &labels, err);
   if (!status)
-    status = brim_model_load(runtime, folder, &(brim_model_options){.labels = &labels}, &model, err);
+    status = brim_model_load(runtime, folder, &(brim_model_options){.labels = &labels, .layers = "weighted"}, &model, err);
   if (!status)
     status = brim_tokenizer_load(runtime, folder, &tokenizer, err);
   if (!status)
     status = brim_prompts_find(runtime, folder, "query", "passage=passage: ", &prompts, err);
   if (!status)
+    status = place_prompts(&prompts, err);
+  if (!status)
     status = brim_prompts_use(&prompts, tokenizer, model, err);
   if (!status)
     status = brim_model_save(model, fault_file("saved"), err);
+  if (!status)
+    status = brim_embedder_over(runtime, model, tokenizer, fault_file("saved"), &embedder, err);
+  brim_embedder_free(embedder);
   brim_prompts_free(&prompts);
   brim_tokenizer_free(tokenizer);
   brim_model_free(model);
@@ -116,6 +131,6 @@ int main(void) {
   check("vectors into a file", embed_file);
   check("retrieval", retrieve);
   check("scored pairs", compare);
-  fault_check_case(&(fault_case){.name = "prompts", .threads = 1, .cpu = "plain", .work = begin_with_prompts});
+  fault_check_case(&(fault_case){.name = "prompts and layers", .threads = 1, .cpu = "plain", .work = begin_with_prompts});
   return tap_done();
 }

@@ -152,6 +152,28 @@ static void check_refused(const char *folder) {
   ok(brim_prompts_find(runtime, folder, NULL, NULL, &p, &err) == BRIM_OK && !p.texts[0], "none is none");
 }
 
+/* What was handed out stays where it is when further rows come. */
+static void check_columns(const char *folder) {
+  static const char *const given[] = {"anchor=query", "negative=not=not: "}, *const other[] = {"anchor=query",
+                                                                                               "negative=not=no: "};
+  static const char *const columns[] = {"anchor", "positive", "negative"}, *const turned[] = {"negative", "positive", "anchor"};
+  brim_prompts p;
+  brim_error err;
+  if (brim_prompts_find(runtime, folder, NULL, "passage=passage: ", &p, &err) ||
+      brim_prompts_of_columns(&p, folder, given, 2, columns, 3, &err))
+    stop("prompts of columns", &err);
+  const brim_prompts before = p;
+  ok(strcmp(p.texts[0], "query: ") == 0 && strcmp(p.texts[1], "passage: ") == 0 && strcmp(p.texts[2], "not: ") == 0,
+     "prompts of columns");
+  ok(brim_prompts_of_columns(&p, folder, given, 2, columns, 3, &err) == BRIM_OK && memcmp(&p, &before, sizeof p) == 0,
+     "of other rows with the same columns");
+  ok(brim_prompts_of_columns(&p, folder, given, 2, turned, 3, &err) == BRIM_E_MISMATCH && memcmp(&p, &before, sizeof p) == 0,
+     "with others: %s", err.message);
+  ok(brim_prompts_of_columns(&p, folder, other, 2, columns, 3, &err) == BRIM_E_MISMATCH && memcmp(&p, &before, sizeof p) == 0,
+     "with another text: %s", err.message);
+  brim_prompts_free(&p);
+}
+
 /* ---- counts -------------------------------------------------------------------------------------------------- */
 
 /* Tokens of prompt and text whose bytes all lie in the prompt, and those that the template puts before it. */
@@ -205,6 +227,7 @@ int main(void) {
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
       check(folder, poolings[i], lengths[k]);
   check_refused(folder);
+  check_columns(folder);
   for (size_t i = 0; i < sizeof tokenizers / sizeof *tokenizers; i++)
     check_counts(tokenizers[i]);
   brim_runtime_free(runtime);

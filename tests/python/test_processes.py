@@ -201,11 +201,13 @@ class Processes(unittest.TestCase):
         texts = ["a good film, so very good " * 40] * 100
         rows = brim.Dataset.from_texts(texts, TOKENIZER, labels=["a", "b"] * 50)
         lengths = [5] * 60_000
+        prompts = os.fsencode(HERE / "model"), (None, f"passage={texts[0]}", ["title=passage"]), ["anchor", "positive"]
         made = {"encode": lambda: TOKENIZER.encode(texts[0] * 200), "spans": lambda: TOKENIZER.encode(texts[0] * 200, offsets=True),
                 "encode_batch": lambda: TOKENIZER.encode_batch(texts), "dataset": lambda: brim.Dataset.from_texts(texts, TOKENIZER),
                 "plan": lambda: brim.Plan(lengths, batch_size=16), "tokenizer": lambda: brim.Tokenizer(HERE / "model"),
                 "batches": lambda: [b.ragged() for b in rows.batches(batch_size=50)],
                 "failure": lambda: self.assertRaises(TypeError, TOKENIZER.encode_batch, texts * 100 + [None]),
+                "refusal of prompts": lambda: self.assertRaises(brim.errors.UsageError, brim._core.prompts, TOKENIZER._runtime, *prompts),
                 "stream": lambda: next(iter(brim.data.stream(TRAIN, TOKENIZER, max_length=20)))}
 
         for name, make in made.items():

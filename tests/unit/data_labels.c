@@ -275,7 +275,11 @@ static void lists(void) {
             "an empty item");
   ok_string(TAKE(MANY, NULL, "", ""), "!5 no row has a label: there is nothing to learn", "no labels at all");
   ok_string(LISTS(AUTO, NULL, "0.5,1.5", "2.5"),
-            "!5 f: line 2: the label has 1 values, 2 were expected: every row of a regression has as many", "too few values");
+            "!5 f: line 2: the label has 1 value, 2 were expected: every row of a regression has as many", "too few values");
+  static const char other_width[] = "!5 f: line 2: the label has 2 values, 1 was expected: every row of a regression has as many";
+  ok_string(TAKE(REGRESS, NULL, "1.5", "2|3", "4"), other_width, "several values after one");
+  ok_string(LISTS(REGRESS, NULL, "=1.5", "2,3", "=4"), other_width, "a list of several after one that is none");
+  ok_string(LISTS(REGRESS, NULL, "=1.5", "2", "=4"), "regression: 1.5 2 4", "a list of one after one that is none");
   brim_labels known = {0}, two = {0};
   const char *names[] = {"x", "y", "1"};
   if (brim_labels_make(data_runtime, MANY, names, 3, &known, NULL) ||

@@ -90,6 +90,19 @@ static void jsonl_values(void) {
             "jsonl: an escaped key, wanted twice");
 }
 
+/* They begin as files of other kinds do, but for the bytes that no text has. */
+static void alike(void) {
+  char spanish[400] = "text\n";
+  memset(spanish + 5, 'a', 257 - 5);
+  strcpy(spanish + 257, "ustar es gustar\n");
+  const char *texts[] = {"PAR1 was a part\n", "PAR1,text\n1,a text\n", "ARROW1,text\n1,a text\n",
+                         "SQLite format 3 is a format\n"};
+  const char *names[] = {"a.txt", "a.csv", "a.csv", "a.txt"};
+  for (int i = 0; i < 4; i++)
+    ok(data_read_text(names[i], texts[i], NULL)[0] == '0', "is read: %s", texts[i]);
+  ok(data_read_text("a.csv", spanish, NULL)[0] == '0', "is read: ustar where an archive has it");
+}
+
 static void jsonl_errors(void) {
   brim_source_options need = {.need_label = true};
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":1}\n{\"text\":\"b\"}\n", &need),
@@ -250,6 +263,7 @@ int main(void) {
   data_start(1);
   tsv();
   txt();
+  alike();
   jsonl_values();
   jsonl_errors();
   json_array();

@@ -111,6 +111,23 @@ static void options(void) {
   expect("a column may come twice", "a.csv", csv, (brim_source_options){.text_columns = twice, .text_column_count = 2}, "a a|");
 }
 
+/* Names of columns that not the first lines have, but one beyond the head that is looked at. */
+static void late(const char *mark, bool is_long) {
+  brim_text lines;
+  brim_text_columns found;
+  brim_error err;
+  const brim_source_options two = {TRIPLE, .least_columns = 2};
+  brim_text_init(&lines, data_runtime);
+  brim_text_string(&lines, mark);
+  for (int i = 0; i < (is_long ? 40000 : 2); i++)
+    brim_text_string(&lines, "{\"anchor\": \"a\", \"positive\": \"b\"}\n");
+  const char *path = scratch_write("late.jsonl", lines.data);
+  const int status = brim_text_columns_find(data_runtime, &path, 1, &two, BRIM_TASK_EMBEDDING, &found, &err);
+  ok_int(status, is_long ? BRIM_OK : BRIM_E_USAGE, is_long ? "a column that a later line may have" : "one that no line has");
+  brim_text_columns_free(&found);
+  brim_text_free(&lines);
+}
+
 /* ---- counts, and what keeps them ------------------------------------------------------------------------------ */
 
 static void counted(void) {
@@ -224,6 +241,8 @@ int main(void) {
   files();
   lists();
   options();
+  for (int i = 0; i < 4; i++)
+    late(i & 1 ? "\xEF\xBB\xBF" : "", i > 1);
   counted();
   identity();
   dropped();

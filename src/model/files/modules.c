@@ -79,8 +79,7 @@ static int32_t activation_of(const char *path, size_t length) {
 
 /* ---- files --------------------------------------------------------------------------------------------------- */
 
-/* FOLDER/PATH/NAME as JSON; NULL where there is no such file. */
-static int load_json(brim_runtime *runtime, const char *folder, const char *path, const char *name, brim_json_document **out,
+int brim_module_json(brim_runtime *runtime, const char *folder, const char *path, const char *name, brim_json_document **out,
                      brim_error *err) {
   char *inner = brim_path_join(runtime, folder, path),
        *file = inner ? brim_path_join(runtime, *path ? inner : folder, name) : NULL;
@@ -156,7 +155,7 @@ int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_e
 static int read_pooling(brim_modules *m, const char *folder, const char *path, brim_error *err) {
   brim_json_document *d;
   bool with_prompt = true;
-  BRIM_TRY(load_json(m->runtime, folder, path, "config.json", &d, err));
+  BRIM_TRY(brim_module_json(m->runtime, folder, path, "config.json", &d, err));
   int status = d ? brim_module_modes(d, &m->modes, err) : BRIM_OK;
   if (!status && d)
     status = brim_json_read_bool(d, brim_json_root(d), "include_prompt", &with_prompt, err);
@@ -221,7 +220,7 @@ static int read_dense_config(const brim_json_document *d, brim_module_step *step
 static int read_dense(brim_modules *m, const char *folder, const char *path, brim_module_step *step, brim_error *err) {
   brim_json_document *d;
   bool biased;
-  BRIM_TRY(load_json(m->runtime, folder, path, "config.json", &d, err));
+  BRIM_TRY(brim_module_json(m->runtime, folder, path, "config.json", &d, err));
   if (!d)
     return brim_error_at(err, BRIM_E_IO, folder, 0, -1, "%s has no config.json", path);
   int status = read_dense_config(d, step, &biased, err);
@@ -247,7 +246,7 @@ static int read_shares(brim_modules *m, const char *folder, const char *path, br
 static int read_layers(brim_modules *m, const char *folder, const char *path, bool joined, brim_error *err) {
   brim_json_document *d;
   int64_t layers = 12, first = 4, count = 0;
-  BRIM_TRY(load_json(m->runtime, folder, path, "config.json", &d, err));
+  BRIM_TRY(brim_module_json(m->runtime, folder, path, "config.json", &d, err));
   if (!d)
     return brim_error_at(err, BRIM_E_IO, folder, 0, -1, "%s has no config.json", path);
   const brim_json_value *root = brim_json_root(d);
@@ -311,7 +310,7 @@ static int read_module(brim_modules *m, const char *folder, const brim_json_docu
 
 static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
   brim_json_document *d;
-  BRIM_TRY(load_json(m->runtime, folder, "", "modules.json", &d, err));
+  BRIM_TRY(brim_module_json(m->runtime, folder, "", "modules.json", &d, err));
   const brim_json_value *root = d ? brim_json_root(d) : NULL;
   const brim_json_value *first = root ? brim_json_first(root) : NULL;
   int status = !d || is_class(first ? brim_json_get(first, "type") : NULL, "Transformer")
@@ -332,7 +331,7 @@ static int read_length(brim_modules *m, const char *folder, brim_error *err) {
   brim_json_document *d;
   int64_t length = 0;
   bool lower = false;
-  BRIM_TRY(load_json(m->runtime, folder, "", "sentence_bert_config.json", &d, err));
+  BRIM_TRY(brim_module_json(m->runtime, folder, "", "sentence_bert_config.json", &d, err));
   if (!d)
     return BRIM_OK;
   int status = brim_json_read_int(d, brim_json_root(d), "max_seq_length", 1, 1 << 30, &length, err);
@@ -365,7 +364,7 @@ int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_mo
   brim_json_document *d;
   *m = (brim_modules){.runtime = runtime};
   brim_arena_init(&m->arena, runtime, 0);
-  BRIM_TRY(load_json(runtime, folder, "", "modules.json", &d, err));
+  BRIM_TRY(brim_module_json(runtime, folder, "", "modules.json", &d, err));
   m->listed = d != NULL;
   m->mixes = lists_layers(d);
   const char *path = encoder_path(m, d);
@@ -420,7 +419,7 @@ int brim_modules_set_pooling(brim_modules *m, brim_mixed mixed, const brim_pool_
 }
 
 int brim_modules_load_settings(brim_modules *m, const char *folder, brim_error *err) {
-  BRIM_TRY(load_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
+  BRIM_TRY(brim_module_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
   return check_prompt(m, err);
 }
 

@@ -18,6 +18,9 @@ typedef struct brim_module_step {
   int32_t activation;  /* index in modules.c's table */
   const char *path;    /* its folder, such as "2_Dense" */
 } brim_module_step;
+/* FOLDER/PATH/NAME; NULL where there is no such file. */
+int brim_module_json(brim_runtime *runtime, const char *folder, const char *path, const char *name, brim_json_document **out,
+                     brim_error *err) BRIM_CHECK;
 /* As files call a mode: "mean_sqrt_len_tokens", and in the older form "pooling_mode_mean_sqrt_len_tokens". */
 const char *brim_module_mode(brim_pool_mode mode);
 const char *brim_module_flag(brim_pool_mode mode);

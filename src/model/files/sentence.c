@@ -126,19 +126,14 @@ static bool is_identity(const brim_json_value *class) {
 
 /* A file of another program's: what brim cannot read says nothing. */
 static int read_newer(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
-  brim_json_document *d = NULL;
-  brim_error ignored;
-  char *path = brim_path_join(runtime, folder, SETTINGS);
-  int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && brim_path_exists(path) && brim_json_load(runtime, path, LIMIT, &d, &ignored) == BRIM_E_MEMORY)
-    status = BRIM_NOMEM(err);
+  brim_json_document *d;
+  const int status = brim_module_json(runtime, folder, "", SETTINGS, &d, err);
   if (d && brim_json_is_string(brim_json_get(brim_json_root(d), "model_type"), "CrossEncoder")) {
     config->reranks = true;
     config->bare_scores = is_identity(brim_json_get(brim_json_root(d), "activation_fn"));
   }
   brim_json_free(d);
-  brim_release(runtime, path);
-  return status;
+  return status == BRIM_E_MEMORY ? status : BRIM_OK;
 }
 
 int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {

@@ -9,6 +9,10 @@ static brim_row_kind rows_of(const brim_lowering *l, const brim_operation *o) {
   return brim_rows_of(l, o->out.of[0]);
 }
 
+static int32_t shares_of(const brim_operation *o) {
+  return o->weights.count > 0 ? o->weights.of[SHARES] : BRIM_NONE;
+}
+
 /* What is the same forward and backward, for layer i; *column: where it begins in a row of the output. */
 static brim_mix operands_of(brim_lowering *l, const brim_operation *o, int32_t i, int32_t *column) {
   const brim_program *p = brim_program_of(l);
@@ -25,8 +29,7 @@ static void forward(brim_lowering *l, const brim_operation *o) {
     const brim_at x = brim_read_rows(l, o->in.of[i], rows_of(l, o));
     brim_mix op = operands_of(l, o, i, &column);
     brim_fill_count(l, &op.rows, rows_of(l, o), 1);
-    if (o->weights.count > 0)
-      brim_fill_weight(l, &op.shares, o->weights.of[SHARES]);
+    brim_fill_weight(l, &op.shares, shares_of(o));
     brim_fill(l, &op.x, x, BRIM_READS);
     brim_fill(l, &op.y, (brim_at){y.version, column}, i > 0 ? BRIM_CHANGES : BRIM_WRITES);
     BRIM_CALL(l, mix_forward, op);
@@ -43,7 +46,7 @@ static brim_at gradient_of(brim_lowering *l, const brim_operation *o, int32_t i,
 
 static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_at dy = brim_gradient(l, o->out.of[0]);
-  const int32_t shares = o->weights.count > 0 ? o->weights.of[SHARES] : BRIM_NONE;
+  const int32_t shares = shares_of(o);
   const bool trained = brim_has_weight_gradient(l, shares);
   for (int32_t i = 0; i < o->in.count; i++) {
     int32_t column;

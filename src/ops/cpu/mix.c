@@ -11,16 +11,10 @@ typedef struct mixing {
   double along[BLOCKS];
 } mixing;
 
-static double sum_of(const brim_mix *m) {
-  double sum = 0;
-  for (int32_t k = 0; k < m->layers; k++)
-    sum += (double)m->shares[k];
-  return sum;
-}
-
 static mixing mixing_of(const brim_mix *m) {
-  return (mixing){
-      .of = m, .factor = m->shares ? (float)((double)m->shares[m->layer] / sum_of(m)) : 1, .rows = divided(m->rows, BLOCKS)};
+  return (mixing){.of = m,
+                  .factor = m->shares ? (float)((double)m->shares[m->layer] / brim_mix_sum(m)) : 1,
+                  .rows = divided(m->rows, BLOCKS)};
 }
 
 /* y = factor x, or y += */
@@ -80,5 +74,5 @@ void CPU(mix_backward)(brim_ops_context *c, const brim_mix *m) {
   for (int k = 0; k < BLOCKS; k++)
     along += t.along[k];
   for (int32_t k = 0; m->dshares && k < m->layers; k++)
-    m->dshares[k] += (float)(((k == m->layer) - (double)m->shares[m->layer] / sum_of(m)) * along / sum_of(m));
+    m->dshares[k] += (float)(((k == m->layer) - (double)m->shares[m->layer] / brim_mix_sum(m)) * along / brim_mix_sum(m));
 }

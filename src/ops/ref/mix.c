@@ -1,15 +1,8 @@
 /* mix.c: several layers as one. */
 #include "ops/ref/ref.h"
 
-static double sum_of(const brim_mix *m) {
-  double sum = 0;
-  for (int32_t k = 0; k < m->layers; k++)
-    sum += (double)m->shares[k];
-  return sum;
-}
-
 static double factor_of(const brim_mix *m) {
-  return m->shares ? (double)m->shares[m->layer] / sum_of(m) : 1;
+  return m->shares ? (double)m->shares[m->layer] / brim_mix_sum(m) : 1;
 }
 
 void REF(mix_forward)(brim_ops_context *c, const brim_mix *m) {
@@ -37,5 +30,5 @@ void REF(mix_backward)(brim_ops_context *c, const brim_mix *m) {
         *dx = (real)((m->add ? (double)*dx : 0) + factor * dy);
     }
   for (int32_t k = 0; m->dshares && k < m->layers; k++)
-    m->dshares[k] = (real)((double)m->dshares[k] + ((k == m->layer) - factor) * along / sum_of(m));
+    m->dshares[k] = (real)((double)m->dshares[k] + ((k == m->layer) - factor) * along / brim_mix_sum(m));
 }

@@ -45,8 +45,10 @@ static int load_encoder(brim_embedder *e, const brim_model_options *options, bri
 
 static int copy_parameter(brim_embedder *e, const char *name, const float **out, brim_error *err) {
   const brim_parameter *p = NULL;
-  for (int32_t i = 0; !p; i++)
+  for (int32_t i = 0; i < brim_model_parameter_count(e->model) && !p; i++)
     p = strcmp(brim_model_parameter(e->model, i)->name, name) == 0 ? brim_model_parameter(e->model, i) : NULL;
+  if (!p)
+    return brim_error_set(err, BRIM_E_INTERNAL, "the model has no weights %s", name);
   float *copy = brim_arena_alloc_array(&e->modules.arena, (size_t)p->count, sizeof *copy);
   *out = copy;
   return copy ? brim_model_read(e->model, BRIM_VALUES, p->offset, p->count, copy, err) : BRIM_NOMEM(err);

@@ -155,13 +155,13 @@ int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const cha
   if (!status)
     status = check_names(&placed, err);
   for (int i = 0; i < BRIM_MOST_PROMPTS && prompts->placed && !status; i++)
-    if (!is_same(prompts->names[i], placed.names[i]))
+    if (!is_same(prompts->names[i], placed.names[i]) || !is_same(prompts->texts[i], placed.texts[i]))
       status = brim_error_set(err, BRIM_E_MISMATCH,
                               "prompts are by column, and text %d of these rows begins with another than in the "
                               "rows before: give both their columns in one order",
                               i + 1);
   brim_modules_free(&modules);
-  if (status) {
+  if (status || prompts->placed) { /* what encodes earlier rows keeps pointers to the first */
     brim_prompts_free(&placed);
     return status;
   }

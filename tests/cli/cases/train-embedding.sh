@@ -95,6 +95,9 @@ train --train margins.csv --column-prompt "query=a=b" --column-prompt "negative=
 train --train margins.csv --query-prompt "query=find: " --document-prompt "passage=it says: " > out.txt && cp run/model.safetensors by-role
 train --train margins.csv --column-prompt "query=query=find: " --column-prompt "positive=passage=it says: " --column-prompt negative=passage > out.txt
 cmp run/model.safetensors by-role && echo one way of saying it has the weights of the other
+train --train pairs.csv --stream --loss in-batch --eval pairs.csv --query-prompt "find=find: " > out.txt && cp run/model.safetensors by-role
+train --train pairs.csv --stream --loss in-batch --eval pairs.csv --column-prompt "anchor=find=find: " > out.txt
+cmp run/model.safetensors by-role && echo of a stream, too
 echo "--- layers and a dense module"
 train --train pairs.csv --layers weighted --dense 8 --dense-activation tanh
 cat run/modules.json run/1_WeightedLayerPooling/config.json run/2_Dense/config.json
