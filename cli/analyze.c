@@ -280,7 +280,7 @@ static int read_again(cli_call *cli, const analysis *a, brim_survey *survey, bri
   brim_source_options source;
   brim_encode_options encode;
   cli_columns columns = {0};
-  int status = cli_encode_options(cli, &encode);
+  int status = cli_encode_options(cli, (int32_t)cli->values->max_length, &encode);
   encode.max_windows = 0, encode.numbering = BRIM_NUMBER_NOTHING; /* whole rows */
   if (!status)
     status = cli_source_options(cli, false, &source);

@@ -48,7 +48,7 @@ void cli_take_task(cli_call *cli, brim_task task);
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
 /* Of --windows and --max-windows, whether they are given or not. */
 brim_windowing cli_windows(const cli_call *cli);
-int cli_encode_options(cli_call *cli, brim_encode_options *out);
+int cli_encode_options(cli_call *cli, int32_t max_length, brim_encode_options *out);
 int cli_plan_options(cli_call *cli, brim_plan_options *out);
 
 /* --precision: fp32 where the command has no such option; BRIM_E_UNSUPPORTED for what a CPU cannot. */

@@ -124,17 +124,20 @@ brim_windowing cli_windows(const cli_call *cli) {
   return (brim_windowing){v->max_windows ? (int32_t)v->max_windows : usual, (int32_t)v->windows};
 }
 
-/* Each of masked words is a row, and no text is too long for them. */
-static brim_windowing windows_of(const cli_call *cli) {
+/* Each of masked words is a row, and no text is too long for them; nor is any where there is no limit. */
+static brim_windowing windows_of(const cli_call *cli, int32_t max_length) {
   const bool given = cli_given(&cli->arguments, "windows");
-  return given || (cli->masks && !cli->whole_texts) ? cli_windows(cli) : cli->masks ? (brim_windowing){0} : cli->windows;
+  return given || (cli->masks && !cli->whole_texts && max_length > 0) ? cli_windows(cli)
+         : cli->masks                                                 ? (brim_windowing){0}
+                                                                      : cli->windows;
 }
 
-int cli_encode_options(cli_call *cli, brim_encode_options *out) {
-  const brim_windowing windows = windows_of(cli);
+int cli_encode_options(cli_call *cli, int32_t max_length, brim_encode_options *out) {
+  const brim_windowing windows = windows_of(cli, max_length);
   const brim_numbering numbering = cli->values->whole_words ? BRIM_NUMBER_WORDS : BRIM_NUMBER_TOKENS;
   *out = (brim_encode_options){.numbering = cli->masks ? numbering : BRIM_NUMBER_NOTHING};
   const int status = cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
+  out->max_length = max_length;
   if (windows.most > 1)
     out->max_windows = windows.most, out->window_overlap = windows.overlap;
   return status;
@@ -260,7 +263,7 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
   brim_count_text((int64_t)cut, cut_text, sizeof cut_text);
   brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
   brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
-  const int32_t windows = brim_dataset_has_pairs(dataset) ? 0 : windows_of(cli).most; /* pairs are cut */
+  const int32_t windows = brim_dataset_has_pairs(dataset) ? 0 : windows_of(cli, max_length).most; /* pairs are cut */
   if (windows > 1 && cli->masks)
     cli_note(cli, "%s: %s text%s longer than %d windows, %s tokens lost; %s changes it", path, cut_text,
              cut == 1 ? " was" : "s were", (int)windows, lost_text, windows < MASKED_WINDOWS ? "--max-windows" : "--max-length");
@@ -356,8 +359,7 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
                                   .cache = cli->values->cache,
                                   .progress = on_load,
                                   .progress_context = cli};
-  int status = cli_encode_options(cli, &options.encode);
-  options.encode.max_length = request->max_length;
+  int status = cli_encode_options(cli, request->max_length, &options.encode);
   if (!status)
     status = cli_source_options(cli, request->need_label, &options.source);
   if (!status)

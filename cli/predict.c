@@ -150,12 +150,11 @@ static int open_answers(answers *a, brim_reader **reader) {
   if (!status)
     a->how.task = brim_model_task(a->in->model);
   if (!status)
-    status = cli_encode_options(cli, &a->how.encode);
+    status = cli_encode_options(cli, max_length, &a->how.encode);
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
     status = cli_note_passed_over(cli, cli->arguments.operands, cli->arguments.operand_count);
-  a->how.encode.max_length = max_length;
   a->in->options.event = NULL; /* no bar for a row */
   if (!status && !(a->scores = calloc((size_t)brim_model_outputs(a->in->model), sizeof *a->scores)))
     status = cli_no_memory(cli, "the predictions");

@@ -44,8 +44,7 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
                            .weights = v->weight.count ? weights : NULL};
   int status = cli_fill(&cli->arguments, CLI_FEED, &how, &cli->error);
   if (!status)
-    status = cli_encode_options(cli, &how.encode);
-  how.encode.max_length = request->max_length;
+    status = cli_encode_options(cli, request->max_length, &how.encode);
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
   if (!status && request->columns && request->labels)
@@ -86,7 +85,7 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
     char lost[32];
     brim_count_text((int64_t)ledger.rows_truncated, count, sizeof count);
     brim_count_text((int64_t)ledger.tokens_lost, lost, sizeof lost);
-    cli_note(cli, "epoch %llu: %s row%s cut, %s tokens lost", (unsigned long long)ledger.epoch, count,
+    cli_note(cli, "epoch %llu: %s %s%s cut, %s tokens lost", (unsigned long long)ledger.epoch, count, cli->masks ? "text" : "row",
              ledger.rows_truncated == 1 ? " was" : "s were", lost);
   }
   if (!ledger.rows_damaged)
@@ -118,8 +117,7 @@ static int count_windows(cli_call *cli, const cli_feed_request *request, const b
   brim_feed *feed = NULL;
   brim_feed_ledger ledger;
   const brim_batch *batch;
-  int status = cli_encode_options(cli, &how.encode);
-  how.encode.max_length = request->max_length;
+  int status = cli_encode_options(cli, request->max_length, &how.encode);
   cli_note(cli, "stream: the windows of an epoch are counted; --max-steps does without");
   if (!status)
     status = brim_feed_open(cli->runtime, request->paths, request->path_count, request->tokenizer, &how, &feed, &cli->error);

@@ -143,7 +143,7 @@ static int tokenize(cli_call *cli, const brim_tokenizer *tokenizer, line_writer 
   brim_encode_options encode;
   brim_reader *reader = NULL;
   brim_encoder *encoder = NULL;
-  int status = cli_encode_options(cli, &encode);
+  int status = cli_encode_options(cli, (int32_t)cli->values->max_length, &encode);
   if (cli->values->words)
     encode.numbering = BRIM_NUMBER_WORDS;
   if (!status)

@@ -107,8 +107,8 @@ class Model:
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
-        whole = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
-        self._core = _core.model(self._runtime, os.fsencode(self.path if whole else encoder), of, {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense,
+        bare = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
+        self._core = _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense,
                                                                 "dense_activation": dense_activation, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Sequence
 from . import _core, blocks as _blocks, options as _options, rows as _rows, shapes as _shapes
 from .blocks import Block
 from .dataset import Dataset
-from .errors import UsageError
+from .errors import MismatchError, UsageError
 from .labels import Labels
 from .notes import log
 
@@ -36,6 +36,22 @@ def _as_said(key: str, text: Any) -> str:
     """"NAME", or "NAME=TEXT"."""
     name, text = text if isinstance(text, tuple) else (key, text)
     return name if text is True else f"{name}={text}"
+
+
+class Prompts:
+    """What the texts of rows begin with, which is the same in all sets of a run. wanted: what ``prompts`` made of those that are given for a folder."""
+
+    def __init__(self, folder: bytes, wanted: tuple[str | None, str | None, list[str]]):
+        self._folder, self._wanted, self._first = folder, wanted, None
+
+    def of(self, runtime, columns: list[str]) -> list[str | None]:
+        """Of rows with these columns of texts; those of the first set are kept."""
+        found = _core.prompts(runtime, self._folder, self._wanted, columns)
+        self._first = self._first or found
+        other = next((place for place, (a, b) in enumerate(zip(self._first, found), 1) if a != b), None)
+        if other:
+            raise MismatchError(f"prompts are by column, and text {other} of these rows begins with another than in the rows before: give both their columns in one order")
+        return found
 
 
 class Columns(NamedTuple):
@@ -109,11 +125,11 @@ def _note(name: str, found: Columns, columns) -> None:
         log.info("%s: texts are in the columns %s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "")
 
 
-def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool, runtime, name: str = "rows", text_column: str | None = None,
-            pair_column: str | None = None, label_column: str | None = None, teacher_column: str | None = None, max_length: int | None = None, prompts: tuple[str, Any] | None = None,
+def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool | None, runtime, name: str = "rows", text_column: str | None = None,
+            pair_column: str | None = None, label_column: str | None = None, teacher_column: str | None = None, max_length: int | None = None, prompts: Prompts | None = None,
             **how: Any) -> Dataset:
-    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them. teacher_column: one of lists of numbers.
-    prompts: a folder, and what ``prompts`` made of those that are given for it."""
+    """Whatever holds rows of several texts, encoded. labelled: labels are read where there is a column of them, and pairs for one score need it; None: they do not.
+    teacher_column: one of lists of numbers."""
     files = _rows.paths_of(data) if _rows.is_files(data) else []
     in_text = bool(files) and not _rows.table_files(files)
     names = order = None
@@ -130,9 +146,9 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column)
     known = Labels(None, task=task, runtime=runtime)
     if prompts:
-        how["prompts"] = _core.prompts(runtime, *prompts, found.texts)
+        how["prompts"] = prompts.of(runtime, found.texts)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
-    label = found.label if labelled else None
+    label = None if labelled is False else found.label
     joins = _shapes.of(task).joins_pairs
     if joins and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it
         if labelled and label is None:

@@ -12,7 +12,7 @@ _EVERY = 0.1  # seconds between two states of brim's own line
 
 def wanted(progress: Any) -> bool:
     """None: in notebooks and terminals."""
-    if progress is False or not (_notebook() or _heard()):
+    if (progress is not None and not progress) or not (_notebook() or _heard()):
         return False
     return bool(progress) or _notebook() or sys.stderr.isatty()
 

@@ -273,7 +273,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model
-    begin = (os.fsencode(folder), wanted) if any(wanted) else None
+    begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
     named = _named(eval, train)
     refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
     if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
@@ -293,7 +293,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if masked:  # of a long text each window is a row
         source = {"windows": 0, "max_windows": MASKED_WINDOWS, **{name: value for name, value in source.items() if value is not None}}
 
-    def rows(data, known, labelled=True, name="") -> Dataset:
+    def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
         if isinstance(data, Dataset):
@@ -364,7 +364,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if ways is not None:
             return _run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
-            tests = [(name, rows(data, None, labelled=False, name=name)) for name, data in _tests(more["test"])]
+            tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
             sources |= {"valid": (_rows_to_train(train), dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
             how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})

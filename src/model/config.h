@@ -42,6 +42,7 @@ typedef struct brim_config {
   brim_activation activation;
   brim_pooling pooling; /* of embeddings any, else cls, mean or max */
   brim_mixed mixed;     /* of texts and of embeddings */
+  bool lists_layers;    /* the folder's modules.json does: a pooling of several layers */
   bool skips_prompts;   /* of embeddings: tokens of prompts are not pooled */
   bool ignores_types;   /* every token has type 0 */
   /* of encoders with rotary positions, gates and a residual stream */

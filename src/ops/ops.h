@@ -89,8 +89,8 @@ typedef struct brim_rows {
 
 /* Slices of a batch: runs of neighbouring rows at whose ends sums over rows are cut. A gradient of a weight is such a sum, and so
  * is a loss. The sum of each slice has the bits that it would have if there were no other rows; these sums are added along a
- * fixed tree (base/slices.h). What comes out is added to the gradient, once. The arrays are the host's, like the ranges of an
- * update. */
+ * fixed tree (base/reduce_tree.h). What comes out is added to the gradient, once. The arrays are the host's, like the ranges of
+ * an update. */
 typedef struct brim_row_slices {
   int32_t count;        /* 0: there are none, and the sum is one */
   const int32_t *names; /* [count] which slices of the step they are, ascending; together one node of the tree */

@@ -84,14 +84,23 @@ brim_task brim_task_of_problem(const char *problem, size_t length) {
   return BRIM_TASK_AUTO;
 }
 
+static bool is_class(const char *name, size_t length, const char *class) {
+  const size_t end = strlen(class);
+  return length >= end && memcmp(name + length - end, class, end) == 0;
+}
+
 brim_task brim_task_of_class(const char *name, size_t length) {
-  for (int i = 1; i < TASKS; i++) {
-    const size_t end = strlen(tasks[i]->class);
-    if (!tasks[i]->problem && tasks[i]->folder == BRIM_FOLDER_PLAIN && length >= end &&
-        memcmp(name + length - end, tasks[i]->class, end) == 0)
+  for (int i = 1; i < TASKS; i++)
+    if (!tasks[i]->problem && tasks[i]->folder == BRIM_FOLDER_PLAIN && is_class(name, length, tasks[i]->class))
       return (brim_task)i;
-  }
   return BRIM_TASK_AUTO;
+}
+
+bool brim_task_class_has_head(const char *name, size_t length) {
+  for (int i = 1; i < TASKS; i++)
+    if (tasks[i]->head != BRIM_HEAD_OF_VECTORS && is_class(name, length, tasks[i]->class))
+      return true;
+  return false;
 }
 
 void brim_task_problems(char *text, size_t size) {

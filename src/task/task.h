@@ -15,6 +15,8 @@ const brim_task_rules *brim_task_rules_of(brim_task task);
 brim_task brim_task_of_problem(const char *problem, size_t length);
 /* By the end of a class's name, where its task has one; AUTO otherwise. */
 brim_task brim_task_of_class(const char *name, size_t length);
+/* Whether it ends as the class of a model with a head does. */
+bool brim_task_class_has_head(const char *name, size_t length);
 /* "single_label_classification, multi_label_classification, regression" */
 void brim_task_problems(char *text, size_t size);
 /* Without a task: of a model with so many outputs; and of a first label that is a decimal number or not, a list or not. */

@@ -193,6 +193,11 @@ class Pairs(unittest.TestCase):
                 self.assertEqual(theirs["out_of_fold"]["metrics"].get(name, value), None if value != value else value, name)
             kept = [(folder / "predictions.jsonl").exists() for folder in (program, HERE / "folds")]
             self.assertEqual(kept, [task == "rerank"] * 2)
+        beside = brim.train(FOLDERS / "st-mean-normalize", PAIRS, task="embedding", folds=2, test=SCORED, **HOW).averages[0]["metrics"]
+        self.assertEqual([beside[name] == beside[name] for name in ("spearman", "accuracy")], [True, False])  # of a set with scores
+        for rows, measured in ((ASKED, True), ([{"query": row["query"], "document": row["document"]} for row in ASKED], False)):
+            beside = brim.train(HERE / "model", ASKED, task="rerank", folds=2, test=rows, **HOW).averages[0]["metrics"]
+            self.assertEqual(bool(beside) and beside["ndcg"] > 0, measured)
 
     def test_stream(self):
         """Rows of files that are read again in each epoch: the weights of the command."""
@@ -252,6 +257,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
                 (PAIRS, {"stream": True}, "stream=True is for files"),
                 (PAIRS, {"columns": 7}, "columns=7: names"),
+                (PAIRS, {"prompts": {"anchor": "a: "}, "eval": [{"sentence1": "a", "anchor": "b"}]}, "text 1 of these rows begins with another"),
                 (PAIRS, {"prompts": {"poem": "a"}}, "a prompt is given as .poem=poem=a.: COLUMN=NAME"),
                 (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
                 (PAIRS, {"prompts": "a: ", "stream": True}, "prompts is of rows in memory"),

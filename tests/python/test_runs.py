@@ -14,6 +14,7 @@ import unittest.mock
 
 import brim
 import case
+import numpy as np
 from brim import progress
 
 HERE = case.folder()
@@ -164,6 +165,8 @@ class Told(unittest.TestCase):
             brim.train(MODEL, TRAIN, eval=TEST, max_steps=3)
             brim.train(MODEL, TRAIN, max_steps=1, progress=False)
         self.assertEqual((quiet.getvalue(), progress.wanted(None)), ("", sys.stderr.isatty()))
+        with unittest.mock.patch.object(sys, "stderr", unittest.mock.Mock(closed=False, isatty=lambda: True)):
+            self.assertEqual([progress.wanted(one) for one in (None, True, 1, False, 0, np.False_)], [True] * 3 + [False] * 3)
 
     def test_reports(self):
         how = {"eval": TEST, "max_steps": 2, "output": HERE / "reports", "overwrite": True}

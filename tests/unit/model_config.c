@@ -565,6 +565,20 @@ static void check_readme(void) {
   ok(strstr(text, "zeros_like") && strstr(text, "\"its pair\"") && !strstr(text, "hidden"), "which pairs have");
   brim_runtime_release(case_runtime, text);
   c.ignores_types = false;
+  static const struct {
+    brim_mixed mixed;
+    const char *words;
+  } layers[] = {{{2, false}, "looks at the weighted mean of the last 2 layers ("},
+                {{3, true}, "looks at the last 3 layers ("},
+                {{1, true}, "looks at the last layer ("}};
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+    c.mixed = layers[i].mixed;
+    ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "so do layers");
+    text = case_read_file(path, &length);
+    ok(strstr(text, layers[i].words) != NULL, "it %s..", layers[i].words);
+    brim_runtime_release(case_runtime, text);
+  }
+  c.mixed = (brim_mixed){0};
   ok(!brim_readme_save(case_runtime, &c, folder, &err) && access(path, F_OK) != 0, "brim's own goes where it is wrong");
   scratch_write("readme/README.md", "mine\n");
   c.pooling = BRIM_POOLING_MEAN;
@@ -606,6 +620,48 @@ static void check_own(void) {
   check_refused("{\"model_type\":\"bert\",\"brim_type_ids\":0}", BRIM_E_FORMAT, "brim_type_ids");
 }
 
+/* Layers are of a head on texts and of vectors; what other heads keep of them would be untrue. */
+static void check_layers(void) {
+  static const char modules[] = "[{\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},"
+                                "{\"path\":\"1_W\",\"type\":\"sentence_transformers.models.WeightedLayerPooling\"}]";
+  static const struct {
+    const char *class;
+    bool listed;    /* by modules.json */
+    brim_task task; /* what it is read as */
+    int32_t count;
+    bool layers, states; /* what is saved */
+  } cases[] = {{"BertForSequenceClassification", false, BRIM_TASK_CLASSIFICATION, 2, true, true},
+               {"BertForSequenceClassification", true, BRIM_TASK_CLASSIFICATION, 2, true, false},
+               {"BertForTokenClassification", false, BRIM_TASK_TOKENS, 0, false, true},
+               {"BertForTokenClassification", true, BRIM_TASK_TOKENS, 0, false, false},
+               {"BertForMaskedLM", true, BRIM_TASK_MASKED, 0, false, false},
+               {"BertModel", false, BRIM_TASK_CLASSIFICATION, 2, true, true},
+               {"BertModel", true, BRIM_TASK_EMBEDDING, 0, false, false}};
+  const char *folder = scratch_make_folder("layers");
+  char json[300], path[600];
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    brim_config c;
+    brim_error err;
+    size_t length;
+    snprintf(json, sizeof json,
+             "{\"model_type\":\"bert\",\"architectures\":[\"%s\"],\"brim_layers\":\"weighted:2\","
+             "\"output_hidden_states\":true}",
+             cases[i].class);
+    scratch_write("layers/config.json", json);
+    scratch_write("layers/modules.json", cases[i].listed ? modules : "[]");
+    if (brim_config_load(case_runtime, folder, NULL, &c, &err) || brim_config_save(case_runtime, &c, folder, &err))
+      case_stop("layers", &err);
+    ok(c.labels.task == cases[i].task && c.mixed.count == cases[i].count, "%s%s: of the task %s, %d layers", cases[i].class,
+       cases[i].listed ? " with modules of layers" : "", brim_task_name(c.labels.task), (int)c.mixed.count);
+    char *text = case_read_file(path, &length);
+    ok(!strstr(text, "brim_layers") == !cases[i].layers && !strstr(text, "output_hidden_states") == !cases[i].states,
+       "and is saved with what it needs");
+    brim_runtime_release(case_runtime, text);
+    brim_config_free(&c);
+  }
+}
+
 static void check_described(void) {
   brim_model_info info;
   brim_error err;
@@ -642,6 +698,7 @@ int main(void) {
   check_own_pooling();
   check_made_for();
   check_readme();
+  check_layers();
   check_described();
   brim_runtime_free(case_runtime);
   return tap_done();

@@ -196,7 +196,7 @@ static void state_differences(const char *path) {
   differs(path, &identity, "other weights");
   identity = identity_of(&options);
   memcpy(identity.pooling, "mean", sizeof "mean");
-  differs(path, &identity, "another pooling or other token types than mean with type ids");
+  differs(path, &identity, "another pooling, other layers or other token types than mean with type ids");
   identity = identity_of(&options);
   identity.type_ids = false;
   differs(path, &identity, "other token types than cls without type ids");

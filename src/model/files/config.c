@@ -304,13 +304,27 @@ static bool own_task(const brim_json_value *root, brim_task *task) {
   return brim_task_parse(name, task) && *task != BRIM_TASK_AUTO;
 }
 
+/* The first of architectures; NULL: there is none. */
+static const brim_json_value *class_of(const brim_json_value *root) {
+  const brim_json_value *classes = brim_json_get(root, "architectures");
+  const brim_json_value *class = classes && classes->kind == BRIM_JSON_ARRAY ? brim_json_first(classes) : NULL;
+  return class && class->kind == BRIM_JSON_STRING ? class : NULL;
+}
+
 brim_task brim_config_class_task(const brim_config *config) {
-  const brim_json_value *root = brim_json_root(config->document), *classes = brim_json_get(root, "architectures");
+  const brim_json_value *root = brim_json_root(config->document), *class = class_of(root);
   brim_task own;
   if (own_task(root, &own) && own != BRIM_TASK_AUTO)
     return own;
-  const brim_json_value *class = classes && classes->kind == BRIM_JSON_ARRAY ? brim_json_first(classes) : NULL;
-  return class && class->kind == BRIM_JSON_STRING ? brim_task_of_class(class->as.text, class->length) : BRIM_TASK_AUTO;
+  return class ? brim_task_of_class(class->as.text, class->length) : BRIM_TASK_AUTO;
+}
+
+/* A folder whose vectors are of several layers is of embeddings, if config.json names no head: a model with one may have been
+ * written over them. */
+static bool gives_vectors(const reading *r) {
+  const brim_json_value *class = class_of(r->root);
+  const bool head = (class && brim_task_class_has_head(class->as.text, class->length)) || brim_json_get(r->root, "brim_task");
+  return r->config->lists_layers && !head;
 }
 
 /* The task of problem_type; without one it follows from the number of outputs, as in Hugging Face. */
@@ -372,6 +386,8 @@ bool brim_config_has_two_heads(const brim_config *config) {
 
 static int read_labels(const reading *r, brim_error *err) {
   const brim_json_value *map = brim_json_get(r->root, "id2label");
+  if (gives_vectors(r))
+    return brim_labels_make(r->runtime, brim_task_of_folder(BRIM_FOLDER_OF_ENCODER), NULL, 1, &r->config->labels, err);
   if (map && map->kind == BRIM_JSON_NULL)
     map = NULL;
   if (map && (map->kind != BRIM_JSON_OBJECT || map->length == 0 || map->length > 1 << 20))
@@ -478,7 +494,11 @@ int brim_config_load(brim_runtime *runtime, const char *folder, const brim_label
   const reading r = {runtime, out, out->document, brim_json_root(out->document)};
   int status = brim_sentence_read_reranker(runtime, folder, out, err);
   if (!status)
+    status = brim_sentence_find_layers(runtime, folder, out, err);
+  if (!status)
     status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
+  if (!status && brim_task_rules_of(out->labels.task)->head != BRIM_HEAD_OF_TEXTS) /* layers of vectors are the modules' */
+    out->mixed = (brim_mixed){0};
   if (status)
     brim_config_free(out);
   return status;
@@ -487,6 +507,7 @@ int brim_config_load(brim_runtime *runtime, const char *folder, const brim_label
 int brim_config_stored_labels(brim_runtime *runtime, const brim_config *config, brim_labels *out, brim_error *err) {
   brim_config stored = *config;
   stored.labels = (brim_labels){0};
+  stored.lists_layers = false; /* of which no class is */
   const reading r = {runtime, &stored, config->document, brim_json_root(config->document)};
   const int status = read_labels(&r, err);
   if (status)

@@ -281,8 +281,20 @@ static const struct decided *find_decided(const brim_config *config, const char 
   return NULL;
 }
 
+static bool is_named(const brim_json_value *key, const char *name) {
+  return key->length == strlen(name) && memcmp(key->as.text, name, key->length) == 0;
+}
+
+/* What a head on several layers needed, and this one does not. */
+static bool is_of_layers(const brim_config *config, const brim_json_value *key) {
+  return (is_named(key, "brim_layers") && !brim_config_mixes(config)) ||
+         (is_named(key, "output_hidden_states") && config->lists_layers && !gives_layers(config));
+}
+
 /* The name by which a member of the file is saved; NULL: it is left out. */
 static const char *saved_name(const brim_config *config, const brim_json_value *key) {
+  if (is_of_layers(config, key))
+    return NULL;
   const brim_renamed *renamed = brim_family_renamed(config->family, key->as.text, key->length);
   if (!renamed)
     return key->as.text;

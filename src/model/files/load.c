@@ -137,24 +137,6 @@ static int take_layers(const char *layers, brim_config *config, brim_error *err)
   return BRIM_OK;
 }
 
-/* A folder whose vectors are of several layers is of embeddings, if nobody says otherwise. What brim cannot read says nothing. */
-static int choose_labels(brim_runtime *runtime, const char *folder, brim_labels *own, const brim_labels **labels,
-                         brim_error *err) {
-  brim_modules modules;
-  brim_error ignored;
-  if (*labels)
-    return BRIM_OK;
-  const int status = brim_modules_find_encoder(runtime, folder, &modules, &ignored);
-  if (!status && modules.mixes) {
-    while (brim_task_rules_of(own->task)->folder != BRIM_FOLDER_OF_ENCODER)
-      own->task++;
-    own->count = 1;
-    *labels = own;
-  }
-  brim_modules_free(&modules);
-  return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
-}
-
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   m->context.card = options->card;
@@ -167,10 +149,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   const brim_pool_list modes = brim_pooling_modes(options->pooling);
   if (brim_pooling_of_modes(&modes) != options->pooling)
     return brim_error_set(err, BRIM_E_USAGE, "the number %d is no pooling: brim_pooling_parse makes them", (int)options->pooling);
-  brim_labels own = {.task = 1};
-  const brim_labels *labels = options->labels;
-  BRIM_TRY(choose_labels(m->runtime, folder, &own, &labels, err));
-  BRIM_TRY(brim_config_load(m->runtime, folder, labels, &m->config, err));
+  BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
   if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options, &m->config, err));
   else if (options->dense)

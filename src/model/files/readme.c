@@ -27,6 +27,15 @@ static bool hides_types(const brim_config *config) {
   return config->ignores_types && config->types > 1 && !brim_task_shape(config->labels.task)->words;
 }
 
+/* "the last layer", "the weighted mean of the last 4 layers" */
+static void put_layers(brim_text *out, const brim_config *config) {
+  brim_text_string(out, config->mixed.joined ? "the last" : "the weighted mean of the last");
+  if (config->mixed.count > 1)
+    brim_text_printf(out, " %d layers", (int)config->mixed.count);
+  else
+    brim_text_string(out, " layer");
+}
+
 static void put_reasons(brim_text *out, const brim_config *config) {
   const bool mean = config->pooling == BRIM_POOLING_MEAN;
   char name[BRIM_POOLING_NAME], layers[BRIM_LAYERS_NAME];
@@ -35,13 +44,14 @@ static void put_reasons(brim_text *out, const brim_config *config) {
                      "Its head looks at %s of all tokens (`\"brim_pooling\": \"%s\"` in config.json). transformers opens it, but "
                      "gives the\nhead the first token, and so other numbers.",
                      mean ? "the mean" : "the largest values", brim_pooling_name(config->pooling, name));
-  if (brim_config_mixes(config))
-    brim_text_printf(
-        out,
-        "%sIts head looks at %s the last %d layers (`\"brim_layers\": \"%s\"` in config.json). transformers opens it, but "
-        "gives the\nhead the last one, and so other numbers.",
-        brim_config_pools(config) ? "\n\n" : "", config->mixed.joined ? "" : "the weighted mean of ", (int)config->mixed.count,
-        brim_mixed_name(config->mixed, layers));
+  if (brim_config_mixes(config)) {
+    brim_text_printf(out, "%sIts head looks at ", brim_config_pools(config) ? "\n\n" : "");
+    put_layers(out, config);
+    brim_text_printf(out,
+                     " (`\"brim_layers\": \"%s\"` in config.json). transformers opens it, but gives the\nhead the last one as "
+                     "it is, and so other numbers.",
+                     brim_mixed_name(config->mixed, layers));
+  }
   if (hides_types(config))
     brim_text_printf(
         out,

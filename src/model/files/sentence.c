@@ -144,6 +144,15 @@ int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_
   return config->reranks ? BRIM_OK : read_newer(runtime, folder, config, err);
 }
 
+int brim_sentence_find_layers(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
+  brim_modules modules;
+  brim_error ignored;
+  const int status = brim_modules_find_encoder(runtime, folder, &modules, &ignored);
+  config->lists_layers = !status && modules.mixes;
+  brim_modules_free(&modules);
+  return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
+}
+
 const char *brim_sentence_activation(const brim_config *config) {
   return config->bare_scores ? "torch.nn.modules.linear.Identity" : "torch.nn.modules.activation.Sigmoid";
 }

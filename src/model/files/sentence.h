@@ -35,6 +35,8 @@ int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, con
 /* Whether the folder is a cross-encoder, by config_sentence_transformers.json or by a member of config.json: config->reranks, and
  * bare_scores. */
 int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;
+/* Whether modules.json lists a pooling of several layers: config->lists_layers. What brim cannot read says nothing. */
+int brim_sentence_find_layers(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;
 /* torch's class of what scores are made with. */
 const char *brim_sentence_activation(const brim_config *config);
 

@@ -209,14 +209,10 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
   return status;
 }
 
-/* "2_Dense" */
-static bool is_module(const char *name) {
-  static const char *const ours[] = {"_Pooling", "_Dense", "_WeightedLayerPooling", "_JoinedLayers"};
+/* "2_Dense": after the pooling's, which is always the first. */
+static bool is_dense(const char *name) {
   const size_t digits = strspn(name, "0123456789");
-  for (size_t i = 0; i < sizeof ours / sizeof *ours && digits > 0; i++)
-    if (strcmp(name + digits, ours[i]) == 0)
-      return true;
-  return false;
+  return digits > 0 && strcmp(name + digits, "_Dense") == 0;
 }
 
 /* What brim writes into a run folder by these names. */
@@ -237,6 +233,9 @@ static bool is_name_of_run(const char *name) {
                                      "spiece.model",
                                      "sentencepiece.bpe.model",
                                      "modules.json",
+                                     "1_Pooling",
+                                     "1_WeightedLayerPooling",
+                                     "1_JoinedLayers",
                                      "joined_layers.py",
                                      "sentence_bert_config.json",
                                      "config_sentence_transformers.json",
@@ -244,7 +243,7 @@ static bool is_name_of_run(const char *name) {
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (strcmp(name, ours[i]) == 0)
       return true;
-  return brim_is_temporary(name) || is_module(name);
+  return brim_is_temporary(name) || is_dense(name);
 }
 
 bool brim_owned_path(const char *path) {

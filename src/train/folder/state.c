@@ -474,7 +474,7 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
   if (!brim_json_is_string(brim_json_get(model, "pooling"), identity->pooling) || types != identity->type_ids)
     return brim_json_error(
         document, model, err, BRIM_E_MISMATCH,
-        "the run was begun with another pooling or other token types than %s %s type ids: give those of the run",
+        "the run was begun with another pooling, other layers or other token types than %s %s type ids: give those of the run",
         identity->pooling, identity->type_ids ? "with" : "without");
   BRIM_TRY(hash_read(document, model, "initial_weights", &weights, err));
   if (weights == identity->initial_weights)

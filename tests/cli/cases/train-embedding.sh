@@ -111,6 +111,8 @@ $BRIM predict --model several text.txt 2>&1
 $BRIM train --model several --task embedding --train pairs.csv --output run --layers weighted:3 --max-steps 1 --quiet > out.txt
 $BRIM train --model run --task embedding --train pairs.csv --output again --layers weighted:2 --max-steps 1 --quiet > out.txt
 $BRIM inspect model --model again | grep "^modules"
+$BRIM train --model $MODEL --train $DATA/train.csv --output again --overwrite --max-steps 1 --quiet | tail -1
+$BRIM predict --model again text.txt | cut -c 1-19
 train --train pairs.csv --layers weighted:9
 train --train pairs.csv --layers joined
 train --train pairs.csv --dense 0
