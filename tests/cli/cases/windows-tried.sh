@@ -14,4 +14,9 @@ printf 'text,label\n"%s",1\ngood,0\n' "$(cat letters.txt)" > rows.csv
 $BRIM train --model $MODEL --train rows.csv --max-length 8 --windows 2 --max-windows 3 --max-steps 1 --overwrite --output run 2>&1 | grep -a longer
 $BRIM train --model $MODEL --train rows.csv --max-length 8 --windows 6 --max-steps 1 --overwrite --output run --quiet 2>&1
 $BRIM train --model $MODEL --train rows.csv --max-windows 3 --max-steps 1 --overwrite --output run --quiet 2>&1
+printf 'text,text_pair\na good film,a bad film of some words\n' > pairs.csv
+for how in "--windows 1" "--max-windows 3"; do mlm pairs.csv --max-length 6 $how; done
+mlm pairs.csv --max-length 6 && mlm letters.txt --max-length 5 --max-windows 3
+$BRIM evaluate --model run letters.txt --max-length 5 --max-windows 3 --quiet 2>&1 | grep -a "^masked\|effect"
+$BRIM train --model $MODEL --train rows.csv --max-steps 1 --overwrite --output run --quiet >/dev/null 2>&1
 $BRIM predict --model run rows.csv --quiet 2>/dev/null | wc -l
