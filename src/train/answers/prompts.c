@@ -55,7 +55,7 @@ static int find_one(brim_prompts *p, int first, int last, brim_modules *m, const
     return brim_error_set(err, BRIM_E_USAGE, "the prompt \"%.60s\" has no name: NAME=TEXT is expected", wanted);
   if (length == strlen(BRIM_NO_PROMPT) && memcmp(wanted, BRIM_NO_PROMPT, length) == 0)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "the prompt \"%.60s\" has the name that stands for none where prompts are used: give it another",
+                          "the prompt \"%.60s\" has the name that means no prompt where prompts are used: give it another",
                           wanted);
   if (!text)
     return no_such_prompt(m, folder, wanted, err);

@@ -542,11 +542,11 @@ static int state_compare_data(const brim_json_document *document, const brim_tra
     return brim_json_error(document, data, err, BRIM_E_MISMATCH,
                            "the run was begun on %s, now it is %s: resume it as it was begun",
                            rows ? "data in memory" : "a stream", rows ? "a stream" : "data in memory");
-  return brim_json_error(document, data, err, BRIM_E_MISMATCH,
-                         "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64
-                         "%s): give the same file and max_length%s to resume, or another output folder",
-                         rows, identity->data_rows, (uint64_t)rows == identity->data_rows ? " with other contents" : "",
-                         brim_model_shape(identity->model)->made ? ", and whole_words or not," : "");
+  return brim_json_error(
+      document, data, err, BRIM_E_MISMATCH,
+      "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64
+      "%s): give the same file and max_length (of masked words whole_words too) to resume, or another output folder",
+      rows, identity->data_rows, (uint64_t)rows == identity->data_rows ? " with other contents" : "");
 }
 
 static int state_load(brim_runtime *runtime, const char *path, brim_json_document **document, brim_error *err) {
