@@ -143,7 +143,7 @@ class Tasks(Edges):
                 with self.assertRaisesRegex(TypeError, "a label is a name, a number, or a list of them"):
                     train([("a", label), ("b", "y")])
         self.assertEqual(labels_of([("a", ["x", "y"]), ("b", {"y"})])[0], ["x", "y"])
-        self.assertEqual(labels_of([("a", datetime.date(2024, 1, 2)), ("b", "y")])[0], ["datetime.date(2024, 1, 2)", "y"])
+        self.assertEqual(labels_of([("a", datetime.date(2024, 1, 2)), ("b", "y")])[0], [datetime.date(2024, 1, 2), "y"])
 
     def test_options_of_loading(self):
         """what a Model cannot take any more, and what keep_head keeps, is refused by name"""
