@@ -10,8 +10,9 @@
 const cli_option cli_retrieval_options[] = {
     HEADING("Vectors"),
     TEXT("corpus", corpus, "FILE", .path = CLI_READS_FILE, .needs = "queries",
-         .excludes = "padding cache device tf32 tokenizer windows columns text-column pair-column label-column missing-label "
-                     "no-header format delimiter quote min-chars where max-record skip-damaged",
+         .excludes =
+             "padding cache device tf32 tokenizer windows max-windows columns text-column pair-column label-column missing-label "
+             "no-header format delimiter quote min-chars where max-record skip-damaged",
          .help = "documents as JSON lines with _id, text and perhaps title: how well the model's vectors find those that are "
                  "relevant, without training. The model may be any folder that `brim embed` reads"),
     TEXT("queries", queries, "FILE", .path = CLI_READS_FILE, .needs = "relevant",
@@ -27,7 +28,7 @@ const cli_option cli_retrieval_options[] = {
     CHOICE("similarity", similarity, NULL, .words = brim_similarity_names, .needs = "corpus", .shown = "the model's, or cosine",
            .help = "what the best documents have most of"),
     TEXT("scored-pairs", scored_pairs, "FILE", .path = CLI_READS_DATA,
-         .excludes = "corpus padding cache device tf32 tokenizer windows columns",
+         .excludes = "corpus padding cache device tf32 tokenizer windows max-windows columns",
          .help = "pairs of texts with a score, in the columns sentence1, sentence2 and score: how far similarities of vectors "
                  "agree with the scores"),
     INTEGER("dimensions", dimensions, "N", 1, 1 << 20, .needs = "corpus scored-pairs", .shown = "all",

@@ -20,7 +20,7 @@ static void hint_at_checkpoint(cli_call *cli, const char *run) {
   else if (access(aside, F_OK) == 0)
     snprintf(cli->hint, sizeof cli->hint,
              "; this run is being replaced: until the new one has a checkpoint, the old model is in "
-             "%.180s/replaced-run",
+             "%.180s/replaced-run, and its tokenizer here",
              run);
   brim_checkpoint_info_free(&info);
 }

@@ -218,8 +218,8 @@ const cli_option cli_windows_options[] = {
         .help = "a text of more than --max-length tokens becomes windows that overlap by STRIDE tokens; the row's answer is the "
                 "mean of their logits, a word's is that of the window where it has most context; of masked words each is a row, "
                 "and overlaps by 0 where nothing is said"),
-    INTEGER("max-windows", max_windows, "N", 1, 1024, .needs = "windows", .shown = "16; of masked words 1024",
-            .to = {ENCODE(max_windows)}, .help = "windows of a text at most; what is beyond them is cut, and counted"),
+    INTEGER("max-windows", max_windows, "N", 1, 1024, .shown = "16; of masked words 1024", .to = {ENCODE(max_windows)},
+            .help = "windows of a text at most; what is beyond them is cut, and counted"),
     {0},
 };
 

@@ -32,6 +32,8 @@ BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);
 /* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
 BRIM_API const char *brim_embedder_prompt(brim_embedder *embedder, const char *name);
 
+/* The name that means no prompt, where a folder's default is not wanted: no prompt has it. */
+#define BRIM_NO_PROMPT "none"
 /* What texts begin with in training, with the names under which the run's folder keeps them, for each text of a row, and for
  * further ones the last. NULL: nothing. */
 typedef struct brim_prompts {

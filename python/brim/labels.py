@@ -29,6 +29,8 @@ def _one_label(label) -> tuple[str, str]:
         return int.__repr__(label), NUMBER
     if isinstance(label, numbers.Number):
         return repr(label) if isinstance(label, float) else str(label) if isinstance(label, complex) else repr(float(label)), NUMBER
+    if callable(label) or hasattr(label, "__iter__") or type(label).__repr__ is object.__repr__:  # whose repr names no class
+        raise TypeError(f"a label is a name, a number, or a list of them (a list, tuple, set or array), not {label!r:.60}")
     return repr(label), NAME
 
 

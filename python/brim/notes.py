@@ -17,7 +17,7 @@ def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
         file, line, _, reason = excluded[0]
         log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", _rows.shown(file or name), f"{len(excluded):,}", f"{len(excluded) + rows:,}",
                     "line" if line else "row", f"{line or excluded[0][2]:,}", reason)
-    if dataset.truncated and dataset._core.windows():
+    if dataset.truncated and dataset._core.windows() and not dataset._facts["has_pairs"]:  # which are cut
         log.warning("%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; max_windows changes it", name, f"{dataset.truncated:,}",
                     f"{rows:,}", 100 * dataset.truncated / rows, f"{dataset.lost:,}")
     elif dataset.truncated:

@@ -308,6 +308,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
+        idle = next((name for name in ("windows", "max_windows") if masked and said_of_rows.get(name) is not None and found._facts["has_pairs"]), None)
+        if idle:
+            raise UsageError(f"windows are of rows of one text each: leave out {idle}, or the other texts")
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found

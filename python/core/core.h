@@ -309,7 +309,9 @@ bool core_parse_batching(const char *name, int *out);
 bool core_parse_padding(const char *name, int *out);
 bool core_parse_oversize(const char *name, int *out);
 bool core_parse_tail(const char *name, int *out);
+#define CORE_TASKS "classification, regression, multi_label, tokens, embedding or rerank"
 bool core_parse_task(const char *name, int *out);
+PyObject *core_no_task(const char *name); /* ValueError; returns NULL */
 enum { CORE_TASK_NAME = 32 };
 const char *core_task_word(brim_task task, char name[CORE_TASK_NAME]);
 #define core_task_name(task) core_task_word(task, (char[CORE_TASK_NAME]){0})

@@ -80,7 +80,7 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   if (!of || !core_parse_task(task_name, &task))
-    return of ? PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name) : NULL;
+    return of ? core_no_task(task_name) : NULL;
   const char **paths = core_strings(files, &path_count), **names = PyErr_Occurred() ? NULL : core_strings(list, &count);
   if (!PyErr_Occurred() && core_text_columns(options, &source, &held) && core_source_options(options, &source) &&
       core_blocks_take(core_of(module), module, options, &blocks) && core_no_more(options)) {
@@ -106,8 +106,7 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
 }
 
 static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
-  static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task,
-                                       "classification, regression, multi_label, tokens, embedding or rerank"},
+  static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task, CORE_TASKS},
                                       CORE_FIELD(brim_dataset_options, cache, CORE_PATH),
                                       {0}};
   return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) &&

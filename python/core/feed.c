@@ -55,7 +55,7 @@ PyObject *core_labels_scan(PyObject *module, PyObject *args) {
   if (!j.runtime || !core_source_options(options, &j.source) || !core_no_more(options))
     return NULL;
   if (!core_parse_task(task_name, &task))
-    return PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name);
+    return core_no_task(task_name);
   j.task = (brim_task)task;
   brim_where *held = core_conditions(where, &j.source.where_count);
   j.source.where = held;

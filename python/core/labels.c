@@ -41,6 +41,10 @@ bool core_parse_task(const char *name, int *out) {
   return false;
 }
 
+PyObject *core_no_task(const char *name) {
+  return PyErr_Format(PyExc_ValueError, "task: there is no \"%s\"; use " CORE_TASKS, name);
+}
+
 /* task_shape(task) -> {"words": .., "metrics": [..]}: brim_shape, and the names of metrics */
 PyObject *core_task_shape(PyObject *module, PyObject *args) {
   static const char *const of[] = {"texts", "tokens", "labelled"};
@@ -50,7 +54,7 @@ PyObject *core_task_shape(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "s", &name))
     return NULL;
   if (!core_parse_task(name, &task))
-    return PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", name);
+    return core_no_task(name);
   const brim_shape *s = brim_task_shape((brim_task)task);
   const int count = task == BRIM_TASK_AUTO ? 0 : brim_metrics_fields((brim_task)task, &(brim_metrics){0}, fields);
   PyObject *metrics = PyList_New(count);
@@ -102,7 +106,7 @@ PyObject *core_labels_make(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OsOip", &runtime, &task_name, &names, &outputs, &given_as_strings))
     return NULL;
   if (!core_parse_task(task_name, &task) || task == BRIM_TASK_AUTO) {
-    PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name);
+    core_no_task(task_name);
     return NULL;
   }
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);

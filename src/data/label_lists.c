@@ -194,6 +194,9 @@ int brim_label_take_set(brim_label_taker *taker, const brim_label_source *source
 
 /* Every row of a regression has as many values as the first, or as the known mapping has. */
 static int check_width(brim_label_taker *taker, size_t found, const brim_label_source *source, brim_error *err) {
+  if (taker->width == 0 && found == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                         "the label is an empty list: a row of a regression has one value or more");
   if (taker->width == 0)
     taker->width = found;
   if (found == taker->width && found > 0)

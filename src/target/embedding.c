@@ -161,7 +161,9 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   int32_t least, most;
   bool labelled;
   brim_vector_loss_needs(loss->kind, &least, &most, &labelled);
-  if (facts->least_texts < least || (most && facts->most_texts > most))
+  const int32_t fewest = facts->possible ? facts->most_texts : facts->least_texts,
+                largest = facts->possible ? facts->least_texts : facts->most_texts;
+  if (fewest < least || (most && largest > most))
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs %d%s texts a row, and the rows have %d%s%.0d", name, least,
                           most ? "" : " or more", facts->least_texts, facts->most_texts > facts->least_texts ? " to " : "",
                           facts->most_texts > facts->least_texts ? facts->most_texts : 0);
@@ -407,6 +409,7 @@ const brim_task_rules brim_embedding = {.shape = {.several_texts = true, .option
                                         .measuring = 2 * sizeof(double) + BRIM_CORRELATION_WORK,
                                         .measuring_output = sizeof(double),
                                         .check = brim_check_vectors,
+                                        .possible = brim_possible_vectors,
                                         .measure = brim_measure_vectors,
                                         .opinion = brim_opinion_of_values,
                                         .logit = brim_logit_of_value,

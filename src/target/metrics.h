@@ -15,6 +15,7 @@ brim_binary brim_binary_of(const double *scores, const double *labels, uint64_t 
 /* As rules have them. */
 int brim_check_vectors(const brim_scored *s, brim_error *err);
 int brim_measure_vectors(const brim_scored *s, brim_metrics *out, brim_error *err);
+int brim_possible_vectors(const brim_scored *s, brim_metrics *out, brim_error *err);
 int brim_check_scores(const brim_scored *s, brim_error *err);
 int brim_measure_scores(const brim_scored *s, brim_metrics *out, brim_error *err);
 

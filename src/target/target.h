@@ -23,6 +23,7 @@ typedef enum brim_label_range {
 } brim_label_range;
 typedef struct brim_row_facts {
   int32_t least_texts, most_texts;
+  bool possible; /* of a stream: rows may have so few and so many, and a step looks at each */
   int32_t width; /* of the model's outputs */
   brim_label_range labels;
   int block_count; /* as brim_dataset_blocks has them: the label's, then further ones */

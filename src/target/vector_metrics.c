@@ -58,22 +58,23 @@ static bool is_binary(const double *labels, uint64_t count) {
   return true;
 }
 
-/* memory: [2, rows], then room for a correlation. */
-static void correlate(const brim_scored *s, double *vectors, double *memory, brim_metrics *out) {
+/* Scores of rows [rows] by one similarity, with room for their labels and a correlation after them. */
+static void judge_similarity(const brim_scored *s, brim_similarity which, double *scores, brim_metrics *out) {
   double *const spearman[BRIM_SIMILARITIES] = {&out->spearman, &out->spearman_dot, &out->spearman_euclidean,
                                                &out->spearman_manhattan};
-  double *scores = memory, *labels = scores + s->rows;
-  for (int which = BRIM_SIMILARITIES - 1; which >= 0; which--) {
-    measure_similarity(s, (brim_similarity)which, vectors, scores);
-    read_labels(s, labels);
-    if (which == BRIM_SIMILARITY_COSINE && is_binary(labels, s->rows)) {
-      const brim_binary b = brim_binary_of(scores, labels, s->rows, (uint64_t *)(void *)(labels + s->rows));
-      out->accuracy = b.accuracy, out->f1 = b.f1, out->average_precision = b.average_precision;
-    }
-    const brim_correlation c = brim_correlate(scores, labels, s->rows, labels + s->rows);
-    *spearman[which] = c.spearman;
-    out->pearson = c.pearson; /* the cosine's comes last */
+  double *labels = scores + s->rows;
+  read_labels(s, labels);
+  if (which == BRIM_SIMILARITY_COSINE && is_binary(labels, s->rows)) {
+    const brim_binary b = brim_binary_of(scores, labels, s->rows, (uint64_t *)(void *)(labels + s->rows));
+    out->accuracy = b.accuracy, out->f1 = b.f1, out->average_precision = b.average_precision;
   }
+  const brim_correlation c = brim_correlate(scores, labels, s->rows, labels + s->rows);
+  *spearman[which] = c.spearman;
+  out->pearson = c.pearson; /* the cosine's comes last */
+}
+
+static double *room_of_scores(const brim_scored *s) {
+  return brim_alloc_array(s->runtime, (size_t)s->rows, 2 * sizeof(double) + BRIM_CORRELATION_WORK);
 }
 
 static int check_labelled(const brim_scored *s, brim_error *err) {
@@ -87,14 +88,14 @@ static int check_labelled(const brim_scored *s, brim_error *err) {
 }
 
 static int measure_labelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  const size_t rows = (size_t)s->rows;
-  double *vectors = brim_alloc_array(s->runtime, 4 * (size_t)s->outputs, sizeof *vectors);
-  double *memory = brim_alloc_array(s->runtime, rows, 2 * sizeof *memory + BRIM_CORRELATION_WORK);
-  const int status = vectors && memory ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status)
-    correlate(s, vectors, memory, out);
+  double *vectors = brim_alloc_array(s->runtime, 4 * (size_t)s->outputs, sizeof *vectors), *scores = room_of_scores(s);
+  const int status = vectors && scores ? BRIM_OK : BRIM_NOMEM(err);
+  for (int which = BRIM_SIMILARITIES - 1; which >= 0 && !status; which--) {
+    measure_similarity(s, (brim_similarity)which, vectors, scores);
+    judge_similarity(s, (brim_similarity)which, scores, out);
+  }
   brim_release(s->runtime, vectors);
-  brim_release(s->runtime, memory);
+  brim_release(s->runtime, scores);
   return status;
 }
 
@@ -198,4 +199,29 @@ int brim_measure_vectors(const brim_scored *s, brim_metrics *out, brim_error *er
     for (uint64_t t = brim_first_text(s, row); t < brim_first_text(s, row + 1); t++)
       BRIM_TRY(brim_outputs_finite(s->logits + (size_t)t * (size_t)s->outputs, s->outputs, row, err));
   return are_scored_pairs(s) ? measure_labelled(s, out, err) : measure_unlabelled(s, out, err);
+}
+
+/* Scores are made up for it, which differ from row to row. */
+static int possible_labelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
+  double *scores = room_of_scores(s);
+  if (!scores)
+    return BRIM_NOMEM(err);
+  for (int which = BRIM_SIMILARITIES - 1; which >= 0; which--) {
+    for (uint64_t row = 0; row < s->rows; row++)
+      scores[row] = (double)row;
+    judge_similarity(s, (brim_similarity)which, scores, out);
+  }
+  brim_release(s->runtime, scores);
+  return BRIM_OK;
+}
+
+int brim_possible_vectors(const brim_scored *s, brim_metrics *out, brim_error *err) {
+  bool of_row;
+  if (are_scored_pairs(s))
+    return possible_labelled(s, out, err);
+  BRIM_TRY(has_negatives(s, &of_row, err));
+  out->accuracy = 0;
+  if (!of_row)
+    out->mrr = 0;
+  return BRIM_OK;
 }

@@ -84,6 +84,8 @@ typedef struct brim_task_rules {
   /* Whether the rows of a data set can be measured, before there are outputs. NULL: where labels fit. Else `measure` gets the
    * rows' texts too. */
   int (*check)(const brim_scored *s, brim_error *err);
+  /* Which metrics they then have, without outputs: a number of any size, or NaN. NULL: `measure` is cheap enough to find out. */
+  int (*possible)(const brim_scored *s, brim_metrics *out, brim_error *err);
   int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
   int (*judge)(const brim_outcomes *outcomes, brim_metrics *out, brim_error *err); /* of one class; others are measured */
   int (*confuse)(const brim_scored *s, uint64_t *counts, brim_error *err);         /* NULL: there is nothing to confuse */

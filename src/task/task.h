@@ -56,6 +56,7 @@ typedef struct brim_metric {
 const brim_metric *brim_metric_find(brim_task task, const char *name);
 double brim_metric_value(const brim_metric *metric, const brim_metrics *metrics);
 /* "loss, accuracy, f1, matthews" */
+enum { BRIM_METRIC_NAMES = 320 }; /* room for all of them */
 void brim_metric_names(brim_task task, char *text, size_t size);
 /* Of so many rows, none measured. */
 brim_metrics brim_metrics_none(uint64_t rows);

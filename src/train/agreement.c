@@ -90,7 +90,7 @@ static int put_feed(items *all, const brim_trainer *t, brim_error *err) {
 }
 
 static int put_all(items *all, const brim_trainer *t, brim_error *err) {
-  char build[BRIM_BUILD_SIZE];
+  char build[BRIM_BUILD_SIZE], dense[BRIM_DENSE_NAMES];
   brim_build(build);
   put(all, "version of brim", brim_version());
   put(all, "build of brim", build);
@@ -100,6 +100,7 @@ static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   put_number(all, "number of the model's outputs", (uint64_t)brim_model_outputs(t->model));
   put_number(all, "number of the model's weights", (uint64_t)brim_model_flat_size(t->model));
   put(all, "pooling", t->identity.pooling);
+  put(all, "dense_activation", brim_model_dense(t->model, dense));
   put(all, "token types", t->identity.type_ids ? "read" : "ignored");
   put_hash(all, "weights of the model", t->identity.initial_weights);
   put_number(all, "rows of the training data", t->identity.data_rows);

@@ -56,6 +56,7 @@ static int facts_of_feed(const brim_trainer *t, brim_row_facts *facts, brim_erro
                                                                                                   : source->text_column_count;
   *facts = (brim_row_facts){.least_texts = source->paired ? least - 1 : least,
                             .most_texts = most,
+                            .possible = true,
                             .labels = how->source.need_label ? BRIM_RANGE_BINARY : BRIM_RANGE_NONE};
   facts->block_count = brim_feed_blocks(t->supply.feed, facts->shapes);
   return BRIM_OK;

@@ -61,7 +61,7 @@ static int option_check(const option_range *o, brim_error *err) {
 
 /* "accuracy" or "mismatched/accuracy": the name after the last slash. */
 static int options_check_metric(const brim_train_options *o, brim_error *err) {
-  char names[160];
+  char names[BRIM_METRIC_NAMES];
   const char *metric = o->best_metric, *slash = metric ? strrchr(metric, '/') : NULL;
   if (!metric || o->own_metrics || brim_metric_find(BRIM_TASK_AUTO, slash ? slash + 1 : metric))
     return BRIM_OK;

@@ -75,19 +75,34 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
   return BRIM_OK;
 }
 
+/* "loss, accuracy": what rows have that have these. */
+static void possible_names(brim_task task, const brim_metrics *possible, char names[BRIM_METRIC_NAMES]) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  const int count = brim_metrics_fields(task, possible, fields);
+  size_t used = 0;
+  names[0] = 0;
+  for (int i = 0; i < count && used < BRIM_METRIC_NAMES; i++)
+    if (!isnan(fields[i].real) || strcmp(fields[i].name, "loss") == 0)
+      used += (size_t)snprintf(names + used, BRIM_METRIC_NAMES - used, "%s%s", used ? ", " : "", fields[i].name);
+}
+
 /* One that the labels of the set do not allow would never be better. */
 static int check_metric(const brim_trainer *t, const brim_named_dataset *set, brim_error *err) {
   const brim_task task = brim_model_task(t->model);
   brim_metrics possible;
+  char names[BRIM_METRIC_NAMES];
   if (!brim_metrics_tried(task))
     return BRIM_OK;
   BRIM_TRY(brim_metrics_possible(t->runtime, task, set->dataset, set->name, &possible, err));
   if (!isnan(brim_metric_value(t->metric, &possible)))
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_USAGE,
-                        "best_metric is \"%s\", which the labels of \"%s\" do not allow: an order needs queries with a relevant "
-                        "document and another, a correlation labels that differ, accuracy labels of 0 and 1: use loss",
-                        t->options.best_metric, set->name);
+  possible_names(task, &possible, names);
+  const char *why = brim_task_rules_of(task)->possible
+                        ? ""
+                        : " (an order needs queries with a relevant document and another, a correlation labels that differ, "
+                          "accuracy labels of 0 and 1)";
+  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which the labels of \"%s\" do not allow%s: use %s",
+                        t->options.best_metric, set->name, why, *names ? names : "other rows");
 }
 
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
@@ -99,7 +114,7 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
         brim_best_metric_of(t->runtime, brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL, &o->best_metric, err));
   const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
   size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
-  char names[160];
+  char names[BRIM_METRIC_NAMES];
   t->metric = brim_metric_find(brim_model_task(t->model), name);
   t->small = t->metric ? t->metric->small : o->best_is_small;
   if (!t->metric && !o->own_metrics) {
@@ -113,7 +128,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   if (slash && t->metric_set == count)
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
-  if (given && t->metric && count > 0)
+  const bool decides = given || o->patience > 0 || o->final == BRIM_FINAL_BEST;
+  if (decides && t->metric && count > 0)
     BRIM_TRY(check_metric(t, &evals[t->metric_set], err));
   if (o->patience > 0 && (count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "patience needs an evaluation set to look at");

@@ -1,6 +1,8 @@
 """Where the package meets what it did not make: odd names of files, values that look like others, tables of every make, and a model after
 its training, which says what its folder says."""
+import collections
 import copy
+import datetime
 import gc
 import importlib
 import json
@@ -127,12 +129,23 @@ class Tasks(Edges):
         made = brim.Dataset.from_texts(["a", "b"], TOKENIZER, labels=["x", "y"], mapping=["x", "y"], task="multi_label")
         self.assertEqual(made.labels.task, "multi_label")
         self.assertEqual(next(iter(brim.data.stream(several, TOKENIZER, max_length=9, task="multi_label", labels=["a", "b"]))).labels.shape, (8, 2))
+        for how in ({}, {"stream": True}):
+            self.assertRaisesRegex(ValueError, 'task: there is no "multi-label"; use .*multi_label', train, one, task="multi-label", **how)
         for wrong in ({"labels": brim.Labels(["pos", "neg"], task="multi_label"), "task": "classification"}, {"labels": ["a", "b"], "task": "regression"}):
             self.assertRaisesRegex(brim.Error, "task", train, **wrong)
         for how in (lambda: train(one, stream=True, labels={"a": "A", "b": "B"}), lambda: brim.data.stream(one, TOKENIZER, max_length=9, labels={"a": "A", "b": "B"})):
             self.assertRaisesRegex(brim.Error, "a stream's labels are as its rows have them", how)
         for wrong in ({"a", "b"}, ["a", None]):
             self.assertRaises(TypeError, brim.Labels, wrong)
+
+    def test_labels_without_a_name(self):
+        """what can be read only once, or names nothing but a place in memory, is no label, alone or in a list"""
+        for wrong in (lambda: map(str, "xy"), lambda: (c for c in "xy"), lambda: collections.deque("xy"), {"x": 1}.keys, lambda: range(2), lambda: len, object):
+            for label in (wrong(), [wrong()]):
+                with self.assertRaisesRegex(TypeError, "a label is a name, a number, or a list of them"):
+                    train([("a", label), ("b", "y")])
+        self.assertEqual(labels_of([("a", ["x", "y"]), ("b", {"y"})])[0], ["x", "y"])
+        self.assertEqual(labels_of([("a", datetime.date(2024, 1, 2)), ("b", "y")])[0], [datetime.date(2024, 1, 2), "y"])
 
     def test_options_of_loading(self):
         """what a Model cannot take any more, and what keep_head keeps, is refused by name"""
@@ -141,6 +154,11 @@ class Tasks(Edges):
         for name, value in {"pooling": "mean", "layers": "weighted", "dense": 8, "dense_activation": "tanh", "reinit_layers": 1, "no_type_ids": True, "revision": "x", "tf32": True, "device": "cuda",
                             "labels": ["pos", "neg"], "task": "regression"}.items():
             self.assertRaisesRegex(brim.Error, name, train, model=fine, **{name: value})
+        for wrong, message in {"dense": (True, 0, 1.5), "dense_activation": ("tanh",)}.items():
+            for value in message:
+                with self.assertRaisesRegex((brim.Error, TypeError), wrong):
+                    train(PAIRS, task="embedding", **{wrong: value})
+        self.assertRaisesRegex(brim.Error, "dense", train, dense_activation="tanh")
         self.assertEqual(train(model=fine, labels=["neg", "pos"], task="classification").steps, 1)  # which it has
         for name, value in {"labels": ["x", "y"], "task": "multi_label"}.items():
             self.assertRaisesRegex(brim.Error, name, train, model=self.place / "fine", keep_head=True, **{name: value})
@@ -251,6 +269,11 @@ class Trained(Edges):
     def test_windows(self):
         result = train([(LONG, "pos"), ("bad", "neg")] * 3, max_length=16, windows=4, output=self.place / "run")
         self.alike(result, lambda model: model.logits([LONG, "good"]).tolist())
+        for name in ("windows", "max_windows"):  # masked words of pairs are cut
+            self.assertRaisesRegex(brim.Error, f"leave out {name}", train, {"text": [LONG] * 4, "text_pair": [LONG] * 4}, task="mlm", max_length=8, **{name: 2})
+        with self.assertLogs("brim", "WARNING") as told:
+            train({"text": [LONG] * 4, "text_pair": [LONG] * 4}, task="mlm", max_length=8)
+        self.assertIn("were cut at 8 tokens", "".join(told.output))
 
     def test_vectors(self):
         prompts = {"query": "good ", "document": "bad "}

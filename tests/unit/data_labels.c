@@ -274,6 +274,8 @@ static void lists(void) {
   ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: a label in the list is empty: write a|b for two labels, not a||b",
             "an empty item");
   ok_string(TAKE(MANY, NULL, "", ""), "!5 no row has a label: there is nothing to learn", "no labels at all");
+  ok_string(LISTS(REGRESS, NULL, "", "1.5,1"),
+            "!5 f: line 1: the label is an empty list: a row of a regression has one value or more", "no value");
   ok_string(LISTS(AUTO, NULL, "0.5,1.5", "2.5"),
             "!5 f: line 2: the label has 1 value, 2 were expected: every row of a regression has as many", "too few values");
   static const char other_width[] = "!5 f: line 2: the label has 2 values, 1 was expected: every row of a regression has as many";

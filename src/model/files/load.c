@@ -152,7 +152,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
   if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options, &m->config, err));
-  else if (options->dense)
+  else if (options->dense || options->dense_activation)
     return brim_error_set(err, BRIM_E_USAGE, "a dense layer after pooling is of embeddings: leave it out");
   else if (options->pooling != BRIM_POOLING_CONFIG)
     BRIM_TRY(take_pooling(options->pooling, &m->config, err));
@@ -276,6 +276,14 @@ const char *brim_model_layers(const brim_model *model, char name[BRIM_LAYERS_NAM
 }
 const brim_config *brim_model_config(const brim_model *model) {
   return &model->config;
+}
+const char *brim_model_dense(const brim_model *model, char names[BRIM_DENSE_NAMES]) {
+  size_t used = 0;
+  names[0] = 0;
+  for (int32_t i = 0; i < model->config.dense_count && used < BRIM_DENSE_NAMES; i++)
+    used += (size_t)snprintf(names + used, BRIM_DENSE_NAMES - used, "%s%s", i ? "," : "",
+                             model->config.dense[i].activation == BRIM_ACT_TANH ? "tanh" : "identity");
+  return names;
 }
 bool brim_model_normalizes(const brim_model *model) {
   return model->sentence && model->sentence->normalizes;

@@ -89,6 +89,9 @@ static int take_modules(brim_sentence *s, const char *folder, const brim_model_o
   }
   config->skips_prompts = m->without_prompt;
   config->pooling = brim_pooling_of_modes(&m->modes);
+  if (options->dense_activation && !options->dense)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "dense_activation has no effect without dense: add it or leave out dense_activation");
   return options->dense ? add_dense(options, folder, config, m->width, err) : BRIM_OK;
 }
 

@@ -363,7 +363,7 @@ static int list_unused(loading *l, brim_error *err) {
     return BRIM_NOMEM(err);
   for (int32_t i = 0; i < stored; i++) {
     const char *name = brim_store_tensor(l->store, i)->name;
-    if (l->used[i] || is_buffer(name))
+    if (l->used[i] || is_buffer(name) || (m->sentence && brim_sentence_weight(m->sentence, name)))
       continue;
     const char *copy = brim_arena_copy_string(&m->arena, name, strlen(name));
     if (!copy)

@@ -8,6 +8,9 @@ struct brim_config;
 const struct brim_config *brim_model_config(const brim_model *model);
 /* Whether vectors are brought to length 1 after pooling, as the folder's modules say. */
 bool brim_model_normalizes(const brim_model *model);
+/* What vectors go through in its dense layers after pooling, in their order: "identity,tanh"; "": it has none. */
+enum { BRIM_DENSE_NAMES = 40 };
+const char *brim_model_dense(const brim_model *model, char names[BRIM_DENSE_NAMES]);
 /* Of embeddings: what each text of a row begins with, and further ones with the last, under these names (NULL: nothing), and with
  * so many tokens: those are not pooled where the folder says so. What is saved has these prompts among its own. */
 int brim_model_set_prompts(brim_model *model, const char *const names[BRIM_MOST_PROMPTS],

@@ -101,7 +101,7 @@ static int measure_texts(const brim_task_rules *rules, const brim_scored *scored
   s.firsts = brim_dataset_firsts(dataset);
   BRIM_TRY(rules->check(&s, err));
   if (!s.logits)
-    return BRIM_OK;
+    return out && rules->possible ? rules->possible(&s, out, err) : BRIM_OK;
   BRIM_TRY(add_texts(&s, dataset, &hashes, err));
   const int status = rules->measure(&s, out, err);
   brim_release(s.runtime, hashes);
@@ -165,7 +165,7 @@ void brim_found_close(brim_found_rows *found) {
 
 /* ---- before there are outputs ------------------------------------------------------------------------------- */
 
-/* Scores that differ from text to text; of vectors there are none: all with all would be compared for nothing. */
+/* Scores that differ from text to text. */
 static int make_up(const brim_dataset *dataset, brim_runtime *runtime, float **out, brim_error *err) {
   const size_t texts = (size_t)brim_dataset_texts(dataset);
   float *logits = *out = brim_alloc_array(runtime, texts, sizeof *logits);
@@ -175,7 +175,7 @@ static int make_up(const brim_dataset *dataset, brim_runtime *runtime, float **o
 }
 
 bool brim_metrics_tried(brim_task task) {
-  return brim_task_rules_of(task)->check && !brim_target_of(task)->nearest;
+  return brim_task_rules_of(task)->check;
 }
 
 int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char *name, brim_metrics *out,
@@ -187,7 +187,7 @@ int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_data
   const brim_task_rules *rules = brim_task_rules_of(task);
   if (s.rows == 0 || !rules->check)
     return BRIM_OK;
-  if (out && brim_metrics_tried(task))
+  if (out && !rules->possible)
     BRIM_TRY(make_up(dataset, runtime, &logits, err));
   s.set = name, s.logits = logits;
   const int status = measure_texts(rules, &s, dataset, out, err);

@@ -53,6 +53,10 @@ static int find_one(brim_prompts *p, int first, int last, brim_modules *m, const
   const size_t length = equals ? (size_t)(equals - wanted) : strlen(wanted);
   if (length == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the prompt \"%.60s\" has no name: NAME=TEXT is expected", wanted);
+  if (length == strlen(BRIM_NO_PROMPT) && memcmp(wanted, BRIM_NO_PROMPT, length) == 0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the prompt \"%.60s\" has the name that means no prompt where prompts are used: give it another",
+                          wanted);
   if (!text)
     return no_such_prompt(m, folder, wanted, err);
   if (brim_utf8_valid(text, strlen(text)) != strlen(text) || brim_utf8_valid(wanted, length) != length)
@@ -99,24 +103,58 @@ int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *fir
 
 /* ---- by columns ---------------------------------------------------------------------------------------------- */
 
-static int no_such_column(const char *given, const char *const *columns, int count, brim_error *err) {
+/* `placed`: rows before these had it. */
+static int no_such_column(const char *given, const char *const *columns, int count, bool placed, brim_error *err) {
   char names[300] = "";
   for (int i = 0, at = 0; i < count && at < (int)sizeof names; i++)
     at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", columns[i]);
+  if (placed)
+    return brim_error_set(
+        err, BRIM_E_MISMATCH,
+        "a prompt is given as \"%.80s\", of a column that the rows before have, but the texts of these rows are "
+        "in %s: give both the same columns in one order",
+        given, *names ? names : "no columns with names");
   return brim_error_set(err, BRIM_E_USAGE,
                         "a prompt is given as \"%.80s\": COLUMN=NAME or COLUMN=NAME=TEXT is expected, and the texts are in %s",
                         given, *names ? names : "no columns with names");
 }
 
+static size_t column_length(const char *given) {
+  return strcspn(given, "=");
+}
+
+/* A column has one prompt. */
+static int check_columns(const char *const *given, int count, brim_error *err) {
+  for (int i = 0; i < count; i++)
+    for (int k = 0; k < i; k++)
+      if (column_length(given[i]) == column_length(given[k]) && memcmp(given[i], given[k], column_length(given[i])) == 0)
+        return brim_error_set(err, BRIM_E_USAGE, "the column \"%.*s\" is given two prompts: leave out one of them",
+                              (int)(column_length(given[i]) < 80 ? column_length(given[i]) : 80), given[i]);
+  return BRIM_OK;
+}
+
+/* A prompt of first or other texts that columns have replaced in all of them would do nothing. */
+static int check_idle(const brim_prompts *before, const brim_prompts *placed, brim_error *err) {
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++) {
+    bool used = !before->names[i];
+    for (int k = 0; k < BRIM_MOST_PROMPTS && !used; k++)
+      used = placed->names[k] && strcmp(placed->names[k], before->names[i]) == 0;
+    if (!used)
+      return brim_error_set(err, BRIM_E_USAGE, "the prompt \"%.60s\" is of no text, since columns have their own: leave it out",
+                            before->names[i]);
+  }
+  return BRIM_OK;
+}
+
 static int place_one(brim_prompts *p, brim_modules *m, const char *folder, const char *given, const char *const *columns,
-                     int count, brim_error *err) {
+                     int count, bool placed, brim_error *err) {
   const char *equals = strchr(given, '=');
-  const size_t length = equals ? (size_t)(equals - given) : strlen(given);
+  const size_t length = column_length(given);
   int place = 0;
   while (place < count && !(strlen(columns[place]) == length && memcmp(columns[place], given, length) == 0))
     place++;
   if (place == count || !equals)
-    return no_such_column(given, columns, count, err);
+    return no_such_column(given, columns, count, placed && equals, err);
   const bool is_last = place + 1 == count;
   if (place >= BRIM_MOST_PROMPTS || (place + 1 == BRIM_MOST_PROMPTS && !is_last))
     return brim_error_set(err, BRIM_E_USAGE, "a prompt is given as \"%.80s\": the first %d texts of a row may have their own",
@@ -146,14 +184,17 @@ int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const cha
   brim_modules modules;
   if (given_count == 0)
     return BRIM_OK;
+  BRIM_TRY(check_columns(given, given_count, err));
   int status = copy_of(prompts, &placed, err);
   const int found = brim_modules_find_encoder(prompts->runtime, folder, &modules, err);
   if (!status)
     status = found ? found : brim_modules_load_settings(&modules, folder, err);
   for (int i = 0; i < given_count && !status; i++)
-    status = place_one(&placed, &modules, folder, given[i], columns, column_count, err);
+    status = place_one(&placed, &modules, folder, given[i], columns, column_count, prompts->placed, err);
   if (!status)
     status = check_names(&placed, err);
+  if (!status)
+    status = check_idle(prompts, &placed, err);
   for (int i = 0; i < BRIM_MOST_PROMPTS && prompts->placed && !status; i++)
     if (!is_same(prompts->names[i], placed.names[i]) || !is_same(prompts->texts[i], placed.texts[i]))
       status = brim_error_set(err, BRIM_E_MISMATCH,

@@ -38,17 +38,36 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
       log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
 }
 
-/* Another run's checkpoints would be removed through it. */
-static int folder_refuse_link(brim_runtime *runtime, const char *output, brim_error *err) {
-  char *checkpoints = brim_path_join(runtime, output, "checkpoints");
-  const bool linked = checkpoints && brim_path_is_link(checkpoints);
-  const int status = !checkpoints ? BRIM_NOMEM(err)
-                     : linked
-                         ? brim_error_at(err, BRIM_E_USAGE, checkpoints, 0, -1,
-                                         "this is a link, and a run's checkpoints are in its own folder: remove the link, or "
-                                         "name another folder (which may be a link itself)")
-                         : BRIM_OK;
-  brim_release(runtime, checkpoints);
+/* Folders that a run makes: those of folds are looked at where they are made, and of predictions there are files. */
+static bool is_folder_of_run(const char *name) {
+  return brim_owned_path(name) && strncmp(name, "fold-", 5) != 0 && strncmp(name, "predictions", 11) != 0;
+}
+
+static int refuse_link(brim_runtime *runtime, const char *output, const char *name, brim_error *err) {
+  const bool checkpoints = strcmp(name, "checkpoints") == 0;
+  char *path = brim_path_join(runtime, output, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  const bool linked = brim_path_is_link(path) && (checkpoints || brim_path_is_folder(path));
+  const int status = linked ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
+                                            "this is a link, and a run's %s in its own folder: remove the link, or "
+                                            "name another folder (which may be a link itself)",
+                                            checkpoints ? "checkpoints are" : "files are")
+                            : BRIM_OK;
+  brim_release(runtime, path);
+  return status;
+}
+
+/* Another run's checkpoints would be removed through them, and files of others replaced. */
+static int folder_refuse_links(brim_runtime *runtime, const char *output, brim_error *err) {
+  char **names;
+  size_t count;
+  BRIM_TRY(brim_list_folder(runtime, output, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++)
+    if (is_folder_of_run(names[i]))
+      status = refuse_link(runtime, output, names[i], err);
+  brim_names_free(runtime, names, count);
   return status;
 }
 
@@ -67,7 +86,7 @@ static int folder_look(brim_runtime *runtime, const char *output, bool overwrite
   int status = stranger && !overwrite ? folder_refuse(output, stranger, err) : BRIM_OK;
   brim_release(runtime, stranger);
   if (!status)
-    status = folder_refuse_link(runtime, output, err);
+    status = folder_refuse_links(runtime, output, err);
   return status ? status : folder_refuse_taken(runtime, output, err);
 }
 

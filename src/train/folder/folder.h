@@ -13,7 +13,7 @@ typedef struct brim_run_folder {
 } brim_run_folder;
 
 /* Makes the folder, takes its lock, and judges what is there: a run is resumed (`resume`) or replaced (`overwrite`), anything
- * else is refused unless `overwrite`. A log.jsonl that is a link is then replaced by a copy, and `checkpoints` may not be one.
+ * else is refused unless `overwrite`. A log.jsonl that is a link is then replaced by a copy, and no folder of a run may be one.
  * What is not brim's own (owned.h) is never removed; a log.jsonl or replaced-run of another program is refused in any case.
  * `output` NULL: everything below does nothing. */
 int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume, bool overwrite, brim_run_folder *out,

@@ -1,9 +1,9 @@
 /* replace.c: how a run is replaced by another, so that a process may be killed between any two calls and one of both is there,
  * whole.
  *
- * A run is a list of items: checkpoints/step-N and checkpoints/best, the model, the evaluation, what a run in folds leaves. Each
- * goes to replaced-run by one rename and comes back by one; what is not brim's own (owned.h) is never among them. The log is
- * copied, because the file is the folder's lock. What is on disk says how far a process came:
+ * A run is a list of items: checkpoints/step-N and checkpoints/best, the model and its modules, the evaluation, what a run in
+ * folds leaves. Each goes to replaced-run by one rename and comes back by one; what is not brim's own (owned.h) is never among
+ * them. The log is copied, because the file is the folder's lock. What is on disk says how far a process came:
  *
  *   replaced-run   log in it   mark in it   the state            what it means
  *   no             -           -            BRIM_RUN_HERE        a run, or none, is in the folder itself
@@ -109,11 +109,45 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
 }
 
 static bool is_file_of_run(const char *name) {
-  static const char *const items[] = {"model.safetensors", "config.json", "evaluation.jsonl"};
+  static const char *const items[] = {"model.safetensors",         "config.json",
+                                      "evaluation.jsonl",          "modules.json",
+                                      "sentence_bert_config.json", "config_sentence_transformers.json",
+                                      "joined_layers.py"};
   for (size_t i = 0; i < sizeof items / sizeof *items; i++)
     if (strcmp(name, items[i]) == 0)
       return true;
   return false;
+}
+
+static bool is_module_name(const char *name) {
+  static const char *const ours[] = {"_Pooling", "_Dense", "_WeightedLayerPooling", "_JoinedLayers"};
+  const size_t digits = strspn(name, "0123456789");
+  for (size_t i = 0; i < sizeof ours / sizeof *ours && digits > 0; i++)
+    if (strcmp(name + digits, ours[i]) == 0)
+      return true;
+  return false;
+}
+
+/* "2_Dense" with what brim writes there, and nothing else: without modules.json, which names it, it says nothing. */
+static int is_module(const replacement *r, const char *name, bool *ours, brim_error *err) {
+  brim_runtime *runtime = r->folder->runtime;
+  char **names;
+  size_t count;
+  *ours = false;
+  if (!is_module_name(name))
+    return BRIM_OK;
+  char *path = brim_path_join(runtime, r->folder->output, name);
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && !brim_path_is_link(path) && brim_path_is_folder(path)) {
+    status = brim_list_folder(runtime, path, &names, &count, err);
+    *ours = !status;
+    for (size_t i = 0; i < count && !status; i++)
+      *ours = *ours && (strcmp(names[i], "config.json") == 0 || strcmp(names[i], "model.safetensors") == 0);
+    if (!status)
+      brim_names_free(runtime, names, count);
+  }
+  brim_release(runtime, path);
+  return status;
 }
 
 /* Items in the output folder itself. */
@@ -128,6 +162,8 @@ static int each_file(const replacement *r, item_fn act, brim_error *err) {
   for (size_t i = 0; i < count && !status; i++) {
     bool ours = is_file_of_run(names[i]);
     if (!ours)
+      status = is_module(r, names[i], &ours, err);
+    if (!ours && !status)
       status = brim_folds_files_has(&folds, names[i], &ours, err);
     if (!status && ours && strcmp(names[i], BRIM_FOLDS_FILE) != 0)
       status = with_item(r, output, r->aside, names[i], act, err);

@@ -239,8 +239,12 @@ static uint64_t labels_hash(const brim_train_identity *identity) {
 static void identity_put(brim_json_writer *json, const brim_train_identity *identity) {
   hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint),
             labels = hash_hex(labels_hash(identity));
-  const brim_field model[] = {BRIM_FIELD_TEXT("type", identity->model_type), BRIM_FIELD_TEXT("kernels", identity->kernels),
-                              BRIM_FIELD_TEXT("pooling", identity->pooling), BRIM_FIELD_BOOL("type_ids", identity->type_ids),
+  char dense[BRIM_DENSE_NAMES];
+  const brim_field model[] = {BRIM_FIELD_TEXT("type", identity->model_type),
+                              BRIM_FIELD_TEXT("kernels", identity->kernels),
+                              BRIM_FIELD_TEXT("pooling", identity->pooling),
+                              BRIM_FIELD_BOOL("type_ids", identity->type_ids),
+                              BRIM_FIELD_TEXT("dense", brim_model_dense(identity->model, dense)),
                               BRIM_FIELD_TEXT("initial_weights", weights.hex)};
   const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex),
                                 BRIM_FIELD_TEXT("labels", labels.hex)};
@@ -453,6 +457,19 @@ static int state_compare_options(const brim_json_document *document, const brim_
   return BRIM_OK;
 }
 
+/* Of layers that began with the same weights. A state of before says nothing of them. */
+static int state_compare_dense(const brim_json_document *document, const brim_json_value *model,
+                               const brim_train_identity *identity, brim_error *err) {
+  const brim_json_value *stored = brim_json_get(model, "dense");
+  char now[BRIM_DENSE_NAMES];
+  if (!stored || brim_json_is_string(stored, brim_model_dense(identity->model, now)))
+    return BRIM_OK;
+  return brim_json_error(document, stored, err, BRIM_E_MISMATCH,
+                         "the run was begun with dense_activation %s, now it is %s (of all dense layers): give the same value to "
+                         "resume, or another output folder",
+                         value_text(stored).text, now);
+}
+
 static int state_compare_model(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
   const brim_json_value *model = brim_json_get(brim_json_root(document), "model");
   const char *kernels = "";
@@ -478,7 +495,7 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
         identity->pooling, identity->type_ids ? "with" : "without");
   BRIM_TRY(hash_read(document, model, "initial_weights", &weights, err));
   if (weights == identity->initial_weights)
-    return BRIM_OK;
+    return state_compare_dense(document, model, identity, err);
   return brim_json_error(document, model, err, BRIM_E_MISMATCH,
                          "the run was begun from other weights: give the model, the seed and the new layers that it began with");
 }
@@ -525,10 +542,11 @@ static int state_compare_data(const brim_json_document *document, const brim_tra
     return brim_json_error(document, data, err, BRIM_E_MISMATCH,
                            "the run was begun on %s, now it is %s: resume it as it was begun",
                            rows ? "data in memory" : "a stream", rows ? "a stream" : "data in memory");
-  return brim_json_error(document, data, err, BRIM_E_MISMATCH,
-                         "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64
-                         "%s): give the same file and max_length to resume, or another output folder",
-                         rows, identity->data_rows, (uint64_t)rows == identity->data_rows ? " with other contents" : "");
+  return brim_json_error(
+      document, data, err, BRIM_E_MISMATCH,
+      "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64
+      "%s): give the same file and max_length (of masked words whole_words too) to resume, or another output folder",
+      rows, identity->data_rows, (uint64_t)rows == identity->data_rows ? " with other contents" : "");
 }
 
 static int state_load(brim_runtime *runtime, const char *path, brim_json_document **document, brim_error *err) {

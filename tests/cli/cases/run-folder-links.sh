@@ -29,3 +29,10 @@ ln -s nothing nowhere && train -o nowhere
 mkdir folds && ln -s ../run folds/fold-0
 train -o folds --overwrite --folds 2
 diff -r run kept && echo "nor is it a fold"
+printf 'a,b\none text,another\nmore,words\n' >pairs.csv
+for name in 2_Dense 1_Pooling tensorboard; do
+  mkdir -p links && ln -s ../precious links/$name
+  "$BRIM" train -m "$MODEL" --task embedding --train pairs.csv --columns a,b --dense 4 --max-steps 1 -q -o links --overwrite 2>&1
+  rm links/$name
+done
+for f in $files; do echo mine | cmp - precious/$f; done

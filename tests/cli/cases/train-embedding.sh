@@ -56,6 +56,9 @@ echo "--- a stream"
 train --train pairs.csv --stream --loss in-batch
 train --train scores.csv --stream --loss cosent
 train --train scores.csv --stream --loss online-contrastive
+train --train named.csv --columns left,right,worse --stream --loss triplet && echo a stream may have as many texts
+train --train lists.jsonl --stream --loss triplet
+train --train pairs.csv --stream --loss triplet
 train --train pairs.csv --stream
 echo "--- refused"
 train --train far.csv --loss cosine --stream
@@ -75,6 +78,12 @@ train --train pairs.csv --columns anchor,nothing
 train --train pairs.csv --matryoshka 64
 $BRIM train --model $MODEL --train pairs.csv --output no --loss in-batch
 $BRIM train --model $MODEL --train pairs.csv --output no --columns anchor,positive
+echo "--- the best of what rows allow"
+train --train pairs.csv --eval pairs.csv --best-metric spearman --patience 1
+train --train pairs.csv --eval p=pairs.csv --eval s=scores.csv --best-metric s/mrr
+train --train margins.csv --eval margins.csv --best-metric mrr
+train --train pairs.csv --eval pairs.csv --best-metric nonsense
+train --train pairs.csv --eval pairs.csv --best-metric mrr | tail -1 | cut -c 1-30
 echo "--- poolings and prompts"
 train --train pairs.csv --pooling last,mean,weighted-mean --query-prompt "query=find: " --document-prompt "passage=it says: "
 cat run/1_Pooling/config.json run/config_sentence_transformers.json
@@ -92,6 +101,10 @@ train --train margins.csv --column-prompt "query=find=find: " --eval equal.csv
 train --train margins.csv --column-prompt title=poem
 train --train margins.csv --column-prompt negative=poem
 train --train margins.csv --column-prompt "query=a=b" --column-prompt "negative=a=c"
+train --train margins.csv --column-prompt "query=a=b" --column-prompt "query=c=d"
+train --train margins.csv --query-prompt "a=x " --column-prompt "query=b=y "
+train --train margins.csv --query-prompt "none=x "
+train --train margins.csv --column-prompt "negative=n=no: " --eval equal.csv
 train --train margins.csv --query-prompt "query=find: " --document-prompt "passage=it says: " > out.txt && cp run/model.safetensors by-role
 train --train margins.csv --column-prompt "query=query=find: " --column-prompt "positive=passage=it says: " --column-prompt negative=passage > out.txt
 cmp run/model.safetensors by-role && echo one way of saying it has the weights of the other
@@ -103,6 +116,10 @@ train --train pairs.csv --layers weighted --dense 8 --dense-activation tanh
 cat run/modules.json run/1_WeightedLayerPooling/config.json run/2_Dense/config.json
 $BRIM inspect model --model run | grep "^pooling\|^modules\|^of layers"
 $BRIM embed --model run text.txt | tr , "\n" | wc -l
+$BRIM train --model run --task embedding --train pairs.csv --output further --max-steps 1 2>&1 | grep -c "are not used"
+on() { $BRIM train --model $MODEL --task embedding --train pairs.csv --output run --batch-size 8 --dense 8 --quiet "$@" 2>&1 | sed "s/byte [0-9]*/byte N/"; }
+on --layers weighted --dense-activation tanh --max-steps 3 --resume > out.txt && wc -l < out.txt
+on --layers weighted --max-steps 3 --resume
 train --train pairs.csv --layers joined:2 --pooling cls && ls run && cat run/1_JoinedLayers/config.json
 $BRIM inspect model --model run | grep "^pooling\|^modules\|^of layers"
 $BRIM embed --model run text.txt | tr , "\n" | wc -l

@@ -12,3 +12,11 @@ test ! -e none && echo "no folder"
 $BRIM train --model $MODEL --train $DATA/train.csv --epochs 1 --folds 3 --output folds --quiet >/dev/null && sums folds >folds.sums
 $BRIM train --model $MODEL --train $DATA/train.csv --epochs 1 --folds 3 --memory-limit 1MB --output folds --overwrite --quiet
 same folds
+# Modules of vectors are of the run: they go with it, but for a folder that has something else, and come back with it.
+printf 'a,b\none text,another\nmore,words\n' >pairs.csv
+vectors="$BRIM train --model $MODEL --task embedding --train pairs.csv --columns a,b --max-steps 1 --quiet --output vectors"
+$vectors --layers joined:2 --dense 4 >/dev/null && mkdir vectors/3_Dense && echo mine >vectors/3_Dense/notes && sums vectors >vectors.sums
+$BRIM train --model $MODEL --train few.csv $stream --output vectors --overwrite --quiet
+same vectors
+$BRIM train --model $MODEL --train $DATA/train.csv --max-steps 1 --output vectors --overwrite --quiet >/dev/null
+ls vectors && $BRIM predict --model vectors $DATA/test.txt --quiet | wc -l
