@@ -278,12 +278,14 @@ static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling ma
 /* Where the folder is used, they have to be named. */
 static void note_prompts(const cli_call *cli, const brim_prompts *p) {
   for (int i = 0, next; i < BRIM_MOST_PROMPTS; i = next) {
-    char which[40];
+    char which[60];
     next = i + 1;
     while (next < BRIM_MOST_PROMPTS && p->names[i] && p->names[next] && strcmp(p->names[i], p->names[next]) == 0)
       next++;
     if (i > 0 && next == BRIM_MOST_PROMPTS)
       snprintf(which, sizeof which, "the others begin");
+    else if (next > i + 1 && next < BRIM_MOST_PROMPTS)
+      snprintf(which, sizeof which, "texts %d to %d of each row begin", i + 1, next);
     else if (i > 0)
       snprintf(which, sizeof which, "text %d of each row begins", i + 1);
     else

@@ -236,6 +236,8 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
   if (v->stream && !data)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream reads DATA: with --lengths there is none");
+  if (!data && (cli_given(&cli->arguments, "windows") || v->max_windows))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "windows are of texts: with --lengths there are none");
   if (v->stream && v->simulate)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--simulate looks at all lengths: leave --stream out");
   if (data)

@@ -21,8 +21,8 @@ def _one_label(label) -> tuple[str, str]:
         return label, NAME
     if isinstance(label, bool):
         return "true" if label else "false", BOOLEAN
-    if hasattr(label, "tolist"):  # NumPy and torch
-        return _one_label(label.tolist())
+    if hasattr(label, "tolist") or hasattr(label, "as_py"):  # NumPy and torch; pyarrow
+        return _one_label(label.tolist() if hasattr(label, "tolist") else label.as_py())
     if isinstance(label, (bytes, bytearray)):
         return label.decode(), NAME
     if isinstance(label, int):  # an IntEnum's too

@@ -29,7 +29,7 @@ def prompts(given: Any) -> tuple[str | None, str | None, list[str]]:
 
 def _is_prompt(text: Any) -> bool:
     named = isinstance(text, tuple) and len(text) == 2 and isinstance(text[0], str)
-    return text in (None, True) or isinstance(text, str) or (named and (text[1] is True or isinstance(text[1], str)))
+    return text is None or text is True or isinstance(text, str) or (named and (text[1] is True or isinstance(text[1], str)))
 
 
 def _as_said(key: str, text: Any) -> str:

@@ -309,7 +309,9 @@ bool core_parse_batching(const char *name, int *out);
 bool core_parse_padding(const char *name, int *out);
 bool core_parse_oversize(const char *name, int *out);
 bool core_parse_tail(const char *name, int *out);
-#define CORE_TASKS "classification, regression, multi_label, tokens, embedding or rerank"
+#define CORE_TASKS_BEFORE "classification, regression, multi_label, tokens, embedding"
+#define CORE_TASKS        CORE_TASKS_BEFORE " or rerank" /* of rows; all: with what labels are made for */
+#define CORE_ALL_TASKS    CORE_TASKS_BEFORE ", rerank or mlm"
 bool core_parse_task(const char *name, int *out);
 PyObject *core_no_task(const char *name); /* ValueError; returns NULL */
 enum { CORE_TASK_NAME = 32 };

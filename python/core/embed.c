@@ -83,13 +83,6 @@ static PyObject *prompt(PyObject *object, PyObject *args) {
 
 /* ---- vectors ---------------------------------------------------------------------------------------------- */
 
-static bool parse_precision(const char *name, int *out) {
-  brim_precision precision;
-  bool known = brim_precision_parse(name, &precision);
-  *out = (int)precision;
-  return known;
-}
-
 static bool fill_options(PyObject *options, brim_embed_options *out) {
   static const core_field fields[] = {
       CORE_FIELD(brim_embed_options, batch_size, CORE_I64),
@@ -98,7 +91,7 @@ static bool fill_options(PyObject *options, brim_embed_options *out) {
       CORE_FIELD(brim_embed_options, dimensions, CORE_I32),
       CORE_FIELD(brim_embed_options, normalize, CORE_BOOL),
       CORE_FIELD(brim_embed_options, prompt, CORE_TEXT),
-      {"precision", CORE_ENUM, offsetof(brim_embed_options, precision), parse_precision, "fp32, bf16, fp16 or int8"},
+      {"precision", CORE_ENUM, offsetof(brim_embed_options, precision), core_parse_precision, "fp32, bf16, fp16 or int8"},
       {0}};
   return core_fields(options, fields, out);
 }

@@ -54,7 +54,7 @@ PyObject *core_task_shape(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "s", &name))
     return NULL;
   if (!core_parse_task(name, &task))
-    return core_no_task(name);
+    return PyErr_Format(PyExc_ValueError, "task: there is no \"%s\"; use " CORE_ALL_TASKS, name);
   const brim_shape *s = brim_task_shape((brim_task)task);
   const int count = task == BRIM_TASK_AUTO ? 0 : brim_metrics_fields((brim_task)task, &(brim_metrics){0}, fields);
   PyObject *metrics = PyList_New(count);

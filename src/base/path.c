@@ -62,8 +62,7 @@ static void put_proof(char out[PROOF], const char *name, size_t length) {
   put_letters(out, PROOF, brim_hash64(name, length, 0x6272696d));
 }
 
-/* Where the last name of a path begins and ends, slashes at the end left out. */
-static size_t last_name(const char *path, size_t *end) {
+size_t brim_path_last(const char *path, size_t *end) {
   *end = strlen(path);
   while (*end > 1 && path[*end - 1] == '/')
     --*end;
@@ -85,7 +84,7 @@ char *brim_temporary_name(brim_runtime *runtime, const char *path) {
     uint64_t process, address;
   } unique = {.process = (uint64_t)getpid()};
   size_t end;
-  const size_t first = last_name(path, &end), length = first + kept_length(end - first);
+  const size_t first = brim_path_last(path, &end), length = first + kept_length(end - first);
   char *name = brim_alloc(runtime, length + ENDING + 1);
   if (!name)
     return NULL;
@@ -110,12 +109,12 @@ bool brim_is_temporary(const char *name) {
 
 bool brim_is_temporary_of(const char *name, const char *path) {
   size_t end;
-  const size_t first = last_name(path, &end), kept = kept_length(end - first);
+  const size_t first = brim_path_last(path, &end), kept = kept_length(end - first);
   return strlen(name) == kept + ENDING && memcmp(name, path + first, kept) == 0 && brim_is_temporary(name);
 }
 
 char *brim_path_parent(brim_runtime *runtime, const char *path) {
-  size_t end, length = last_name(path, &end);
+  size_t end, length = brim_path_last(path, &end);
   while (length > 1 && path[length - 1] == '/')
     length--;
   return length ? brim_copy_string(runtime, path, length) : brim_copy_string(runtime, ".", 1);

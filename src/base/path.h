@@ -6,6 +6,8 @@
 /* "folder/name" in fresh memory, or NULL. */
 char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name);
 const char *brim_path_name(const char *path); /* after the last slash */
+/* Where the last name of a path begins and ends, slashes at its end left out. */
+size_t brim_path_last(const char *path, size_t *end);
 bool brim_path_exists(const char *path);
 bool brim_path_is_folder(const char *path);
 bool brim_path_is_link(const char *path);

@@ -89,8 +89,10 @@ static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, na
     if (more && !array && token.kind == BRIM_JSON_ARRAY)
       array = !brim_json_next(&json, &token, &ignored);
     more = more && token.kind == BRIM_JSON_OBJECT;
-    if (more)
+    const bool object = more;
+    if (object)
       status = add_keys(&json, n, &more, err);
+    n->all = n->all && (more || !object); /* what cannot be read may have another */
     if (!array) {
       length -= end ? (size_t)(end + 1 - bytes) : length;
       bytes = end ? end + 1 : bytes;

@@ -83,27 +83,29 @@ static bool is_magic(const char *magic, bool letters, const char *bytes, size_t 
 
 /* What a file is that is no text, and what to do with it; NULL: it may be text. Only what is there already is looked at. */
 static const char *other_kind(const char *bytes, size_t length) {
-  enum { TAR_AT = 257, LETTERS = 3 }; /* of the kinds that many have letters alone */
+  enum { TAR_AT = 257 };
   static const struct {
     const char *magic, *says;
-  } known[] = {{"PAR1", "a parquet file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
-               {"ARROW1", "an Arrow file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))"},
-               {"SQLite format 3", "a database of SQLite: write its rows as csv (sqlite3 -header -csv)"},
-               {"PK\3\4", "a zip archive or a spreadsheet: take the file out (unzip -p ARCHIVE > rows.csv), or save it as csv"},
-               {"\x1f\x8b", "packed twice: unpack it once"},
-               {"\x28\xb5\x2f\xfd", "packed twice: unpack it once"},
-               {"\xFD"
-                "7zXZ",
-                "packed twice: unpack it once"},
-               {"%PDF-", "a PDF: take its text out first (pdftotext)"},
-               {"\x89PNG", "a picture"},
-               {"\x93NUMPY", "an array of NumPy: write its rows as JSON lines"},
-               {"\x7f"
-                "ELF",
-                "a program"},
-               {"version https://git-lfs", "a pointer of Git LFS: the file itself comes with git lfs pull"}};
+    bool begins_text; /* texts may begin so */
+  } known[] = {
+      {"PAR1", "a parquet file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))", true},
+      {"ARROW1", "an Arrow file: write it as JSON lines (pandas: to_json(.., orient=\"records\", lines=True))", true},
+      {"SQLite format 3", "a database of SQLite: write its rows as csv (sqlite3 -header -csv)", true},
+      {"PK\3\4", "a zip archive or a spreadsheet: take the file out (unzip -p ARCHIVE > rows.csv), or save it as csv", false},
+      {"\x1f\x8b", "packed twice: unpack it once", false},
+      {"\x28\xb5\x2f\xfd", "packed twice: unpack it once", false},
+      {"\xFD"
+       "7zXZ",
+       "packed twice: unpack it once", false},
+      {"%PDF-", "a PDF: take its text out first (pdftotext)", false},
+      {"\x89PNG", "a picture", false},
+      {"\x93NUMPY", "an array of NumPy: write its rows as JSON lines", false},
+      {"\x7f"
+       "ELF",
+       "a program", false},
+      {"version https://git-lfs", "a pointer of Git LFS: the file itself comes with git lfs pull", false}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (is_magic(known[i].magic, i < LETTERS, bytes, length))
+    if (is_magic(known[i].magic, known[i].begins_text, bytes, length))
       return known[i].says;
   const bool tar = length > TAR_AT && is_magic("ustar", false, bytes + TAR_AT, length - TAR_AT) && has_control(bytes, TAR_AT);
   return tar ? "a tar archive: take the files out (tar -x)" : NULL;

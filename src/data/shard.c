@@ -209,6 +209,8 @@ static int write_shards(sharder *s, brim_error *err) {
 static int check_folder(brim_runtime *runtime, const char *folder, brim_error *err) {
   char **names = NULL;
   size_t count = 0;
+  if (brim_path_is_link(folder))
+    return brim_error_at(err, BRIM_E_USAGE, folder, 0, -1, "is a link: name the folder itself for the shards");
   if (!brim_path_exists(folder))
     return BRIM_OK;
   if (!brim_path_is_folder(folder))

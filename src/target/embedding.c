@@ -161,9 +161,8 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
   int32_t least, most;
   bool labelled;
   brim_vector_loss_needs(loss->kind, &least, &most, &labelled);
-  const int32_t fewest = facts->possible ? facts->most_texts : facts->least_texts,
-                largest = facts->possible ? facts->least_texts : facts->most_texts;
-  if (fewest < least || (most && largest > most))
+  const int32_t largest = facts->possible ? facts->least_texts : facts->most_texts;
+  if (brim_facts_fewest(facts) < least || (most && largest > most))
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs %d%s texts a row, and the rows have %d%s%.0d", name, least,
                           most ? "" : " or more", facts->least_texts, facts->most_texts > facts->least_texts ? " to " : "",
                           facts->most_texts > facts->least_texts ? facts->most_texts : 0);

@@ -22,14 +22,27 @@ static bool is_by_score(const brim_loss_how *how) {
   return how->scores.kind == BRIM_SCORE_BCE || how->scores.kind == BRIM_SCORE_MSE;
 }
 
+static int need_labels(const brim_loss_how *how, brim_error *err) {
+  return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label",
+                        brim_score_loss_name(how->scores.kind));
+}
+
+/* Whether rows of so many documents will do. */
+static int check_documents(const brim_loss_how *how, int32_t documents, bool labelled, brim_error *err) {
+  if (documents > 1 || (is_by_score(how) && labelled))
+    return BRIM_OK;
+  if (is_by_score(how))
+    return need_labels(how, err);
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "the loss %s compares the documents of a row: give a query, a positive and negatives",
+                        brim_score_loss_name(how->scores.kind));
+}
+
 static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, brim_error *err) {
-  const char *name = brim_score_loss_name(how->scores.kind);
-  if (!is_by_score(how) && facts->least_texts < 2)
-    return brim_error_set(err, BRIM_E_MISMATCH,
-                          "the loss %s compares the documents of a row: give a query, a positive and negatives", name);
-  if (facts->labels == BRIM_RANGE_NONE &&
-      (how->scores.kind == BRIM_SCORE_MARGIN_MSE || (is_by_score(how) && facts->least_texts < 2)))
-    return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
+  const bool labelled = facts->labels != BRIM_RANGE_NONE;
+  BRIM_TRY(check_documents(how, brim_facts_fewest(facts), labelled, err));
+  if (!labelled && how->scores.kind == BRIM_SCORE_MARGIN_MSE)
+    return need_labels(how, err);
   if (how->scores.kind == BRIM_SCORE_BCE && facts->labels > BRIM_RANGE_UNIT)
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss bce needs labels from 0 to 1: divide them, or use mse");
   return BRIM_OK;
@@ -94,6 +107,8 @@ static int compute(const brim_outputs *o, double divisor, int32_t texts, double 
     firsts[r] = o->firsts ? o->firsts[r] : r;
   for (int32_t t = 0; t < texts; t++)
     scores[t] = (double)o->values[t];
+  for (int32_t r = 0; r < o->rows; r++)
+    BRIM_TRY(check_documents(o->how, firsts[r + 1] - firsts[r], o->label_width > 0, err));
   if (o->how->scores.kind == BRIM_SCORE_MARGIN_MSE)
     BRIM_TRY(check_margins(o, firsts, err));
   rows.label_width = read_labels(o, firsts, labels);

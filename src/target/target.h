@@ -29,6 +29,10 @@ typedef struct brim_row_facts {
   int block_count; /* as brim_dataset_blocks has them: the label's, then further ones */
   brim_block_shape shapes[BRIM_MOST_BLOCKS];
 } brim_row_facts;
+/* The fewest texts that a row is sure to be checked for: of a stream a step refuses rows of fewer. */
+static inline int32_t brim_facts_fewest(const brim_row_facts *facts) {
+  return facts->possible ? facts->most_texts : facts->least_texts;
+}
 /* Widens `range` by a label. */
 brim_label_range brim_label_range_with(brim_label_range range, float label);
 

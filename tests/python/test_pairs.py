@@ -262,6 +262,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"columns": ["anchor", "positive"], "prompts": {"query": "a: ", "anchor": "b: "}}, "the prompt .query. is of no text"),
                 (PAIRS, {"eval": PAIRS, "best_metric": "spearman_dot", "patience": 1}, "best_metric is .spearman_dot., which the labels of .eval. do not allow: use accuracy"),
                 (PAIRS, {"prompts": {"query": 7}}, "prompts=.*is expected"),
+                (PAIRS, {"prompts": {"query": 1}}, "prompts=.*is expected"),
                 (PAIRS, {"prompts": "a: ", "stream": True}, "prompts is of rows in memory"),
                 ([row[:2] for row in texts], {"loss": "angle"}, "angle needs a label"),
                 (PAIRS, {"pooling": "mean,mean"}, "pooling"),

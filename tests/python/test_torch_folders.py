@@ -17,7 +17,7 @@ import tokenizer_folders as folders
 import brim
 
 transformers.logging.set_verbosity_error()
-STEP = 1 if os.environ.get("BRIM_TEST_FOLDERS") == "all" else 5  # a prime to the number of edits: each of them comes, and each base
+STEP = 1 if os.environ.get("BRIM_TEST_FOLDERS") == "all" else 5  # all: make test-everything
 
 
 class Folders(unittest.TestCase):

@@ -386,8 +386,6 @@ bool brim_config_has_two_heads(const brim_config *config) {
 
 static int read_labels(const reading *r, brim_error *err) {
   const brim_json_value *map = brim_json_get(r->root, "id2label");
-  if (gives_vectors(r))
-    return brim_labels_make(r->runtime, brim_task_of_folder(BRIM_FOLDER_OF_ENCODER), NULL, 1, &r->config->labels, err);
   if (map && map->kind == BRIM_JSON_NULL)
     map = NULL;
   if (map && (map->kind != BRIM_JSON_OBJECT || map->length == 0 || map->length > 1 << 20))
@@ -496,7 +494,10 @@ int brim_config_load(brim_runtime *runtime, const char *folder, const brim_label
   if (!status)
     status = brim_sentence_find_layers(runtime, folder, out, err);
   if (!status)
-    status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
+    status = labels ? copy_labels(&r, labels, err)
+             : gives_vectors(&r)
+                 ? brim_labels_make(runtime, brim_task_of_folder(BRIM_FOLDER_OF_ENCODER), NULL, 1, &out->labels, err)
+                 : read_labels(&r, err);
   if (!status && brim_task_rules_of(out->labels.task)->head != BRIM_HEAD_OF_TEXTS) /* layers of vectors are the modules' */
     out->mixed = (brim_mixed){0};
   if (status)
@@ -507,7 +508,6 @@ int brim_config_load(brim_runtime *runtime, const char *folder, const brim_label
 int brim_config_stored_labels(brim_runtime *runtime, const brim_config *config, brim_labels *out, brim_error *err) {
   brim_config stored = *config;
   stored.labels = (brim_labels){0};
-  stored.lists_layers = false; /* of which no class is */
   const reading r = {runtime, &stored, config->document, brim_json_root(config->document)};
   const int status = read_labels(&r, err);
   if (status)

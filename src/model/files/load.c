@@ -1,4 +1,5 @@
 /* load.c: a model from its folder, and what can be asked about it. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -282,7 +283,9 @@ const char *brim_model_dense(const brim_model *model, char names[BRIM_DENSE_NAME
   names[0] = 0;
   for (int32_t i = 0; i < model->config.dense_count && used < BRIM_DENSE_NAMES; i++)
     used += (size_t)snprintf(names + used, BRIM_DENSE_NAMES - used, "%s%s", i ? "," : "",
-                             model->config.dense[i].activation == BRIM_ACT_TANH ? "tanh" : "identity");
+                             brim_module_activation_name(model->config.dense[i].activation));
+  for (size_t i = 0; names[i]; i++)
+    names[i] = (char)tolower((unsigned char)names[i]);
   return names;
 }
 bool brim_model_normalizes(const brim_model *model) {

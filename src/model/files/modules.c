@@ -67,6 +67,10 @@ const char *brim_module_activation_path(brim_activation activation) {
   return activations[brim_module_activation_of(activation)].path;
 }
 
+const char *brim_module_activation_name(brim_activation activation) {
+  return class_of(brim_module_activation_of(activation));
+}
+
 static int32_t activation_of(const char *path, size_t length) {
   size_t from = length;
   while (from > 0 && path[from - 1] != '.')

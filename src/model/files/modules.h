@@ -31,6 +31,7 @@ int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_e
 bool brim_module_is_trained(const brim_module_step *step, brim_activation *as);
 int32_t brim_module_activation_of(brim_activation activation);
 const char *brim_module_activation_path(brim_activation activation);
+const char *brim_module_activation_name(brim_activation activation); /* "Tanh" */
 
 typedef struct brim_modules {
   brim_runtime *runtime;

@@ -39,21 +39,10 @@ typedef struct check {
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
 
-/* Where the last name of a path begins, slashes at its end left out. */
-static size_t last_name(const char *path, size_t *end) {
-  *end = strlen(path);
-  while (*end > 1 && path[*end - 1] == '/')
-    --*end;
-  size_t first = *end;
-  while (first > 0 && path[first - 1] != '/')
-    first--;
-  return first;
-}
-
 /* The folder of a path, "." where it names none; it may be written over the path. False: it is too long. */
 static bool folder_of(const char *path, char folder[PATH_MAX]) {
   size_t end;
-  const size_t first = last_name(path, &end);
+  const size_t first = brim_path_last(path, &end);
   if (first >= PATH_MAX)
     return false;
   memmove(folder, first ? path : ".", first ? first : 1);
@@ -67,12 +56,12 @@ static bool true_name(check *c, const char *path, char real[PATH_MAX]) {
   size_t end, from;
   if (strcmp(path, "/") == 0 || strcmp(path, ".") == 0)
     return realpath(path, real) != NULL;
-  last_name(path, &end);
+  brim_path_last(path, &end);
   if (snprintf(c->head, PATH_MAX, "%s", path) >= PATH_MAX)
     return false;
   for (;;) {
     size_t length;
-    from = last_name(c->head, &length);
+    from = brim_path_last(c->head, &length);
     if (!folder_of(c->head, c->head))
       return false;
     if (realpath(c->head, real))
@@ -200,7 +189,7 @@ static int refuse(const check *c, const brim_path *output, const char *why) {
 /* A name that the file system does not take would be noticed at the end. */
 static bool is_too_long(const char *path) {
   size_t end;
-  const size_t first = last_name(path, &end);
+  const size_t first = brim_path_last(path, &end);
   return end - first > NAME_MAX || end >= PATH_MAX;
 }
 

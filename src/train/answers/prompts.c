@@ -193,7 +193,7 @@ int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const cha
     status = place_one(&placed, &modules, folder, given[i], columns, column_count, prompts->placed, err);
   if (!status)
     status = check_names(&placed, err);
-  if (!status)
+  if (!status && !prompts->placed)
     status = check_idle(prompts, &placed, err);
   for (int i = 0; i < BRIM_MOST_PROMPTS && prompts->placed && !status; i++)
     if (!is_same(prompts->names[i], placed.names[i]) || !is_same(prompts->texts[i], placed.texts[i]))

@@ -209,8 +209,12 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
   return status;
 }
 
-/* "2_Dense": after the pooling's, which is always the first. */
-static bool is_dense(const char *name) {
+/* Dense ones come after the pooling's, which is always the first. */
+bool brim_owned_module(const char *name) {
+  static const char *const firsts[] = {"1_Pooling", "1_WeightedLayerPooling", "1_JoinedLayers"};
+  for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
+    if (strcmp(name, firsts[i]) == 0)
+      return true;
   const size_t digits = strspn(name, "0123456789");
   return digits > 0 && strcmp(name + digits, "_Dense") == 0;
 }
@@ -233,9 +237,6 @@ static bool is_name_of_run(const char *name) {
                                      "spiece.model",
                                      "sentencepiece.bpe.model",
                                      "modules.json",
-                                     "1_Pooling",
-                                     "1_WeightedLayerPooling",
-                                     "1_JoinedLayers",
                                      "joined_layers.py",
                                      "sentence_bert_config.json",
                                      "config_sentence_transformers.json",
@@ -243,7 +244,7 @@ static bool is_name_of_run(const char *name) {
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (strcmp(name, ours[i]) == 0)
       return true;
-  return brim_is_temporary(name) || is_dense(name);
+  return brim_is_temporary(name) || brim_owned_module(name);
 }
 
 bool brim_owned_path(const char *path) {

@@ -38,6 +38,8 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
 /* Does a run write, rename or keep this, a path below its folder: "checkpoints/step-2/config.json", "report.html"? By name alone.
  */
 bool brim_owned_path(const char *path);
+/* "1_Pooling", "2_Dense": the names of folders that brim writes modules of vectors into. */
+bool brim_owned_module(const char *name);
 /* Is the folder a run (or one that never began) and nothing else? Something else in it is BRIM_E_USAGE, which names it. What is
  * no folder is not ours. */
 int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;

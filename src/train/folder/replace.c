@@ -119,28 +119,19 @@ static bool is_file_of_run(const char *name) {
   return false;
 }
 
-static bool is_module_name(const char *name) {
-  static const char *const ours[] = {"_Pooling", "_Dense", "_WeightedLayerPooling", "_JoinedLayers"};
-  const size_t digits = strspn(name, "0123456789");
-  for (size_t i = 0; i < sizeof ours / sizeof *ours && digits > 0; i++)
-    if (strcmp(name + digits, ours[i]) == 0)
-      return true;
-  return false;
-}
-
 /* "2_Dense" with what brim writes there, and nothing else: without modules.json, which names it, it says nothing. */
 static int is_module(const replacement *r, const char *name, bool *ours, brim_error *err) {
   brim_runtime *runtime = r->folder->runtime;
   char **names;
   size_t count;
   *ours = false;
-  if (!is_module_name(name))
+  if (!brim_owned_module(name))
     return BRIM_OK;
   char *path = brim_path_join(runtime, r->folder->output, name);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && !brim_path_is_link(path) && brim_path_is_folder(path)) {
     status = brim_list_folder(runtime, path, &names, &count, err);
-    *ours = !status;
+    *ours = !status && count > 0;
     for (size_t i = 0; i < count && !status; i++)
       *ours = *ours && (strcmp(names[i], "config.json") == 0 || strcmp(names[i], "model.safetensors") == 0);
     if (!status)

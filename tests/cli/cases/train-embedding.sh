@@ -105,21 +105,29 @@ train --train margins.csv --column-prompt "query=a=b" --column-prompt "query=c=d
 train --train margins.csv --query-prompt "a=x " --column-prompt "query=b=y "
 train --train margins.csv --query-prompt "none=x "
 train --train margins.csv --column-prompt "negative=n=no: " --eval equal.csv
-train --train margins.csv --query-prompt "query=find: " --document-prompt "passage=it says: " > out.txt && cp run/model.safetensors by-role
+train --train margins.csv --query-prompt "query=find: " --document-prompt "passage=it says: " > out.txt && mv run/model.safetensors by-role
 train --train margins.csv --column-prompt "query=query=find: " --column-prompt "positive=passage=it says: " --column-prompt negative=passage > out.txt
 cmp run/model.safetensors by-role && echo one way of saying it has the weights of the other
-train --train pairs.csv --stream --loss in-batch --eval pairs.csv --query-prompt "find=find: " > out.txt && cp run/model.safetensors by-role
+train --train pairs.csv --stream --loss in-batch --eval pairs.csv --query-prompt "find=find: " > out.txt && mv run/model.safetensors by-role
 train --train pairs.csv --stream --loss in-batch --eval pairs.csv --column-prompt "anchor=find=find: " > out.txt
 cmp run/model.safetensors by-role && echo of a stream, too
+train --train pairs.csv --stream --loss in-batch --eval pairs.csv > out.txt
+cmp -s run/model.safetensors by-role || echo which are not those without a prompt
+train --train margins.csv --column-prompt "query=find=find: " --column-prompt "positive=find=find: " --column-prompt "negative=no=not: "
 echo "--- layers and a dense module"
 train --train pairs.csv --layers weighted --dense 8 --dense-activation tanh
 cat run/modules.json run/1_WeightedLayerPooling/config.json run/2_Dense/config.json
 $BRIM inspect model --model run | grep "^pooling\|^modules\|^of layers"
 $BRIM embed --model run text.txt | tr , "\n" | wc -l
-$BRIM train --model run --task embedding --train pairs.csv --output further --max-steps 1 2>&1 | grep -c "are not used"
+$BRIM train --model run --task embedding --train pairs.csv --output further --max-steps 1 > out.txt 2>&1 && grep -c "are not used" out.txt
 on() { $BRIM train --model $MODEL --task embedding --train pairs.csv --output run --batch-size 8 --dense 8 --quiet "$@" 2>&1 | sed "s/byte [0-9]*/byte N/"; }
 on --layers weighted --dense-activation tanh --max-steps 3 --resume > out.txt && wc -l < out.txt
 on --layers weighted --max-steps 3 --resume
+cp -r run rectified && sed -i s/activation.Tanh/activation.ReLU/ rectified/2_Dense/config.json && cp -r rectified smooth && sed -i s/ReLU/SiLU/ smooth/2_Dense/config.json
+of() { $BRIM train --model $1 --task embedding --train pairs.csv --output bent --batch-size 8 --quiet --max-steps $2 $3 2>&1 | sed "s/byte [0-9]*/byte N/"; }
+of rectified 1 > out.txt; of smooth 2 --resume
+printf '[{"anchor":"a","positive":"b"},{"anchor":"c" "x"},{"anchor":"d","positive":"e","negative":"z"}]' > damaged.jsonl
+train --train damaged.jsonl --columns anchor,positive,negative
 train --train pairs.csv --layers joined:2 --pooling cls && ls run && cat run/1_JoinedLayers/config.json
 $BRIM inspect model --model run | grep "^pooling\|^modules\|^of layers"
 $BRIM embed --model run text.txt | tr , "\n" | wc -l

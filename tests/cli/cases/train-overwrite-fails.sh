@@ -15,7 +15,7 @@ same folds
 # Modules of vectors are of the run: they go with it, but for a folder that has something else, and come back with it.
 printf 'a,b\none text,another\nmore,words\n' >pairs.csv
 vectors="$BRIM train --model $MODEL --task embedding --train pairs.csv --columns a,b --max-steps 1 --quiet --output vectors"
-$vectors --layers joined:2 --dense 4 >/dev/null && mkdir vectors/3_Dense && echo mine >vectors/3_Dense/notes && sums vectors >vectors.sums
+$vectors --layers joined:2 --dense 4 >/dev/null && mkdir vectors/3_Dense vectors/4_Dense vectors/7_Pooling && echo mine >vectors/3_Dense/notes && echo {} >vectors/7_Pooling/config.json && sums vectors >vectors.sums
 $BRIM train --model $MODEL --train few.csv $stream --output vectors --overwrite --quiet
 same vectors
 $BRIM train --model $MODEL --train $DATA/train.csv --max-steps 1 --output vectors --overwrite --quiet >/dev/null

@@ -93,3 +93,14 @@ train --train pairs.csv --loss in-group
 train --train pairs.csv --loss triplet
 train --train groups.jsonl --loss in-group --positive-weight 2
 $BRIM train --model $MODEL --train groups.jsonl --task rerank --columns query,positive --output no
+echo "--- streams of groups"
+python3 - <<'END'
+import csv, json
+with open("mixed.jsonl", "w") as file:
+    for i in range(16):
+        file.write(json.dumps({"query": f"film {i}", "positive": "good", **({"negative": "bad"} if i < 15 else {})}) + "\n")
+with open("triples.csv", "w", newline="") as file:
+    csv.writer(file).writerows([["query", "positive", "negative"], *([f"film {i}", "good", "bad"] for i in range(16))])
+END
+train --train triples.csv --columns query,positive,negative --stream --loss in-group
+train --train mixed.jsonl --batch-size 16 --columns query,positive,negative --stream --loss list-net
