@@ -13,6 +13,12 @@ from .errors import UsageError
 NAME, NUMBER, BOOLEAN, NONE = "snb-"  #: what a label was (brim_label_form): a str is never a number
 
 
+def _plain(label: Any) -> Any:
+    """The value of NumPy, torch or pyarrow as Python's."""
+    way = getattr(label, "tolist", None) or getattr(label, "as_py", None)
+    return way() if way and not isinstance(label, type) else label
+
+
 def _one_label(label) -> tuple[str, str]:
     """The text and the form of a label that is no list."""
     if label is None:
@@ -21,8 +27,8 @@ def _one_label(label) -> tuple[str, str]:
         return label, NAME
     if isinstance(label, bool):
         return "true" if label else "false", BOOLEAN
-    if hasattr(label, "tolist") or hasattr(label, "as_py"):  # NumPy and torch; pyarrow
-        return _one_label(label.tolist() if hasattr(label, "tolist") else label.as_py())
+    if (plain := _plain(label)) is not label:
+        return _one_label(plain)
     if isinstance(label, (bytes, bytearray)):
         return label.decode(), NAME
     if isinstance(label, int):  # an IntEnum's too
@@ -39,8 +45,8 @@ def _label_text(label) -> str | tuple[str | bytes, str] | None:
     bytes, a NUL after each item, and the forms of all."""
     if label is None or isinstance(label, str):
         return label
-    if hasattr(label, "tolist"):
-        return _label_text(label.tolist())
+    if (plain := _plain(label)) is not label:
+        return _label_text(plain)
     if isinstance(label, (list, tuple, set, frozenset)):
         items = [_one_label(one) for one in (sorted(label, key=str) if isinstance(label, (set, frozenset)) else label)]
         if any("\0" in text for text, _ in items):
@@ -50,12 +56,12 @@ def _label_text(label) -> str | tuple[str | bytes, str] | None:
 
 
 def _is_list(label) -> bool:
-    return isinstance(label, (list, tuple, set, frozenset)) or getattr(label, "ndim", 0) == 1
+    return isinstance(_plain(label), (list, tuple, set, frozenset))
 
 
 def _multi_hot(labels: list, names: list[str] | None) -> tuple[list, list[str]] | None:
     """[1.0, 0.0, 1.0] as the names of its labels, where all rows are so; and the names of all."""
-    rows = [label.tolist() if hasattr(label, "tolist") else label for label in labels]
+    rows = [_plain(label) for label in labels]
     width = len(rows[0]) if rows and isinstance(rows[0], (list, tuple)) else 0
     alike = width and all(isinstance(row, (list, tuple)) and len(row) == width for row in rows)
     if not alike or not all(isinstance(one, (float, bool)) and one in (0, 1) for row in rows for one in row):
@@ -99,9 +105,8 @@ def originals(labels: Iterable[Any]) -> dict[str, Any]:
     """Of labels as they were given: the value of each name."""
     found: dict[str, Any] = {}
     for label in labels:
-        if label is not None and not isinstance(label, (str, bytes)):
-            label = label.tolist() if hasattr(label, "tolist") else label
-        for one in label if isinstance(label, (list, tuple, set, frozenset)) else (label,):
+        label = _plain(label)
+        for one in map(_plain, label) if isinstance(label, (list, tuple, set, frozenset)) else (label,):
             if one is not None and one == one and not isinstance(one, bytes):
                 found.setdefault(_one_label(one)[0], one)
     return found

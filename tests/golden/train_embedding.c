@@ -14,8 +14,8 @@ enum { ROWS = 26, MOST_TEXTS = 4, MOST_TOKENS = 12, SLICES = 8, STEPS = 3 };
 
 /* Rows of 2 to 4 texts; every fifth has the positive of the row before. With `labelled` pairs with a score. */
 static brim_dataset *make_rows(brim_runtime *runtime, int vocab, bool labelled, bool equal) {
-  static int32_t ids[ROWS][MOST_TEXTS * MOST_TOKENS], lengths[ROWS][MOST_TEXTS];
-  static brim_sample samples[ROWS];
+  int32_t ids[ROWS][MOST_TEXTS * MOST_TOKENS], lengths[ROWS][MOST_TEXTS];
+  brim_sample samples[ROWS];
   uint64_t seed = 11;
   brim_dataset *dataset;
   brim_error err = {0};

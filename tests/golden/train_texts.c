@@ -15,9 +15,9 @@ enum { ROWS = 40, MOST_TEXTS = 5, MOST_TOKENS = 12, SLICES = 8, MOST = 8192, SMA
 
 /* `texts` of each row, or 0: 1 to 5, of which the row's class is made. With `apart` each text is a row. */
 static brim_dataset *make_rows(brim_runtime *runtime, int vocab, int classes, int texts, bool apart) {
-  static int32_t ids[ROWS * MOST_TEXTS * MOST_TOKENS], lengths[ROWS * MOST_TEXTS];
-  static brim_sample samples[ROWS * MOST_TEXTS];
-  static float teacher[ROWS * MOST_TEXTS][TEACHER], score[ROWS * MOST_TEXTS];
+  int32_t ids[ROWS * MOST_TEXTS * MOST_TOKENS], lengths[ROWS * MOST_TEXTS];
+  brim_sample samples[ROWS * MOST_TEXTS];
+  float teacher[ROWS * MOST_TEXTS][TEACHER] = {{0}}, score[ROWS * MOST_TEXTS];
   static const brim_block_shape further[] = {{.name = "teacher", .per = BRIM_PER_TEXT, .width = TEACHER},
                                              {.name = "score", .per = BRIM_PER_ROW, .width = 1}};
   uint64_t seed = 7, count = 0;
