@@ -219,10 +219,11 @@ static void note_folder(const cli_call *cli, const brim_event *event) {
   const char *run = cli->values->output;
   if (kept->integer > 0)
     cli_note(cli, "%s keeps what is not the run's: %s", run, names->text);
-  if (links->integer > 0)
-    cli_note(cli, "%lld name%s in %s (%s) %s: the run's own files take their place, and what they point at stays",
-             (long long)links->integer, links->integer == 1 ? "" : "s", run, link->text,
-             links->integer == 1 ? "is a link" : "are links");
+  if (links->integer == 1)
+    cli_note(cli, "%s in %s is a link: the run's own file takes its place, and what it points at stays", link->text, run);
+  if (links->integer > 1)
+    cli_note(cli, "%s in %s and %lld more are links: the run's own files take their place, and what they point at stays",
+             link->text, run, (long long)links->integer - 1);
   if (readme->integer)
     cli_note(cli, "README.md in %s is not brim's and stays: how transformers computes this model will not be said there", run);
 }

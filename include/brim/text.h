@@ -61,7 +61,8 @@ typedef struct brim_tokenizer_saving {
 } brim_tokenizer_saving;
 /* Writes the tokenizer files of a run folder: tokenizer.json as brim reads it with all that stands beside it, a
  * tokenizer_config.json with which transformers gives the same ids, and vocabularies found at load, byte for byte. `how` NULL:
- * nothing is added. */
+ * nothing is added. BRIM_E_USAGE: files of another tokenizer that would be read with this one (added_tokens.json,
+ * special_tokens_map.json), before anything is written. */
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, const brim_tokenizer_saving *how,
                                  brim_error *err) BRIM_CHECK;
 

@@ -156,8 +156,8 @@ typedef struct brim_train_options {
                                from there on differs in rounding from what the former would compute */
   bool overwrite;           /* a folder that holds a run or anything else is refused unless this is set: an old run is replaced
                                (and is in replaced-run until the new one has a checkpoint; a run that fails or is cancelled before
-                               its first step puts it back), other files stay. What is a run is proved by content: a log.jsonl
-                               that begins with brim's event, or checkpoints/step-N/state.json with its digest */
+                               its first step puts it back), other files stay, and a "folder" event names them. What is a run is proved by
+                               content: a log.jsonl that begins with brim's event, or checkpoints/step-N/state.json with its digest */
   uint64_t seed;            /* of dropout; the plan's order has its own in plan.seed */
   const char *output;       /* RUN folder; NULL: nothing is written */
   const char *options_json; /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */

@@ -90,8 +90,7 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
 def of_saved(links: int, link: str, own_readme: bool) -> None:
     """What was found where a model is written."""
     if links:
-        log.warning("%d %s in the folder (%s) %s: the model's own files take their place, and what they point at stays", links, "name" if links == 1 else "names",
-                    link, "is a link" if links == 1 else "are links")
+        log.warning("%s%s in the folder: the model's own file takes the place of a link, and what it points at stays", link, f" and {links - 1} more" if links > 1 else "")
     if own_readme:
         log.warning("README.md in the folder is not brim's and stays: how transformers computes this model is not said there")
 

@@ -130,7 +130,7 @@ class Saved(unittest.TestCase):
         (folder / "config.json").symlink_to(theirs / "config.json")
         with self.assertLogs("brim", "WARNING") as told:
             model.save(folder)
-        self.assertIn("config.json) is a link", told.output[0])
+        self.assertIn("config.json in the folder: the model's own file takes the place of a link", told.output[0])
         before = tree(folder)
         shutil.rmtree(folder / "1_Pooling")
         (folder / "1_Pooling").symlink_to(theirs)
@@ -153,6 +153,7 @@ class Saved(unittest.TestCase):
             other.mkdir()
             (other / name).write_text("{}")
             self.assertRaisesRegex(brim.Error, f"{name} in this folder is of another tokenizer", classes.save, other)
+            self.assertRaisesRegex(brim.Error, f"{name} in this folder is of another tokenizer", classes.tokenizer.save, other)
             self.assertEqual(os.listdir(other), [name])
             shutil.copytree(MODEL, other, dirs_exist_ok=True)  # with the same tokenizer it says nothing else
             classes.save(other)

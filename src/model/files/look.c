@@ -14,7 +14,6 @@
 
 typedef struct look {
   const brim_model *model;
-  const brim_tokenizer *tokenizer;
   const char *folder;
   brim_saved *found;
   brim_error *err;
@@ -76,12 +75,6 @@ static int look_at_part(look *l, const brim_part *part) {
   return status;
 }
 
-static int refuse(const look *l, const char *name, const char *of) {
-  return brim_error_at(l->err, BRIM_E_USAGE, l->folder, 0, -1,
-                       "%s in this folder is of another %s, and would be read with this one: remove it, or name another folder",
-                       name, of);
-}
-
 /* What programs look at by its name, whatever config.json says. */
 static int look_for_other_model(const look *l, const brim_part *parts, int count) {
   static const char *const names[] = {"modules.json", "config_sentence_transformers.json"};
@@ -91,48 +84,18 @@ static int look_for_other_model(const look *l, const brim_part *parts, int count
     for (int k = 0; k < count; k++)
       written = written || strcmp(names[i], parts[k].name) == 0;
     if (!written && is_taken(l, names[i], &status))
-      return refuse(l, names[i], "model");
+      return brim_error_at(l->err, BRIM_E_USAGE, l->folder, 0, -1,
+                           "%s in this folder is of another model, and would be read with this one: remove it, or name another "
+                           "folder",
+                           names[i]);
     BRIM_TRY(status);
-  }
-  return BRIM_OK;
-}
-
-/* Whether the tokenizer that is there gives the ids of this one: then the files next to it say the same. */
-static int is_same_tokenizer(const look *l, bool *same) {
-  const bool words = brim_model_takes_words(l->model);
-  brim_tokenizer *there;
-  brim_error why;
-  uint64_t wanted, content;
-  *same = false;
-  BRIM_TRY(brim_tokenizer_content(l->tokenizer, words, &wanted, l->err));
-  int status = brim_tokenizer_load(l->model->runtime, l->folder, &there, &why);
-  if (status)
-    return status == BRIM_E_MEMORY ? BRIM_NOMEM(l->err) : BRIM_OK;
-  status = brim_tokenizer_content(there, words, &content, l->err);
-  *same = !status && content == wanted;
-  brim_tokenizer_free(there);
-  return status;
-}
-
-/* brim writes neither: a tokenizer.json has what they say. */
-static int look_for_other_tokenizer(const look *l) {
-  static const char *const names[] = {"added_tokens.json", "special_tokens_map.json"};
-  int status = BRIM_OK;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    bool same;
-    if (!is_taken(l, names[i], &status)) {
-      BRIM_TRY(status);
-      continue;
-    }
-    BRIM_TRY(is_same_tokenizer(l, &same));
-    return same ? BRIM_OK : refuse(l, names[i], "tokenizer");
   }
   return BRIM_OK;
 }
 
 int brim_model_look(const brim_model *model, const brim_tokenizer *tokenizer, const char *folder, brim_saved *found,
                     brim_error *err) {
-  look l = {model, tokenizer, folder, found, err};
+  look l = {model, folder, found, err};
   brim_part parts[BRIM_MOST_PARTS];
   const char *names[BRIM_MOST_TOKENIZER_FILES];
   const int count = brim_config_parts(&model->config, parts), files = tokenizer ? brim_tokenizer_file_names(tokenizer, names) : 0;
@@ -144,5 +107,5 @@ int brim_model_look(const brim_model *model, const brim_tokenizer *tokenizer, co
   for (int i = 0; i < files; i++)
     BRIM_TRY(look_at_part(&l, &(brim_part){names[i], false}));
   BRIM_TRY(look_for_other_model(&l, parts, count));
-  return tokenizer ? look_for_other_tokenizer(&l) : BRIM_OK;
+  return tokenizer ? brim_tokenizer_look(tokenizer, brim_model_takes_words(model), folder, err) : BRIM_OK;
 }

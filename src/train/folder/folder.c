@@ -180,6 +180,7 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
   char *log = brim_path_join(runtime, output, BRIM_LOG_NAME);
   int status = log ? folder_look(runtime, output, overwrite, err) : BRIM_NOMEM(err);
   out->made = !brim_path_exists(output);
+  out->log_made = log && !brim_path_is_taken(log);
   if (!status)
     status = brim_make_folder(runtime, output, err);
   if (!status)
@@ -249,6 +250,8 @@ int brim_run_folder_held(const brim_run_folder *folder, brim_error *err) {
 /* What is not empty stays. */
 static void folder_unmake(const brim_run_folder *folder) {
   unlink(folder->log.path);
+  if (!folder->made)
+    return;
   rmdir(folder->checkpoints);
   rmdir(folder->output);
 }
@@ -256,7 +259,7 @@ static void folder_unmake(const brim_run_folder *folder) {
 void brim_run_folder_close(brim_run_folder *folder) {
   if (!folder->runtime)
     return;
-  if (folder->made && folder->log.path && folder->log.bytes == 0 && brim_log_in_place(&folder->log))
+  if (folder->log_made && folder->log.path && folder->log.bytes == 0 && brim_log_in_place(&folder->log))
     folder_unmake(folder);
   brim_log_close(&folder->log);
   brim_release(folder->runtime, folder->output);

@@ -9,7 +9,7 @@ typedef struct brim_run_folder {
   char *output;      /* NULL: nothing is written */
   char *checkpoints; /* output/checkpoints */
   brim_log_file log;
-  bool made; /* there was none before */
+  bool made, log_made; /* there was none before */
 } brim_run_folder;
 
 /* Makes the folder, takes its lock, and judges what is there: a run is resumed (`resume`) or replaced (`overwrite`), anything
