@@ -178,11 +178,9 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
 
 static int study_work(void *context, brim_error *error) {
   job *j = context;
-  int status = BRIM_OK;
   if (j->tokenizer)
-    status = brim_study_lengths(j->dataset, j->tokenizer, &j->windows, j->train.plan.max_length, j->at_length, &j->length_count,
-                                error);
-  return status ? status : brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
+    j->length_count = brim_study_lengths(j->dataset, j->tokenizer, &j->windows, j->train.plan.max_length, j->at_length);
+  return brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
 }
 
 /* A number, or None where there is none. */
