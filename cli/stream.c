@@ -183,13 +183,12 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   brim_source_options source;
   if (cli->masks)
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
-  if (names->count && brim_task_has_values(task))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--labels are the names of classes, which --task %s does not have",
-                          brim_task_name(task));
+  if (brim_task_has_values(task))
+    return names->count ? brim_error_set(&cli->error, BRIM_E_USAGE,
+                                         "--labels are the names of classes, which --task %s does not have", brim_task_name(task))
+                        : brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
-  if (brim_task_has_values(task))
-    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   for (int i = 0; i < path_count; i++)
     if (is_pipe(paths[i]))
       return brim_error_set(&cli->error, BRIM_E_USAGE,

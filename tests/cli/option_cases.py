@@ -115,7 +115,7 @@ def write_lines(path, rows):
 def row_of(draw, i, task):
     """A row with columns for every option that names one; some texts are longer than the model."""
     def text(label=i % 2):
-        return " ".join(fixtures.sentence(draw, label) for _ in range(6 if i % 3 == 0 else 1))
+        return " ".join(fixtures.sentence(draw, label) for _ in range(9 if i % 3 == 0 else 1))
 
     row = {"other": text(), "split": "ab"[i // 2 % 2], "fold": i % 2}
     if task == "tokens":
