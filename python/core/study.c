@@ -29,6 +29,7 @@ typedef struct job {
   Py_ssize_t path_count;
   const char *fold_column;
   brim_source_options source;
+  PyObject *text_columns; /* holds the source's */
   int32_t fold_count;
   unsigned long long fold_seed;
   int stratify;
@@ -361,7 +362,8 @@ static bool take_column(job *j, PyObject *column, brim_where **where) {
   if (column == Py_None)
     return true;
   if (!PyArg_ParseTuple(column, "OOOs", &paths, &conditions, &source, &j->fold_column) ||
-      !core_source_options(source, &j->source) || !core_no_more(source))
+      !core_text_columns(source, &j->source, &j->text_columns) || !core_source_options(source, &j->source) ||
+      !core_no_more(source))
     return false;
   *where = core_conditions(conditions, &j->source.where_count);
   j->source.where = *where;
@@ -402,6 +404,7 @@ PyObject *core_train_folds(PyObject *module, PyObject *args) {
   PyMem_Free(j.evals);
   PyMem_Free(j.paths);
   PyMem_Free(where);
+  Py_XDECREF(j.text_columns);
   Py_XDECREF((PyObject *)folds);
   return result;
 }

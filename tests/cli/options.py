@@ -54,8 +54,8 @@ GOOD = ("effect", "refused", "promised")
 # ---- running -------------------------------------------------------------------------------------------------
 
 #: Members of JSON that are the clock's, the memory's of the moment, or a record of how the run was started.
-PASSING = re.compile(r"seconds|^time|tokens_per_second|^memory_(held|peak|planned)$|^threads$|^options$|^given$|^speed|^rounds$")
-SPOKEN = re.compile(r"in [\d.]+ ?m?s\b|\(?[\d,.]+ tokens/s\)?|at most [\d.]+ [KMG]B|[\d.]+ ?(?:ms|s|min)\b(?: of)?|held [\d.]+|case-\w+")
+PASSING = re.compile(r"seconds|^time|tokens_per_second|^memory_(held|peak|planned)$|^threads$|^options$|^given$|^speed|^rounds$|^(compute|wait|communication|balance|slowest)$")
+SPOKEN = re.compile(r"in [\d:.]+(?: ?m?s)?\b|\(?[\d,.]+ tokens/s\)?|at most [\d.]+ [KMG]B|[\d.]+ ?(?:ms|s|min)\b(?: of)?|held [\d.]+|case-\w+")
 #: Files of which it counts that they are there: they hold times.
 UNREAD = re.compile(r"report\.html|page\.html|trace\.json|tensorboard|optimizer\.safetensors|state\.json")
 
