@@ -19,7 +19,7 @@ VALUES = {
     "layers": ["weighted", "joined:2"], "lengths": ["d/lengths.txt"], "mask-rate": ["0.5"], "matryoshka": ["16,8"], "matryoshka-weights": ["2,1"],
     "max-length": ["12", "2"], "max-record": ["100000", "10"], "max-rows": ["2", "1"], "max-tokens": ["200", "64"], "memory-limit": ["3MB", "100MB"],
     "min-chars": ["30", "200"], "model": ["d/other"], "modes": ["random+longest"], "momentum": ["0.5"], "output": ["other"],
-    "pad-to-multiple-of": ["8"], "pair-column": ["other"], "pooling": ["mean", "max"], "profile": ["trace.json"], "prompt": ["query"],
+    "pad-to-multiple-of": ["8", "5"], "pair-column": ["other"], "pooling": ["mean", "max"], "profile": ["trace.json"], "prompt": ["query"],
     "queries": ["d/queries.jsonl"], "query-prompt": ["query=the good "], "relevant": ["d/relevant.tsv"], "save-every": ["1"],
     "scored-pairs": ["d/scored.jsonl"], "simulate": ["ranks=2"], "slices": ["2"], "teacher-column": ["teacher"], "test": ["d/more.jsonl"],
     "text-column": ["other"], "tokenizer": ["d/fewer"], "train": ["d/more.jsonl"], "train-only": ["*.bias,classifier.*", "*.bias"], "weight": ["2"],
