@@ -12,7 +12,7 @@ import fixtures
 VALUES = {
     "accumulate": ["2"], "at": ["1,2"], "best-metric": ["loss"], "beta1": ["0.5"], "beta2": ["0.5"], "cache": ["cache"],
     "class-weights": ["balanced", "0=3,1=1", "a=3,b=1", "A=3,B=1"], "clip": ["0.1"], "column-prompt": ["positive=document=the bad "],
-    "columns": ["other,positive", "other,document"], "compare precision": ["fp32,bf16"], "corpus": ["d/corpus.jsonl"], "csv": ["table.csv"],
+    "columns": ["other,positive", "other,document"], "compare html": ["compared.html"], "compare precision": ["fp32,bf16"], "corpus": ["d/corpus.jsonl"], "csv": ["table.csv"],
     "data": ["d/more.jsonl"], "delimiter": [";"], "directions": ["query-to-doc,doc-to-query"], "document-prompt": ["document=the bad "],
     "eval": ["more=d/more.jsonl"], "evaluate document-prompt": ["query"], "evaluate query-prompt": ["query"], "fold-column": ["fold"],
     "freeze": ["embeddings"], "html": ["lengths.html"], "keep-checkpoints": ["1", "0", "2"], "label-column": ["label2"], "labels": ["1", "0"],
@@ -42,7 +42,7 @@ PROMISED = {
     "evaluate max-tokens": TIME, "evaluate padding": TIME, "evaluate precision": "of an order that may stay",
     "evaluate query-prompt": "of an order that may stay", "evaluate similarity": "of an order that may stay", "plan task": "of rows that are the same",
     "plan truncation": "of pairs", "plan weight": "of several sources", "predict batch-size": TIME, "predict max-tokens": TIME, "predict padding": TIME,
-    "tokenize task": "of rows that are the same", "tokenize truncation": "of pairs"}
+    "report label-column": "of a page that holds times, and is not read", "tokenize task": "of rows that are the same", "tokenize truncation": "of pairs"}
 
 #: Options with which the data may be wrong: a line about the file is right.
 OF_DATA = {"delimiter", "format", "label-column", "min-chars", "model", "no-header", "pair-column", "quote", "scored-pairs", "task", "text-column", "tokenizer"}
@@ -120,7 +120,7 @@ def row_of(draw, i, task):
     row = {"other": text(), "split": "ab"[i // 2 % 2], "fold": i % 2}
     if task == "tokens":
         words = text().split()
-        return row | {"tokens": words, "ner_tags": ["AB"[len(word) % 2] for word in words], "label2": ["BA"[len(word) % 2] for word in words], "other": words[1:]}
+        return row | {"tokens": words, "ner_tags": ["AB"[len(word) % 2] for word in words], "label2": ["AB"[len(word) > 3] for word in words], "other": words[1:]}
     if task == "embedding":
         return row | {"anchor": text(), "positive": text(), "negative": text(), "teacher": [0.25 * (i % 3), 0.5]}
     if task == "scored":

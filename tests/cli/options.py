@@ -57,7 +57,7 @@ GOOD = ("effect", "refused", "promised")
 PASSING = re.compile(r"seconds|^time|tokens_per_second|^memory_(held|peak|planned)$|^threads$|^options$|^given$|^speed|^rounds$|^(compute|wait|communication|balance|slowest)$")
 SPOKEN = re.compile(r"in [\d:.]+(?: ?m?s)?\b|\(?[\d,.]+ tokens/s\)?|at most [\d.]+ [KMG]B|[\d.]+ ?(?:ms|s|min)\b(?: of)?|held [\d.]+|case-\w+")
 #: Files of which it counts that they are there: they hold times.
-UNREAD = re.compile(r"report\.html|page\.html|trace\.json|tensorboard|optimizer\.safetensors|state\.json")
+UNREAD = re.compile(r"compared\.html|report\.html|page\.html|trace\.json|tensorboard|optimizer\.safetensors|state\.json")
 
 
 def lasting(value):
@@ -281,8 +281,7 @@ class Judge:
         number = option.kind in ("integer", "real")
         as_json = True if value is None else [value] if option.kind == "list" else json.loads(value) if number else value
         other = self.run(case, line, "--config", "config.json", files={"config.json": json.dumps({option.name: as_json})})
-        left_out = ("stderr",) if option.name == "profile" else ("lengths.html",) if case.base.command == "compare" else ()
-        differences = result.differences(other, left_out)
+        differences = result.differences(other, ("stderr",) if option.name == "profile" else ())
         return ("DIFFERENT", f"{value}: {differences}, {other.last}") if differences else ("effect", "the same")
 
     def cache(self, case):
