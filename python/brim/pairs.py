@@ -120,6 +120,14 @@ def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | No
     return found
 
 
+def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequence[str] | None, runtime) -> dict[str, Any]:
+    """How files of rows of several texts are read: their columns, whose labels are scores."""
+    found, joined = columns_of(runtime, task, files, columns, source), _shapes.of(task).joins_pairs
+    if joined and len(found.texts) == 2:
+        return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
+    return {"text_columns": found.texts, "least_columns": found.least, "paired": joined, "label_column": found.label, "need_label": found.label is not None}
+
+
 def _note(name: str, found: Columns, columns) -> None:
     if columns is None:
         log.info("%s: texts are in the columns %s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "")

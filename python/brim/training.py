@@ -370,7 +370,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
             sources |= {"valid": (_rows_to_train(train), dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
-            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})
+            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source}, text_columns)
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
 
@@ -528,14 +528,18 @@ class Folds(NamedTuple):
     column: str | None
     rows: Any                # as they were given
     source: dict[str, Any]   # how files of them are read
+    columns: Any             # of rows of several texts, as they were given
 
-    def given(self, rows: int):
+    def given(self, rows: int, model):
         """(count, fold of each row or None, column of files or None)"""
         if self.column is None:
             return (self.folds, None, None) if isinstance(self.folds, int) else (0, _folds_given(self.folds, rows), None)
         if _of_text_files(self.rows):
-            source = {"text_column": self.source["text_column"], "pair_column": self.source["pair_column"],
-                      **_options.for_files({n: v for n, v in self.source.items() if n not in ("text_column", "pair_column", "label_column")})}
+            named, shape = ("text_column", "pair_column"), _shapes.of(model.task)
+            source = {**{name: self.source[name] for name in named}, "words": shape.words,
+                      **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
+            if shape.several_texts:
+                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)
             where = list((source.pop("where", None) or {}).items())
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
@@ -545,7 +549,7 @@ class Folds(NamedTuple):
 def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = None if output is None else os.fsdecode(output)
-    count, given, column = how.given(len(dataset))
+    count, given, column = how.given(len(dataset), model)
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
                               count, how.seed, how.stratify, given, column, told.measure)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]

@@ -64,7 +64,7 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
   if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
   if (options->max_length && options->max_length < added)
-    return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
+    return brim_error_set(err, BRIM_E_USAGE, "max_length %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");
   return brim_makes_windows(options) && !pair ? brim_windows_check(tokenizer, options, err) : BRIM_OK;
 }

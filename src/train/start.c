@@ -425,8 +425,19 @@ static int32_t shortest_text(const brim_dataset *dataset) {
   return shortest;
 }
 
+/* Wider rows than the model reads come of rounding alone: rows themselves fit. */
+static int check_width(const brim_trainer *t, brim_error *err) {
+  const int32_t most = brim_model_max_length(t->model), multiple = t->options.plan.pad_to_multiple_of;
+  if (multiple <= 1 || t->outlook.limits.max_length <= most)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "pad_to_multiple_of is %d: rows would be %d tokens wide, more than the %d that the model reads", multiple,
+                        t->outlook.limits.max_length, most);
+}
+
 static int outlook(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_supply_outlook(&t->supply, &t->outlook, err));
+  BRIM_TRY(check_width(t, err));
   t->outlook.limits.checkpoint_activations = t->options.checkpoint_activations;
   t->outlook.limits.precision = t->options.precision;
   t->outlook.limits.chosen_share = t->supply.masks.runtime ? brim_masks_highest(&t->supply.masks) : 0;
