@@ -83,6 +83,9 @@ struct brim_label_taker {
 };
 
 void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known);
+/* The same for rows in memory: of embeddings and rerankers a mapping says the task alone, and the rows how many scores each has.
+ */
+void brim_label_taker_init_of_rows(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known);
 void brim_label_taker_free(brim_label_taker *taker);
 /* The next row's label; its place is for messages. Where its words have a label each, taker->values are those of this row's
  * words alone. */

@@ -86,7 +86,8 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
     return BRIM_OK;
   if (brim_task_shape(to->task)->made)
     return masks_fit(dataset, to->task, name, err);
-  if (from->task != to->task || (!to->names && from->count != to->count))
+  const bool counted = !to->names && !brim_task_shape(to->task)->several_texts; /* else a label may be a list of scores */
+  if (from->task != to->task || (counted && from->count != to->count))
     return refuse_labels(from, to, name, err);
   return !to->names || same_names(from, to) ? BRIM_OK : brim_dataset_relabel(runtime, dataset, to, name, mapped, err);
 }
