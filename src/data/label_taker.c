@@ -65,7 +65,7 @@ void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_
 }
 
 void brim_label_taker_init_of_rows(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known) {
-  const bool scores = known && brim_task_shape(known->task)->several_texts;
+  const bool scores = known && brim_label_type_of(known->task)->scores;
   brim_label_taker_init(taker, runtime, scores ? known->task : task, scores ? NULL : known);
 }
 

@@ -101,7 +101,7 @@ static int take_weight(const brim_labels *labels, const item *i, double *weights
   double value = 0.0;
   if (!i->number)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "class_weights: \"%.*s\" is not NAME=WEIGHT (a name with a comma stands in quotes, \"a, b\"=2); "
+                          "class_weights: \"%.*s\" is not NAME=WEIGHT (write a name with a comma in quotes, \"a, b\"=2); "
                           "\"balanced\" is given alone",
                           length, i->text);
   if (!brim_number_real(i->number, (size_t)(i->end - i->number), &value) || !isfinite(value) || value < 0.0)

@@ -50,10 +50,6 @@ static int labels_fit(const brim_model *m, const brim_sample *row, brim_row_name
   const brim_labels *labels = &m->config.labels;
   if (row->token_labels)
     return brim_token_labels_fit(labels->task, labels->count, row->token_labels, row->length, name, err);
-  const int32_t texts = row->text_lengths ? row->text_count : 1;
-  if (brim_task_shape(labels->task)->joins_pairs && row->labels && row->label_width > 1 && row->label_width > texts)
-    return brim_row_error(err, BRIM_E_MISMATCH, name, "has %d labels and %d document%s: give each document one", row->label_width,
-                          texts, texts == 1 ? "" : "s");
   return brim_label_fits(labels->task, labels->count, row->labels ? row->labels : &row->label, row->labels ? row->label_width : 1,
                          false, name, err);
 }
