@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/facts.h"
+#include "data/labels.h"
 #include "data/relabel.h"
 #include "model/run/ask.h"
 #include "model/run/fits.h"
@@ -82,12 +83,11 @@ static int masks_fit(const brim_dataset *dataset, brim_task task, const char *na
 static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const brim_labels *to, const char *name,
                       brim_dataset **mapped, brim_error *err) {
   const brim_labels *from = brim_dataset_labels(dataset);
-  const brim_shape *shape = brim_task_shape(to->task);
   if (!from)
     return BRIM_OK;
-  if (shape->made)
+  if (brim_task_shape(to->task)->made)
     return masks_fit(dataset, to->task, name, err);
-  const bool counted = !to->names && !shape->several_texts; /* else a label may be a list of scores */
+  const bool counted = !to->names && !brim_label_type_of(to->task)->scores;
   if (from->task != to->task || (counted && from->count != to->count))
     return refuse_labels(from, to, name, err);
   return !to->names || same_names(from, to) ? BRIM_OK : brim_dataset_relabel(runtime, dataset, to, name, mapped, err);
