@@ -280,10 +280,12 @@ def class_weights(value: Any, labels: Any) -> str | None:
         if len(weights) != len(names):
             raise ValueError(f"class_weights has {len(weights)} weights for {len(names)} classes")
         pairs = list(zip(names, weights))
-    for name, _ in pairs:
-        if "," in name or "=" in name:
-            raise ValueError(f"class_weights: the class {name!r} has a comma or = in its name, which this option cannot say")
-    return ",".join(f"{name}={float(weight)!r}" for name, weight in pairs)
+    return ",".join(f"{_quoted(name)}={float(weight)!r}" for name, weight in pairs)
+
+
+def _quoted(name: str) -> str:
+    """The name of a class as a field of csv, where a comma or a quote needs that."""
+    return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith('"') else name
 
 
 def memory(value: Any) -> int | None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Iterable, NamedTuple
 
+from . import _core, runtime as _runtime
 from .errors import FileError, NotFoundError, UsageError
 from .labels import _one_label
 
@@ -408,8 +409,9 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     return of_rows(data, *how)
 
 
-def several(data: Any, names: list[str], least: int | None, paired: bool) -> tuple[list, list | None]:
-    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them."""
+def several(data: Any, names: list[str], least: int | None, paired: bool, counted: bool = False) -> tuple[list, list | None]:
+    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them. counted: labels are lists
+    that count the texts."""
     least = len(names) if least is None else least
     fewest = 2 if paired else 1
     if not fewest <= least <= len(names):
@@ -424,6 +426,8 @@ def several(data: Any, names: list[str], least: int | None, paired: bool) -> tup
         for i, cell in enumerate(cells):
             given = [cell] if cell is None or isinstance(cell, (str, bytes)) else list(cell)
             texts = [text for text in given if text is not None and (text or (i < least and len(given) == 1 and cell == text))]
+            if counted and len(texts) < len(given) > 1:
+                raise UsageError(f'row {number}: the list in "{names[i]}" has an empty text, which the row\'s list of labels counts: leave out both')
             if i < least and not texts:
                 raise UsageError(f'row {number}: the value of column "{names[i]}" is missing: fill it in')
             row += texts
@@ -579,7 +583,7 @@ def read_tables(files: list[str]):
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise UsageError(f"{files[0]}: reading it needs pyarrow: pip install pyarrow") from None
-    paths = [path for file in files for path in (sorted(glob.glob(file)) or [file])]
+    paths = [path for file in files for path in _matches(file)]
     tables = []
     for path in paths:
         if not os.path.exists(path):
@@ -591,6 +595,17 @@ def read_tables(files: list[str]):
         except pyarrow.ArrowException as error:
             raise UsageError(f"{path}: {error}", path) from error
     return pyarrow.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0]
+
+
+def _matches(file: str) -> list[str]:
+    """The files of a glob, of which none may be missing by the others' names; or the file."""
+    found = sorted(glob.glob(file))
+    pattern = os.path.basename(file)
+    if found != [file]:
+        for place in {os.path.dirname(path) for path in found}:
+            names = [os.path.basename(path) for path in found if os.path.dirname(path) == place]
+            _core.check_numbered(_runtime.default(), os.fsencode(place or "."), encoded(names), os.fsencode(pattern))
+    return found or [file]
 
 
 def _read_arrow(pyarrow, path: str):

@@ -29,7 +29,6 @@ from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
 from .tokenizer import Tokenizer, _tokenizer
 
-MASKED_WINDOWS = 1024  # of a text at most, as the program has it
 
 
 class Event(NamedTuple):
@@ -289,9 +288,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked and (folds is not None or ways is not None or keep_head or labels is not None):
         raise UsageError('task="mlm" takes texts without labels: leave out labels, keep_head and folds')
-    numbered, said_of_rows = {"numbering": "words" if whole_words else "tokens"} if masked else {}, source
-    if masked:  # of a long text each window is a row
-        source = {"windows": 0, "max_windows": MASKED_WINDOWS, **{name: value for name, value in source.items() if value is not None}}
+    numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         labelled = labelled and not masked
@@ -308,9 +305,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
-        idle = next((name for name in ("windows", "max_windows") if masked and said_of_rows.get(name) is not None and found._facts["has_pairs"]), None)
-        if idle:
-            raise UsageError(f"windows are of rows of one text each: leave out {idle}, or the other texts")
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
@@ -329,7 +323,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **(said_of_rows if isinstance(train, Stream) else {**source, **numbered})}, tokenizer, limit, seed, options, runtime, text_columns)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:

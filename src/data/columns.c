@@ -20,9 +20,11 @@ enum { HEAD = 1 << 20, MOST = BRIM_MOST_TEXT_COLUMNS };
 typedef struct names {
   brim_arena *arena;
   const char *of[MOST];
+  bool lists[MOST]; /* JSON: a row has a list in the column */
   int count;
-  bool table; /* they are those of every row */
-  bool all;   /* no row has another */
+  bool table;   /* they are those of every row */
+  bool all;     /* no row has another */
+  bool of_head; /* rows of JSON after the head may have another */
 } names;
 
 static int add_name(names *n, const char *text, size_t length, brim_error *err) {
@@ -50,11 +52,20 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
   return status;
 }
 
-static bool has_name(const names *n, const char *text, size_t length) {
+/* -1: there is no such name. */
+static int find_name(const names *n, const char *text, size_t length) {
   for (int i = 0; i < n->count; i++)
     if (strlen(n->of[i]) == length && memcmp(n->of[i], text, length) == 0)
-      return true;
-  return false;
+      return i;
+  return -1;
+}
+
+/* Of the value after the key that was read. */
+static bool is_list(const brim_json_reader *json) {
+  size_t at = json->at;
+  while (at < json->length && strchr(" \t\r\n:", json->bytes[at]))
+    at++;
+  return at < json->length && json->bytes[at] == '[';
 }
 
 /* The keys of an object that no one before it has. *whole: it was read to its end. */
@@ -66,8 +77,12 @@ static int add_keys(brim_json_reader *json, names *n, bool *whole, brim_error *e
     *whole = read && token.kind == BRIM_JSON_OBJECT_END;
     if (!read || token.kind != BRIM_JSON_KEY)
       return BRIM_OK;
-    if (!has_name(n, token.text, token.length))
+    int at = find_name(n, token.text, token.length);
+    if (at < 0)
       BRIM_TRY(add_name(n, token.text, token.length, err));
+    at = at < 0 ? find_name(n, token.text, token.length) : at; /* of more names than are looked at it is none */
+    if (at >= 0)
+      n->lists[at] |= is_list(json);
     if (brim_json_skip(json, &ignored))
       return BRIM_OK;
   }
@@ -113,6 +128,7 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, names
   if (!status)
     status = brim_stream_peek(stream, HEAD, &bytes, &length, err);
   n->all = !status && length < HEAD;
+  n->of_head = !status && !n->all && file->format == BRIM_FORMAT_JSONL;
   if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
     bytes += 3, length -= 3;
   if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
@@ -241,9 +257,16 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
     take(out, given->text_column ? given->text_column : "text");
     take(out, given->pair_column ? given->pair_column : "text_pair");
   }
-  if (out->count == 0)
+  if (out->count == 0) {
     choose(n, given, out);
+    out->beginning = n->of_head;
+  }
   out->paired = brim_task_shape(task)->joins_pairs;
+  out->one_pair = out->paired && out->count == 2;
+  if (out->one_pair) {
+    const int second = find_name(n, out->names[1], strlen(out->names[1]));
+    out->one_pair = second < 0 || !n->lists[second];
+  }
   out->least = out->count < 2 ? out->count : 2;
   const bool taught = given->block_count > 0 && !out->paired; /* a text has something to be compared with */
   return out->count >= (taught ? 1 : 2) ? BRIM_OK : refuse(file, n, task, err);

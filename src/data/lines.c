@@ -255,6 +255,7 @@ static int take_member(brim_reader *reader, const brim_json_token *key, brim_err
     bool twice = false;
     if (!wants(slot, key, &twice))
       continue;
+    slot->seen = true;
     if (twice)
       return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
                                     "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));

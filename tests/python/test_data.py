@@ -180,6 +180,10 @@ class Rows(unittest.TestCase):
             brim.Dataset.from_arrow(table, TOKENIZER, text_column="nothing")
         with self.assertRaises(TypeError):
             brim.Dataset.from_arrow(table, TOKENIZER, text_column="id")
+        stored = pyarrow.ExtensionArray.from_storage(pyarrow.bool8(), pyarrow.array([0, 1], pyarrow.int8()))
+        for odd, named in ((stored, "arrow.bool8, stored as whole numbers"), (pyarrow.array([b"a", b"b"]).dictionary_encode(), "holds bytes")):
+            with self.assertRaisesRegex(TypeError, named):
+                brim.Dataset.from_arrow(pyarrow.table({"text": ["a", "b"], "label": odd}), TOKENIZER)
         holes = pyarrow.table({"text": ["a", None]})
         with self.assertRaises(brim.errors.FormatError) as caught:
             brim.Dataset.from_arrow(holes, TOKENIZER)
