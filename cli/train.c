@@ -221,6 +221,24 @@ static void note_start(const cli_call *cli, const brim_event *event) {
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
 }
 
+/* What a run finds in its folder, and what it leaves there. */
+static void note_folder(const cli_call *cli, const brim_event *event) {
+  const brim_field *kept = brim_event_field(event, "kept"), *names = brim_event_field(event, "names");
+  const brim_field *links = brim_event_field(event, "links"), *link = brim_event_field(event, "link");
+  const brim_field *readme = brim_event_field(event, "own_readme");
+  if (!kept || !names || !links || !link || !readme)
+    return;
+  const char *run = cli->values->output;
+  if (kept->integer > 0)
+    cli_note(cli, "%s keeps what is not the run's: %s", run, names->text);
+  if (links->integer > 0)
+    cli_note(cli, "%lld name%s in %s (%s) %s: the run's own files take their place, and what they point at stays",
+             (long long)links->integer, links->integer == 1 ? "" : "s", run, link->text,
+             links->integer == 1 ? "is a link" : "are links");
+  if (readme->integer)
+    cli_note(cli, "README.md in %s is not brim's and stays: how transformers computes this model will not be said there", run);
+}
+
 /* What a resumed run has otherwise than before. */
 static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
@@ -281,6 +299,8 @@ static int on_event(void *context, const brim_event *event) {
   cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
     note_trained(cli, event), note_start(cli, event);
+  if (strcmp(event->kind, "folder") == 0)
+    note_folder(cli, event);
   if (strcmp(event->kind, "resume") == 0)
     note_resume(cli, event);
   if (strcmp(event->kind, "step") == 0)

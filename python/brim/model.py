@@ -14,8 +14,7 @@ from .errors import MismatchError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
-from .layout import read_json
-from .notes import log, of_entities
+from .notes import log, of_entities, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
@@ -102,6 +101,8 @@ class Model:
     def __init__(self, path: str | os.PathLike[str], *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, layers: str | None = None, dense: int | None = None,
                  dense_activation: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False, kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
+        self._how = {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
+                     "kernels": kernels, "device": device, "tf32": tf32}
         device, card = _device.checked(device)
         if dense is not None:
             dense = _options.whole("dense", dense, 1)
@@ -121,6 +122,7 @@ class Model:
         self._changed = False  # the folder is not what the model is
         self._facts = self._core.facts()
         self._mapping = self._labels_given(labels)
+        self._bare = labels is None and not untrained  # nobody said what it is to answer
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
 
     def _labels_given(self, labels) -> Labels | None:
@@ -191,16 +193,22 @@ class Model:
         self._windowing = None if _shapes.of(self.task).made else rows.windows() if hasattr(rows, "windows") else rows._core.windows()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes config.json, model.safetensors and the tokenizer's files, as a run's folder has them: transformers opens it."""
-        self._core.save(os.fsencode(folder))
-        no_types = read_json(os.fspath(folder), "config.json").get("brim_type_ids") is False
-        self.tokenizer._core.save(os.fsencode(folder), _shapes.of(self.task).words, self._cut_at or 0, *(self._windowing or (0, 0)), no_types)
+        """Writes the folder that a run ends with, by the same code: config.json, model.safetensors, the tokenizer's files and what
+        sentence-transformers reads. transformers opens it. Files of another model or tokenizer that would be read with this one, and links
+        that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning."""
+        _of_saved(*self._as_folder()._core.save(os.fsencode(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
+
+    def _as_folder(self) -> Model:
+        """The model that its folder is: one of vectors that was loaded for predictions has a new head, and lacks pooling, dense layers and prompts."""
+        vectors = self._untrained and self._bare and not self._changed and os.path.exists(os.path.join(self.path, "modules.json"))
+        return Model(self.path, labels=Labels(None, task="embedding"), tokenizer=self.tokenizer, runtime=self._runtime, **self._how) if vectors else self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        like = self._as_folder()
         with tempfile.TemporaryDirectory() as folder:
-            self._core.save(os.fsencode(folder))
+            like._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
-        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task, (self._cut_at, self._windowing))
+        return _remake, (self.path, files, self.tokenizer, like._untrained, self._mapping, like.task, (self._cut_at, self._windowing))
 
     def _check_trained(self) -> None:
         if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):

@@ -29,7 +29,7 @@ int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer
   uint64_t content;
   if (!tokenizer || brim_model_tokenizer(model))
     return BRIM_OK;
-  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_shape(model)->words, &content, err));
+  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_takes_words(model), &content, err));
   brim_model_set_tokenizer(model, content);
   return BRIM_OK;
 }
