@@ -148,7 +148,7 @@ BRIM_API int brim_source_passed_over(brim_runtime *runtime, const char *path, br
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 
 /* Which columns of a source are the texts of a row, and which is its label: as `given` names them, else as data sets of
- * sentence-transformers do, by the first file's header or first objects: anchor, positive and negatives; query, document or
+ * sentence-transformers do, by the headers or first objects of all files: anchor, positive and negatives; query, document or
  * passage; question, answer; sentence1, sentence2; else all columns in order but a label (score, label, ..) and ids. */
 enum { BRIM_MOST_TEXT_COLUMNS = 64 };
 typedef struct brim_text_columns {

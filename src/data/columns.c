@@ -13,7 +13,7 @@
 #include "data/source.h"
 #include "task/task.h"
 
-enum { HEAD = 1 << 20, MOST = BRIM_MOST_TEXT_COLUMNS };
+enum { HEAD = 1 << 20, NEXT_HEAD = 1 << 16, MOST = BRIM_MOST_TEXT_COLUMNS };
 
 /* ---- the names of a file's columns --------------------------------------------------------------------------- */
 
@@ -32,6 +32,13 @@ static int add_name(names *n, const char *text, size_t length, brim_error *err) 
   return n->of[n->count++] ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+static bool has_name(const names *n, const char *text, size_t length) {
+  for (int i = 0; i < n->count; i++)
+    if (strlen(n->of[i]) == length && memcmp(n->of[i], text, length) == 0)
+      return true;
+  return false;
+}
+
 /* What does not end within the head has no names here: who reads the rows says why. */
 static int read_table(brim_runtime *runtime, const brim_source_file *file, const char *bytes, size_t length, names *n,
                       brim_error *err) {
@@ -42,19 +49,12 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
                                                                                               file->delimiter);
   for (size_t i = 0; scanned == BRIM_CSV_DONE && i < scan.count && !status; i++) {
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
-    status = add_name(n, decoded, used, err);
+    status = has_name(n, decoded, used) ? BRIM_OK : add_name(n, decoded, used, err);
   }
   n->table = n->count > 0;
   brim_csv_scan_free(&scan);
   brim_release(runtime, decoded);
   return status;
-}
-
-static bool has_name(const names *n, const char *text, size_t length) {
-  for (int i = 0; i < n->count; i++)
-    if (strlen(n->of[i]) == length && memcmp(n->of[i], text, length) == 0)
-      return true;
-  return false;
 }
 
 /* The keys of an object that no one before it has. *whole: it was read to its end. */
@@ -103,7 +103,7 @@ static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, na
   return status;
 }
 
-static int read_names(brim_runtime *runtime, const brim_source_file *file, names *n, brim_error *err) {
+static int read_names(brim_runtime *runtime, const brim_source_file *file, size_t head, names *n, brim_error *err) {
   brim_stream *stream = NULL;
   const char *bytes;
   size_t length = 0;
@@ -111,8 +111,8 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, names
     return BRIM_OK; /* it can be read once */
   int status = brim_stream_open(runtime, file->path, &stream, err);
   if (!status)
-    status = brim_stream_peek(stream, HEAD, &bytes, &length, err);
-  n->all = !status && length < HEAD;
+    status = brim_stream_peek(stream, head, &bytes, &length, err);
+  n->all = !status && length < head;
   if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
     bytes += 3, length -= 3;
   if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
@@ -213,6 +213,22 @@ static int refuse(const char *file, const names *n, brim_task task, brim_error *
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
+/* A text is not its own partner, nor the answer. A label that was not asked for gives way. */
+static int check_apart(const brim_source_options *given, brim_text_columns *out, brim_error *err) {
+  for (int i = 0; i < out->count; i++) {
+    for (int k = 0; k < i; k++)
+      if (strcmp(out->names[i], out->names[k]) == 0)
+        return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named twice: name each text's own", out->names[i]);
+    if (out->label && strcmp(out->names[i], out->label) == 0) {
+      if (given->label_column)
+        return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named as a text and as the label: name each one's own",
+                              out->label);
+      out->label = NULL;
+    }
+  }
+  return BRIM_OK;
+}
+
 /* Columns that the caller named: each once, and each is there. A line of JSON may lack the last ones; that all lines do is seen
  * where the head is the whole file. */
 static int check_given(const names *n, const char *file, const brim_source_options *given, brim_error *err) {
@@ -243,6 +259,7 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
   }
   if (out->count == 0)
     choose(n, given, out);
+  BRIM_TRY(check_apart(given, out, err));
   out->paired = brim_task_shape(task)->joins_pairs;
   out->least = out->count < 2 ? out->count : 2;
   const bool taught = given->block_count > 0 && !out->paired; /* a text has something to be compared with */
@@ -252,9 +269,13 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
 static int find(brim_source *source, brim_arena *arena, const brim_source_options *given, brim_task task, brim_text_columns *out,
                 brim_error *err) {
   names n = {.arena = arena};
-  if (!given->no_header)
-    BRIM_TRY(read_names(source->runtime, &source->files[0], &n, err));
-  n.all = n.all && source->count == 1;
+  bool known = !given->no_header;
+  for (size_t i = 0; i < source->count && !given->no_header; i++) {
+    n.table = n.all = false;
+    BRIM_TRY(read_names(source->runtime, &source->files[i], i == 0 ? HEAD : NEXT_HEAD, &n, err));
+    known = known && (n.table || n.all);
+  }
+  n.table = n.all = known;
   return choose_among(&n, brim_source_name(&source->files[0]), given, task, out, err);
 }
 
