@@ -13,7 +13,7 @@
 #include "data/source.h"
 #include "task/task.h"
 
-enum { HEAD = 1 << 20, NEXT_HEAD = 1 << 16, MOST = BRIM_MOST_TEXT_COLUMNS };
+enum { HEAD = 1 << 20, NEXT_HEAD = 1 << 16, LONGEST_KEY = 100, MOST_SEARCHED = 1 << 30, MOST = BRIM_MOST_TEXT_COLUMNS };
 
 /* ---- the names of a file's columns --------------------------------------------------------------------------- */
 
@@ -21,8 +21,9 @@ typedef struct names {
   brim_arena *arena;
   const char *of[MOST];
   int count;
-  bool table; /* they are those of every row */
-  bool all;   /* no row has another */
+  bool table;        /* they are those of every row */
+  bool all;          /* no row has another */
+  uint64_t searched; /* bytes of all files beyond their heads */
 } names;
 
 static int add_name(names *n, const char *text, size_t length, brim_error *err) {
@@ -100,6 +101,47 @@ static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, na
     }
   }
   brim_json_reader_free(&json);
+  return status;
+}
+
+static bool has_negatives(const names *n) {
+  for (int i = 0; i < n->count; i++)
+    if (strncmp(n->of[i], "negative", 8) == 0)
+      return true;
+  return false;
+}
+
+/* "negative..": */
+static int add_negatives(names *n, const char *bytes, size_t length, brim_error *err) {
+  static const char begin[] = "\"negative";
+  const char *end = bytes + length, *at = bytes;
+  for (; (at = memmem(at, (size_t)(end - at), begin, strlen(begin))); at++) {
+    const char *key = at + 1, *quote = memchr(key, '"', (size_t)(end - key)), *colon = quote ? quote + 1 : end;
+    while (colon < end && *colon == ' ')
+      colon++;
+    const bool is_key = colon < end && *colon == ':' && at > bytes && at[-1] != '\\';
+    if (is_key && quote - key < LONGEST_KEY / 2 && !has_name(n, key, (size_t)(quote - key)))
+      BRIM_TRY(add_name(n, key, (size_t)(quote - key), err));
+  }
+  return BRIM_OK;
+}
+
+/* Rows may have negatives long after the first that have none. What cannot be read, who reads the rows says. */
+static int search_negatives(brim_runtime *runtime, const brim_source_file *file, names *n, brim_error *err) {
+  brim_stream *stream = NULL;
+  brim_error ignored;
+  const char *bytes;
+  size_t length = HEAD;
+  if (file->format != BRIM_FORMAT_JSONL || strcmp(file->path, "-") == 0 || file->size < 0 ||
+      brim_stream_open(runtime, file->path, &stream, &ignored))
+    return BRIM_OK;
+  int status = BRIM_OK;
+  while (!status && length >= HEAD && n->searched < MOST_SEARCHED && !brim_stream_peek(stream, HEAD, &bytes, &length, &ignored)) {
+    status = add_negatives(n, bytes, length, err);
+    brim_stream_consume(stream, length < HEAD ? length : length - LONGEST_KEY);
+    n->searched += length;
+  }
+  brim_stream_free(stream);
   return status;
 }
 
@@ -276,6 +318,9 @@ static int find(brim_source *source, brim_arena *arena, const brim_source_option
     known = known && (n.table || n.all);
   }
   n.table = n.all = known;
+  const bool found = given->no_header || given->text_column_count > 0 || given->text_column || given->pair_column;
+  for (size_t i = 0; i < source->count && !found && !known && !has_negatives(&n); i++)
+    BRIM_TRY(search_negatives(source->runtime, &source->files[i], &n, err));
   return choose_among(&n, brim_source_name(&source->files[0]), given, task, out, err);
 }
 

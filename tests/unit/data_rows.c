@@ -154,6 +154,17 @@ static void columns_of(const char *first, const char *second, const brim_source_
   brim_text_free(&got);
 }
 
+/* Some of them begin beyond the head. */
+static void late_negatives(const char *last, const char *want) {
+  brim_text lines;
+  brim_text_init(&lines, data_runtime);
+  for (int i = 0; i < 40000; i++)
+    brim_text_string(&lines, "{\"anchor\": \"a\", \"positive\": \"b\"}\n");
+  brim_text_string(&lines, last);
+  columns_of(lines.data, "{\"anchor\": \"a\", \"positive\": \"b\"}\n", &(brim_source_options){0}, want);
+  brim_text_free(&lines);
+}
+
 static void several_files(void) {
   static const char *const scored[] = {"anchor", "score"};
   const brim_source_options none = {0}, label = {.text_columns = scored, .text_column_count = 2, .label_column = "score"},
@@ -316,6 +327,9 @@ int main(void) {
   printed_list();
   apart();
   several_files();
+  late_negatives("{\"anchor\": \"a\", \"positive\": \"b\", \"negatives\" : [\"c\"]}\n", "anchor positive negatives ");
+  late_negatives("{\"anchor\": \"a\", \"positive\": \"negative\"}\n", "anchor positive ");
+  late_negatives("{\"anchor\": \"\\\"negative\\\": it is\", \"positive\": \"b\"}\n", "anchor positive ");
   for (int i = 0; i < 4; i++)
     late(i & 1 ? "\xEF\xBB\xBF" : "", i > 1);
   counted();
