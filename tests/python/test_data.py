@@ -180,6 +180,10 @@ class Rows(unittest.TestCase):
             brim.Dataset.from_arrow(table, TOKENIZER, text_column="nothing")
         with self.assertRaises(TypeError):
             brim.Dataset.from_arrow(table, TOKENIZER, text_column="id")
+        for given, words in (({"text_column": "label"}, "as a text and as the label"), ({"label_column": "text"}, "as a text and as the label"),
+                             ({"pair_column": "label"}, "as a text and as the label"), ({"pair_column": "text"}, "both texts")):
+            with self.assertRaisesRegex(brim.errors.UsageError, words):
+                brim.Dataset.from_arrow(table, TOKENIZER, labels=True, **given)
         holes = pyarrow.table({"text": ["a", None]})
         with self.assertRaises(brim.errors.FormatError) as caught:
             brim.Dataset.from_arrow(holes, TOKENIZER)
