@@ -154,7 +154,7 @@ BRIM_API int brim_source_check_numbered(brim_runtime *runtime, const char *folde
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 
 /* Which columns of a source are the texts of a row, and which is its label: as `given` names them, else as data sets of
- * sentence-transformers do, by the first file's header or first objects: anchor, positive and negatives; query, document or
+ * sentence-transformers do, by the headers or first objects of all files: anchor, positive and negatives; query, document or
  * passage; question, answer; sentence1, sentence2; else all columns in order but a label (score, label, ..) and ids. */
 enum { BRIM_MOST_TEXT_COLUMNS = 64 };
 typedef struct brim_text_columns {
@@ -163,7 +163,8 @@ typedef struct brim_text_columns {
   const char *label;                         /* NULL: there is none */
   bool paired;                               /* rerankers: the first is one half of a pair with each of the others */
   bool one_pair;  /* rerankers: two columns, and the second has no lists in the first rows of JSON: a row is one pair */
-  bool beginning; /* found by the first megabyte of JSON: rows after it may have columns that none before it has */
+  bool beginning; /* found by the first megabyte of JSON: rows after it may have columns that none
+                     before it has, but for negatives, which were looked for */
   /* private */
   void *memory;
   brim_runtime *runtime;

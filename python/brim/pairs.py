@@ -133,7 +133,7 @@ def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequen
 def _note(name: str, found: Columns, columns) -> None:
     if columns is None:
         log.info("%s: texts are in the columns %s%s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "",
-                 " (rows after the first megabyte were not asked for others)" if found.beginning else "")
+                 " (rows after the first megabyte were asked for negatives alone)" if found.beginning else "")
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool | None, runtime, name: str = "rows", text_column: str | None = None,

@@ -129,12 +129,21 @@ def _pick(names: list[str], text: str | None, pair: str | None, label: str | Non
         raise UsageError(f'there is no column "{wanted}"; the columns are {shown}: ' + _advice(names, option))
 
     text = there(text, "text_column", ["text"])
-    pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names else None
+    pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names and text != "text_pair" else None
+    if pair == text:
+        raise UsageError(f'the column "{text}" is named for both texts of a row: name each one\'s own')
     if labelled is False:
         return text, pair, None
-    if not label and not labelled and not {"label", "labels"} & set(names):
+    if not label and not labelled and not {"label", "labels"} & set(names) - {text, pair}:
         return text, pair, None
-    return text, pair, there(label, "label_column", ["label", "labels"])
+    return text, pair, _apart(there(label, "label_column", ["label", "labels"]), text, pair)
+
+
+def _apart(label: str, *texts: str | None) -> str:
+    """A row is not learned from its own label."""
+    if label in texts:
+        raise UsageError(f'the column "{label}" is named as a text and as the label: name each one\'s own')
+    return label
 
 
 def _advice(names: list[str], option: str) -> str:
@@ -504,7 +513,7 @@ def _word_columns(names: list[str], text, label, labelled):
 
     text = there(text, "text_column", _WORDS)
     wanted = labelled or label or (labelled is None and any(n in names for n in _TAGS))
-    return text, there(label, "label_column", _TAGS) if wanted and labelled is not False else None
+    return text, _apart(there(label, "label_column", _TAGS), text) if wanted and labelled is not False else None
 
 
 def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> Columns:

@@ -304,7 +304,9 @@ int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_c
                               : brim_error_set(err, BRIM_E_USAGE, "no data files are given");
   for (int i = 0; i < path_count && status == BRIM_OK; i++) {
     bool literal = strcmp(paths[i], "-") == 0 || brim_path_exists(paths[i]) || !has_magic(paths[i], strlen(paths[i]));
-    status = literal ? add_path(source, paths[i], options, err) : add_glob(source, paths[i], options, err);
+    status = !*paths[i] ? brim_error_set(err, BRIM_E_USAGE, "the name of a data file is empty")
+             : literal  ? add_path(source, paths[i], options, err)
+                        : add_glob(source, paths[i], options, err);
   }
   if (status == BRIM_OK)
     status = refuse_doubles(source, err);
