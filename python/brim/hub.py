@@ -1,8 +1,12 @@
 """Models by name: a folder, or a name of the Hugging Face hub, from its local cache or fetched into it."""
 from __future__ import annotations
 
+import contextlib
 import os
+import pathlib
 import re
+import tempfile
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _core, runtime as _runtime
@@ -85,3 +89,14 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
             why = str(error).strip().partition("\n")[0] or type(error).__name__
             raise NotFoundError(f"{missing}; fetching it failed: {why}") from error
     return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)
+
+
+@contextlib.contextmanager
+def folder_of(files: Mapping[str, bytes]) -> Iterator[str]:
+    """A folder with these files, as long as it is used."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        yield folder

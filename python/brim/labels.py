@@ -147,8 +147,10 @@ class Labels:
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
         self.outputs = outputs if given is None else len(given)
-        self._core = _core.labels(runtime or _runtime.default(), self.task, self.names, self.outputs,
-                                  given is not None and all(isinstance(one, str) for one in (given if values is None else values)))
+        self._hold(runtime or _runtime.default())
+
+    def _hold(self, runtime: Any) -> None:
+        self._core = _core.labels(runtime, self.task, self.names, self.outputs, self.values is not None and all(isinstance(one, str) for one in self.values))
 
     def id(self, label: Any) -> int:
         """The number of a class by its name or value; KeyError where there is none."""
@@ -162,17 +164,15 @@ class Labels:
         """As rows have them."""
         return Labels(self._keys, task=self.task)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (self.names, self.task, self.outputs, self.values, self._keys)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_core": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._hold(_runtime.default())
 
     def __repr__(self) -> str:
         return f"Labels({self.names if self.values is None else self.values!r}, task={self.task!r})"
-
-
-def _remake(names, task, outputs, values=None, keys=None):
-    labels = Labels(names, task=task, outputs=outputs, values=values)
-    labels._keys = keys
-    return labels
 
 
 def _labels(labels, runtime, task: str | None = None):

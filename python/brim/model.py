@@ -196,11 +196,19 @@ class Model:
         no_types = read_json(os.fspath(folder), "config.json").get("brim_type_ids") is False
         self.tokenizer._core.save(os.fsencode(folder), _shapes.of(self.task).words, self._cut_at or 0, *(self._windowing or (0, 0)), no_types)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
-        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task, (self._cut_at, self._windowing))
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_embedder", "_facts")}
+        return {**own, "_core": files, "_changed": True, "_task": self.task}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = dict(state)
+        task = own.pop("_task")
+        with _hub.folder_of(own.pop("_core")) as folder:
+            made = Model(folder, tokenizer=own["tokenizer"], labels=Labels(None, task=task) if _shapes.of(task).bare else None)
+        self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
         if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):
@@ -440,14 +448,3 @@ def _data_or_file(data, file):
     if file is None:
         return data
     return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
-
-
-def _remake(path, files, tokenizer, untrained, mapping=None, task=None, rows=None):
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in files.items():
-            pathlib.Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
-            pathlib.Path(folder, name).write_bytes(content)
-        model = Model(folder, tokenizer=tokenizer, labels=Labels(None, task=task) if _shapes.of(task).bare else None)
-    model.path, model._untrained, model._mapping, model._changed = path, untrained, mapping, True
-    model._cut_at, model._windowing = rows or (None, tokenizer.windows)
-    return model
