@@ -174,7 +174,7 @@ class Dataset:
         tokenizer = _tokenizer(tokenizer, runtime)
         values = None
         if labels is not None:
-            labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+            labels = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
             values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
         known, texts = _labels(mapping, runtime, task), list(texts)

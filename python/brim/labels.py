@@ -14,9 +14,28 @@ NAME, NUMBER, BOOLEAN, NONE = "snb-"  #: what a label was (brim_label_form): a s
 
 
 def _plain(label: Any) -> Any:
-    """The value of NumPy, torch or pyarrow as Python's."""
+    """The value of NumPy, torch or pyarrow as Python's, and an array as a list of them."""
     way = getattr(label, "tolist", None) or getattr(label, "as_py", None)
-    return way() if way and not isinstance(label, type) else label
+    if way is None or isinstance(label, type):
+        return label
+    if getattr(getattr(label, "dtype", None), "kind", "") in _TIMES:
+        return _time(label)
+    plain = way()
+    return float(plain) if type(plain) is type(label) and isinstance(plain, numbers.Real) else plain  # a number of more bits than Python's
+
+
+_TIMES = ("m", "M")
+
+
+def _time(value: Any) -> Any:
+    """Times of NumPy, of which tolist() makes numbers where they count nanoseconds."""
+    if getattr(value, "shape", ()):
+        return [_time(one) for one in value]
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(plain, int):
+        return plain
+    short = value.astype(value.dtype.kind + "8[us]")
+    return short.tolist() if short == value else str(value)
 
 
 def _one_label(label) -> tuple[str, str]:
@@ -35,9 +54,9 @@ def _one_label(label) -> tuple[str, str]:
         return int.__repr__(label), NUMBER
     if isinstance(label, numbers.Number):
         return repr(label) if isinstance(label, float) else str(label) if isinstance(label, complex) else repr(float(label)), NUMBER
-    if callable(label) or hasattr(label, "__iter__") or type(label).__repr__ is object.__repr__:  # whose repr names no class
+    if callable(label) or hasattr(label, "__iter__") or type(label).__repr__ is object.__repr__ and type(label).__str__ is object.__str__:
         raise TypeError(f"a label is a name, a number, or a list of them (a list, tuple, set or array), not {label!r:.60}")
-    return repr(label), NAME
+    return str(label), NAME
 
 
 def _label_text(label) -> str | tuple[str | bytes, str] | None:

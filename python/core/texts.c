@@ -228,14 +228,37 @@ static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray 
   return is_string(s->format) ? string_at(s->format, a, i) : number_at(s->format, a, i, to);
 }
 
+/* Of a type that another library made of one of Arrow's: its name, and *length; NULL: it is Arrow's own. The metadata are a
+ * number of pairs of strings, each with its length before it. */
+static const char *extension_name(const struct ArrowSchema *s, int32_t *length) {
+  static const char key[] = "ARROW:extension:name";
+  const char *at = s->metadata;
+  int32_t pairs = 0, size = 0;
+  if (at)
+    memcpy(&pairs, at, sizeof pairs), at += sizeof pairs;
+  for (; pairs > 0; pairs--) {
+    memcpy(&size, at, sizeof size), at += sizeof size;
+    const bool found = size == (int32_t)sizeof key - 1 && memcmp(at, key, sizeof key - 1) == 0;
+    at += size;
+    memcpy(length, at, sizeof *length), at += sizeof *length;
+    if (found)
+      return at;
+    at += *length;
+  }
+  return NULL;
+}
+
 static bool known_type(const struct ArrowSchema *s, bool numbers) {
+  int32_t length;
+  if (!is_string(s->format) && extension_name(s, &length))
+    return false;
   if (s->dictionary)
     return strlen(s->format) == 1 && strchr("cCsSiIlL", *s->format) && known_type(s->dictionary, numbers);
   return is_string(s->format) || (numbers && strlen(s->format) == 1 && strchr("nbcCsSiIlLefg", *s->format));
 }
 
 /* Of Arrow's formats, in words. */
-static const char *type_name(const char *format) {
+static const char *format_name(const char *format) {
   if (strlen(format) == 1 && strchr("cCsSiIlL", *format))
     return "whole numbers";
   if (strlen(format) == 1 && strchr("efg", *format))
@@ -249,14 +272,29 @@ static const char *type_name(const char *format) {
   return *format == 'b' ? "booleans" : *format == '+' ? "lists or objects" : *format == 't' ? "times" : "something else";
 }
 
+static PyObject *type_name(const struct ArrowSchema *s) {
+  int32_t length = 0;
+  const char *name = extension_name(s, &length);
+  PyObject *text = name ? PyUnicode_DecodeUTF8(name, length, "replace") : NULL;
+  PyObject *said = text ? PyUnicode_FromFormat("values of the type %U", text) : NULL;
+  Py_XDECREF(text);
+  if (name)
+    return said;
+  return s->dictionary ? PyUnicode_FromFormat("a dictionary of %s", format_name(s->dictionary->format))
+                       : PyUnicode_FromString(format_name(s->format));
+}
+
 static int64_t find_column(const struct ArrowSchema *schema, const char *name, const char *fallback, bool needed, bool numbers) {
   const char *wanted = name ? name : fallback;
   for (int64_t i = 0; i < schema->n_children; i++)
     if (schema->children[i]->name && strcmp(schema->children[i]->name, wanted) == 0) {
       if (known_type(schema->children[i], numbers))
         return i;
-      PyErr_Format(PyExc_TypeError, "column \"%s\" holds %s where a string%s is needed", wanted,
-                   type_name(schema->children[i]->format), numbers ? ", a number or a boolean" : "");
+      PyObject *type = type_name(schema->children[i]);
+      if (type)
+        PyErr_Format(PyExc_TypeError, "column \"%s\" holds %U where a string%s is needed", wanted, type,
+                     numbers ? ", a number or a boolean" : "");
+      Py_XDECREF(type);
       return -1;
     }
   if (needed || name)
