@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, blocks as _blocks, kinds as _kinds, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
 from .errors import MismatchError, UsageError
@@ -121,6 +121,7 @@ class Dataset:
         blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
         """
+        _kinds.check(Dataset.from_files, locals())
         if prompts is not None and text_columns is None:
             raise UsageError("prompts are of rows of several texts: give text_columns too")
         runtime = runtime or _runtime.default()
@@ -168,6 +169,7 @@ class Dataset:
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
         most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
         {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
+        _kinds.check(Dataset.from_texts, locals())
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
@@ -208,6 +210,7 @@ class Dataset:
 
         labels: None reads them if there is a label column. blocks, prompts: as in ``from_files``.
         """
+        _kinds.check(Dataset.from_arrow, locals())
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)

@@ -66,7 +66,7 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
     huggingface_hub where that is installed and HF_HUB_OFFLINE is not set: the files that brim reads, and no others.
     """
     if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
-        raise TypeError(f"a folder, or a name such as \"bert-base-uncased\", is needed, not {name!r:.60}")
+        raise TypeError(f"{'tokenizer' if tokenizer else 'model'}: a folder, or a name such as \"bert-base-uncased\", is needed, not {name!r:.60}")
     page = re.match(r"(?:https?://(?:huggingface\.co|hf\.co)|hf:/)/([^/]+(?:/[^/]+)?)", name) if isinstance(name, str) else None
     if page:
         raise FileError(f'{name} is an address: give the name alone, "{page[1]}"', name)

@@ -162,6 +162,8 @@ class Labels:
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
         if given is not None and any(one is None for one in given):
             raise TypeError("labels: one of the names is None")
+        if given is not None and not given:
+            raise UsageError("labels has no class: leave it out, and the classes are those of the rows")
         self.names = None if given is None else [_one_label(one)[0] for one in given]
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")

@@ -262,8 +262,8 @@ static int read_labels(reading *r, brim_error *err) {
   const brim_task_rules *task = h->task <= INT32_MAX ? brim_task_rules_of((brim_task)h->task) : NULL;
   const brim_label_type *type = brim_label_type_of(task ? (brim_task)h->task : BRIM_TASK_AUTO);
   const bool labelled = h->blocks[BRIM_LABEL_BLOCK].numbers > 0;
-  if (h->mapped > 2 || strcmp(shape->name, "label") != 0 ||
-      shape->integers != (shape->per == BRIM_PER_TOKEN) || shape->per == BRIM_PER_TEXT)
+  if (h->mapped > 2 || strcmp(shape->name, "label") != 0 || shape->integers != (shape->per == BRIM_PER_TOKEN) ||
+      shape->per == BRIM_PER_TEXT)
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;

@@ -1,5 +1,6 @@
 """A copy is the same in all that it says and in all that is made of it: data sets of every kind, models, labels, batches, results, tokenizers."""
 import copy
+import dataclasses
 import json
 import math
 import pickle
@@ -93,6 +94,8 @@ def plain(thing):
         return "labels", thing.names, thing.values, list(map(type, thing.values or ())), thing.task, thing.outputs, thing._keys
     if isinstance(thing, brim.Tokenizer):
         return said(thing)
+    if dataclasses.is_dataclass(thing):
+        return plain(vars(thing))
     if isinstance(thing, dict):
         return {name: plain(value) for name, value in thing.items()}
     if isinstance(thing, (list, tuple)):
@@ -229,7 +232,7 @@ class Copies(unittest.TestCase):
         few = list(zip(TEXTS, NAMES))
         result = brim.train(MODEL, few, eval=few, max_steps=2, progress=False)
         again = copy.deepcopy(pickle.loads(pickle.dumps(result)))
-        self.same(vars(again) | {"model": 0, "judged": 0}, vars(result) | {"model": 0, "judged": 0})
+        self.same(plain(vars(again) | {"model": 0, "judged": 0}), plain(vars(result) | {"model": 0, "judged": 0}))
         self.same({name: judged(one) for name, one in again.judged.items()}, {name: judged(one) for name, one in result.judged.items()})
         held = result.model.evaluate(few)
         self.same(judged(pickle.loads(pickle.dumps(copy.copy(held)))), judged(held))
