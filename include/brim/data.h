@@ -442,6 +442,13 @@ BRIM_API int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *data
 /* Gives the classes other names, in the order of their ids, as many as there are: rows and their numbers stay as they are. */
 BRIM_API int brim_dataset_name_classes(brim_dataset *dataset, const char *const *names, int32_t count,
                                        brim_error *err) BRIM_CHECK;
+/* All that a data set is, as bytes (released with brim_runtime_release), and one that is the same in every way, made of such
+ * bytes, which it copies. They are of this version of brim and this kind of machine (else BRIM_E_MISMATCH) and have a checksum
+ * (BRIM_E_FORMAT where it does not fit). */
+BRIM_API int brim_dataset_pack(brim_runtime *runtime, const brim_dataset *dataset, void **bytes, size_t *size,
+                               brim_error *err) BRIM_CHECK;
+BRIM_API int brim_dataset_unpack(brim_runtime *runtime, const void *bytes, size_t size, brim_dataset **out,
+                                 brim_error *err) BRIM_CHECK;
 /* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Labels of tokens are "labels", as many
  * as ids, -100 for none. Errors have the byte. There is no mapping: labels are class ids or values as the model takes them. */
 BRIM_API int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) BRIM_CHECK;

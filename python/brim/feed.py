@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any, Iterator, Mapping, Sequence, Unpack
 
-from . import _core, blocks as _blocks, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, blocks as _blocks, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
 from .dataset import Files, _windows
 from .errors import UsageError
@@ -37,6 +37,7 @@ class Stream:
                  repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, numbering: str | None = None,
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
+        _kinds.check(Stream.__init__, locals(), PlanOptions)
         self._runtime = runtime or _runtime.default()
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)

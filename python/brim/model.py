@@ -8,7 +8,7 @@ import pathlib
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, device as _device, embedding as _embedding, hub as _hub, options as _options, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, device as _device, embedding as _embedding, hub as _hub, kinds as _kinds, options as _options, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import MismatchError, UsageError
 from .judged import Evaluation, add_texts
@@ -101,6 +101,8 @@ class Model:
     def __init__(self, path: str | os.PathLike[str], *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, layers: str | None = None, dense: int | None = None,
                  dense_activation: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False, kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
+        _kinds.check(Model.__init__, locals())
+        _options.whole("reinit_layers", reinit_layers, 0)
         self._how = {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers, "no_type_ids": no_type_ids,
                      "kernels": kernels, "device": device, "tf32": tf32}
         device, card = _device.checked(device)
@@ -203,12 +205,20 @@ class Model:
         vectors = self._untrained and self._bare and not self._changed and os.path.exists(os.path.join(self.path, "modules.json"))
         return Model(self.path, labels=Labels(None, task="embedding"), tokenizer=self.tokenizer, runtime=self._runtime, **self._how) if vectors else self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
         like = self._as_folder()
         with tempfile.TemporaryDirectory() as folder:
             like._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
-        return _remake, (self.path, files, self.tokenizer, like._untrained, self._mapping, like.task, (self._cut_at, self._windowing))
+        own = {name: value for name, value in like.__dict__.items() if name not in ("_runtime", "_embedder", "_facts")}
+        return {**own, "_core": files, "_changed": True, "_task": like.task}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = dict(state)
+        task = own.pop("_task")
+        with _hub.folder_of(own.pop("_core")) as folder:
+            made = Model(folder, tokenizer=own["tokenizer"], labels=Labels(None, task=task) if _shapes.of(task).bare else None)
+        self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
         if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):
@@ -277,6 +287,7 @@ class Model:
         result by more than rounding), and precision: "int8" multiplies bytes in the layers, which is faster where the processor has VNNI
         and gives nearly the same. on_device: of a model on a GPU, they stay there: ``torch.from_dlpack(model.logits(texts, on_device=True))``
         copies nothing; nobody looks whether they are finite."""
+        _kinds.check(Model.logits, locals(), PredictOptions)
         self._check_trained()
         data = _data_or_file(data, file)
         data = data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else data  # an array of one text
@@ -300,12 +311,13 @@ class Model:
         given in. top_k: the first so many. The rest as for ``logits``.
 
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
+        _kinds.check(Model.rank, locals(), PredictOptions)
         if not _shapes.of(self.task).joins_pairs:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
-        if isinstance(documents, (str, bytes)):
-            raise UsageError("documents: a list of texts is expected, not one text")
+        if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
+            raise UsageError(f"documents: a list of texts is expected, not {'one text' if isinstance(documents, (str, bytes)) else repr(documents)[:60]}")
         if top_k is not None:
             whole("top_k", top_k, 1)
         texts = list(_embedding.texts_of(documents, "documents"))
@@ -318,6 +330,7 @@ class Model:
                      progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Iterator[Any]:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
+        _kinds.check(Model.predict_each, locals(), PredictOptions)
         self._check_trained()
         self._refuse_masks()
         if _shapes.of(self.task).bare:
@@ -395,6 +408,7 @@ class Model:
         vector (Matryoshka); normalize brings them to length 1 then. precision: "int8" multiplies bytes in the layers: faster on processors with
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
+        _kinds.check(Model.embed, locals())
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=max_length or self._cut_at, batch_size=batch_size, max_tokens=max_tokens)
 
@@ -409,6 +423,7 @@ class Model:
         tab-separated file with the header query-id, corpus-id, score, or a dict from a query's id to the ids of its documents, or to a dict of
         their scores. similarity: cosine, dot, euclidean or manhattan; None: the folder's. query_prompt, document_prompt: names of prompts, "none"
         for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
+        _kinds.check(Model.evaluate_retrieval, locals())
         return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=at, similarity=similarity, query_prompt=query_prompt,
                                     document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
                                     batch_size=batch_size, max_tokens=max_tokens)
@@ -419,6 +434,7 @@ class Model:
 
         pairs: a file with the columns sentence1, sentence2 and score, or anything to loop over that gives (text, text, score). The others are
         those of ``embed``."""
+        _kinds.check(Model.evaluate_similarity, locals())
         return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
                                      batch_size=batch_size, max_tokens=max_tokens)
 
@@ -428,6 +444,7 @@ class Model:
         """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
         accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
+        _kinds.check(Model.evaluate, locals(), PredictOptions)
         self._check_trained()
         self._refuse_masks()
         dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
@@ -447,15 +464,6 @@ def _data_or_file(data, file):
         raise TypeError("give rows, or file=, and not both")
     if file is None:
         return data
+    if not isinstance(file, (str, os.PathLike)) and not (isinstance(file, (list, tuple)) and file):
+        raise TypeError(f"file: a path, or a list of them, is needed, not {file!r:.60}")
     return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
-
-
-def _remake(path, files, tokenizer, untrained, mapping=None, task=None, rows=None):
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in files.items():
-            pathlib.Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
-            pathlib.Path(folder, name).write_bytes(content)
-        model = Model(folder, tokenizer=tokenizer, labels=Labels(None, task=task) if _shapes.of(task).bare else None)
-    model.path, model._untrained, model._mapping, model._changed = path, untrained, mapping, True
-    model._cut_at, model._windowing = rows or (None, tokenizer.windows)
-    return model

@@ -107,6 +107,8 @@ def _value(name: str, given: str, value: Any) -> Any:
         return False if value else None
     if name == "max_steps" and not isinstance(value, str) and value is not None and value <= 0:  # -1 of TrainingArguments: by the epochs
         return None
+    if given == "bf16" and value is not None:
+        value = flag(given, value)
     if name == "precision" and isinstance(value, bool):
         return "bf16" if value else None
     if given == "resume_from_checkpoint" and not (value is None or isinstance(value, bool)):
@@ -181,7 +183,7 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
     said: dict[str, str] = {}
     options = dict(options)
     parts = options.pop("gradient_accumulation_steps", None)
-    if parts is not None and parts != 1:  # there a step is so many batches; here it has batch_size rows, in parts
+    if parts is not None and whole("gradient_accumulation_steps", parts, 1) != 1:  # there a step is so many batches; here it has batch_size rows, in parts
         rows = next((n for n in ("batch_size", "per_device_train_batch_size", "train_batch_size") if n in options), "batch_size")
         if "accumulate" in options:
             raise TypeError("accumulate and gradient_accumulation_steps say the same: give one of them")

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import glob
+import importlib
+import numbers
 import os
 from collections.abc import Mapping
 from typing import Any, Iterable, NamedTuple
 
 from . import _core, runtime as _runtime
 from .errors import FileError, NotFoundError, UsageError
-from .labels import _one_label
+from .labels import _one_label, _plain
 
 DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".txt", ".parquet", ".arrow", ".feather")
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -198,10 +200,10 @@ def _values(table: Any, name: str) -> list:
         raise UsageError(f'column "{name}" is one text, {_short(column)}: give a list of them')
     if isinstance(column, Mapping):  # as pandas' to_dict() writes a column
         column = list(column.values())
-    for method in ("to_pylist", "to_list", "tolist"):
+    for method in ("to_pylist", "to_list"):
         if hasattr(column, method):
             return getattr(column, method)()
-    return list(column)
+    return list(_plain(column))
 
 
 def _with_names(table: Any, column: str, names: list[str]):
@@ -260,6 +262,8 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
         try:
             if hasattr(data, "iloc"):
+                if not all(_in_arrow(data[_own(data, name)]) for name in wanted):
+                    raise TypeError
                 arrow = data[[_own(data, name) for name in wanted]]
                 arrow.columns = wanted
                 arrow.__arrow_c_stream__()
@@ -269,11 +273,17 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
             return Table(data, text, pair, label, classes)
         except ImportError:  # a DataFrame of pandas without pyarrow
             pass
-        except (TypeError, ValueError):  # or with a column that Arrow has no type for: values of several kinds, sparse ones
+        except (TypeError, ValueError, OverflowError, NotImplementedError):  # or with a column that Arrow has no type for: values of several kinds, sparse ones
             if not hasattr(data, "iloc"):
                 raise
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
     return of_lists(*lists, names=classes) if numbered else of_lists(*lists)._replace(names=classes)
+
+
+def _in_arrow(column: Any) -> bool:
+    """Whether Arrow has the values of a pandas' Series as they are: of periods it has numbers, and of much else nothing."""
+    kinds = importlib.import_module("pandas.api.types")
+    return kinds.infer_dtype(column.cat.categories if str(column.dtype) == "category" else column) in ("string", "integer", "floating", "boolean", "empty")
 
 
 def label_kind(table: Any, column: str | None) -> str | None:
@@ -285,7 +295,7 @@ def label_kind(table: Any, column: str | None) -> str | None:
         kind = str(table.dtypes[column]).lower()
         if kind == "object":
             first = next((v for v in table[column] if not _missing(v)), None)
-            kind = type(first).__name__
+            kind = "int" if isinstance(first, numbers.Integral) else type(first).__name__
         elif kind == "category":
             kind = str(table[column].cat.categories.dtype).lower()
     else:
@@ -347,9 +357,8 @@ def of_columns(data: Mapping, text=None, pair=None, label=None, labelled: bool |
 
 def as_list(rows: Any) -> Any:
     """A column of Arrow, NumPy or pandas as a list; anything else as it is."""
-    for method in ("to_pylist", "tolist"):
-        rows = getattr(rows, method)() if hasattr(rows, method) else rows
-    return rows
+    rows = rows.to_pylist() if hasattr(rows, "to_pylist") else rows
+    return _plain(rows) if hasattr(rows, "tolist") else rows
 
 
 def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | None = None) -> Columns:

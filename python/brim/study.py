@@ -9,8 +9,9 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from . import _core, rows as _rows, runtime as _runtime
+from . import _core, kinds as _kinds, rows as _rows, runtime as _runtime
 from .errors import UsageError
+from .keywords import BatchOptions
 from .labels import _one_label
 from .options import seed as _seed, whole
 
@@ -266,6 +267,7 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
     that overlap by so many tokens, at most max_windows (16); ``at_length`` says of other lengths what they lose, cut or in such windows."""
     from .dataset import Dataset
 
+    _kinds.check(analyze, locals(), BatchOptions)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     if hasattr(data, "__next__"):
         data = list(data)

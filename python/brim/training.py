@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
+from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime, shapes as _shapes)
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
@@ -124,6 +124,8 @@ def _named(evals, train) -> list[tuple[str, Any]]:
         return [(name, train[name])] if name else []
     if evals is None:
         return []
+    if isinstance(evals, (str, bytes)) and not evals:
+        raise UsageError("eval is empty: give rows, or leave it out")
     if _rows.is_splits(evals):
         return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
     if isinstance(evals, (str, os.PathLike)):
@@ -195,6 +197,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
+    _kinds.check(_CALL, locals(), TrainOptions)
     ways = options.pop("_compare", None)
     asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)
@@ -205,6 +208,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if "processing_class" in options:
         tokenizer = options.pop("processing_class") if tokenizer is None else tokenizer
     if args is not None:
+        if not hasattr(args, "output_dir"):
+            raise TypeError(f"args: a TrainingArguments of transformers is needed, not {args!r:.60}")
         given = {**_options.of_arguments(args), **({"seed": seed} if seed != 42 else {}), **({"output_dir": os.fspath(output)} if output else {})}
         seed = given.pop("seed")
         options = {**given, **options}
@@ -367,6 +372,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source}, text_columns)
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+
+
+_CALL = train  #: whose argument has its name
 
 
 def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
@@ -537,7 +545,10 @@ class Folds(NamedTuple):
             where = list((source.pop("where", None) or {}).items())
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
-        return self.folds, _folds_given(_rows.column_of(table, self.column), rows), None
+        try:
+            return self.folds, _folds_given(_rows.column_of(table, self.column), rows), None
+        except UsageError as error:
+            raise UsageError(f"fold_column: {error}") from None
 
 
 def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
