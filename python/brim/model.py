@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import pathlib
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 
 from . import _core, device as _device, embedding as _embedding, hub as _hub, options as _options, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
 from .dataset import Dataset, Files, refuse_encoded
-from .errors import MismatchError, UsageError
+from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
@@ -109,10 +110,13 @@ class Model:
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
+        how = {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers,
+               "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32}
         bare = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
-        self._core = _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense,
-                                                                "dense_activation": dense_activation, "reinit_layers": reinit_layers,
-                                                                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
+        self._core = _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, dict(how))
+        if labels is None and not untrained and self._core.facts()["untrained"]:
+            self._core = self._of_vectors(how) or self._core
+        self._head_looks = {name: how[name] for name in ("pooling", "layers") if how[name] is not None}
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
         self._embedder: Any = None
@@ -122,6 +126,15 @@ class Model:
         self._facts = self._core.facts()
         self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
+
+    def _of_vectors(self, how: dict[str, Any]) -> Any:
+        """The model with what its folder puts after the encoder, where the folder is one of vectors; None: it is another."""
+        if not gives_vectors(self.path):
+            return None
+        try:
+            return _core.model(self._runtime, os.fsencode(self.path), Labels(None, task="embedding", runtime=self._runtime)._core, dict(how))
+        except (FormatError, MismatchError, UnsupportedError):  # modules that `embed` has, and training has not
+            return None
 
     def _labels_given(self, labels) -> Labels | None:
         """What predictions say for the names of classes, where it was said."""
@@ -192,18 +205,25 @@ class Model:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes config.json, model.safetensors and the tokenizer's files, as a run's folder has them: transformers opens it."""
+        self._check_kept()
         self._core.save(os.fsencode(folder))
         no_types = read_json(os.fspath(folder), "config.json").get("brim_type_ids") is False
         self.tokenizer._core.save(os.fsencode(folder), _shapes.of(self.task).words, self._cut_at or 0, *(self._windowing or (0, 0)), no_types)
 
+    def _check_kept(self) -> None:
+        """What follows the encoder is in the folder alone where training does not have it: a copy would be another model."""
+        if self._untrained and not self._changed and gives_vectors(self.path):
+            raise MismatchError(f"{self.path} has modules after its encoder that brim computes and does not keep: copy the folder itself", self.path)
+
     def __reduce__(self) -> tuple[Any, ...]:
+        self._check_kept()
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
         return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task, (self._cut_at, self._windowing))
 
     def _check_trained(self) -> None:
-        if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):
+        if self._untrained and gives_vectors(self.path):
             raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
         if self._untrained:
             raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
@@ -365,6 +385,8 @@ class Model:
             yield folder
 
     def _vectors(self) -> Any:
+        if self._head_looks and not _shapes.of(self.task).bare:
+            raise UsageError(f"{next(iter(self._head_looks))} is of the model's head, of {self.task}: vectors have it with labels=brim.Labels(None, task=\"embedding\")")
         if self._embedder is None:
             with self._folder() as folder:
                 self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
@@ -430,6 +452,15 @@ class Model:
         add_texts(judged, data, dataset, self.tokenizer, {"text_column": text_column, "pair_column": pair_column})
         rows = dict(zip(("label", "predicted", "loss", "score", "label_score"), found)) if isinstance(found, tuple) else {"logits": found}
         return Evaluation(of_task(self.task, metrics), judged, rows)
+
+
+def gives_vectors(folder: str) -> bool:
+    """It is a folder of sentence-transformers whose modules make a vector of a text's tokens."""
+    try:
+        modules = json.loads(pathlib.Path(folder, "modules.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(modules, list) and any(str(one.get("type", "")).endswith("Pooling") for one in modules if isinstance(one, dict))
 
 
 def _data_or_file(data, file):
