@@ -244,6 +244,8 @@ class Model:
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         refuse_encoded(data, max_length=max_length, **columns)
+        if max_length is not None:
+            whole("max_length", max_length, 1)
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
         if _shapes.of(self.task).several_texts and not isinstance(data, Dataset):
             return self._of_pairs(data, labelled, columns, how)
@@ -289,6 +291,7 @@ class Model:
         result by more than rounding), and precision: "int8" multiplies bytes in the layers, which is faster where the processor has VNNI
         and gives nearly the same. on_device: of a model on a GPU, they stay there: ``torch.from_dlpack(model.logits(texts, on_device=True))``
         copies nothing; nobody looks whether they are finite."""
+        _options.within(dict(options))
         self._check_trained()
         data = _data_or_file(data, file)
         data = data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else data  # an array of one text
@@ -330,6 +333,7 @@ class Model:
                      progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Iterator[Any]:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
+        _options.within(dict(options))
         self._check_trained()
         self._refuse_masks()
         if _shapes.of(self.task).bare:
@@ -410,7 +414,7 @@ class Model:
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
-                                max_length=max_length or self._cut_at, batch_size=batch_size, max_tokens=max_tokens)
+                                max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] = (1, 3, 5, 10, 100), similarity: str | None = None,
                            query_prompt: str | None = None, document_prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
@@ -424,7 +428,7 @@ class Model:
         their scores. similarity: cosine, dot, euclidean or manhattan; None: the folder's. query_prompt, document_prompt: names of prompts, "none"
         for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
         return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=at, similarity=similarity, query_prompt=query_prompt,
-                                    document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
+                                    document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
                                     batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate_similarity(self, pairs: Any, *, prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
@@ -433,7 +437,7 @@ class Model:
 
         pairs: a file with the columns sentence1, sentence2 and score, or anything to loop over that gives (text, text, score). The others are
         those of ``embed``."""
-        return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
+        return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
                                      batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
@@ -442,6 +446,7 @@ class Model:
         """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
         accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
+        _options.within(dict(options))
         self._check_trained()
         self._refuse_masks()
         dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,

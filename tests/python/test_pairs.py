@@ -262,7 +262,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"loss": "cosent"}, "2 texts a row"),
                 (PAIRS, {"margin": 1}, "in-batch has no margin"),
                 (PAIRS, {"scale": -1}, "scale is -1"),
-                (PAIRS, {"positive_weight": 2}, "in-batch has no positive_weight"),
+                (PAIRS, {"positive_weight": 2}, "positive_weight has no effect without task=.rerank."),
                 (PAIRS, {"matryoshka": [4096]}, "vectors have"),
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
                 (PAIRS, {"stream": True}, "stream=True is for files"),
@@ -280,6 +280,9 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"keep_head": True}, "has no keep_head"),
                 ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
                 (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),
+                *((RANKED, {"task": "rerank", name: value}, f"{name} has no effect without (task=.embedding.|directions|hardness)") for name, value in
+                  {"matryoshka": [8], "directions": "query-to-doc", "similarity": "dot", "hardness": "all", "hardness_strength": 2, "partition": "joint", "distance": "cosine",
+                   "margin": 1, "temperature": 2}.items()),
                 ([pair[:2] for pair in texts], {"task": "rerank"}, "a score or a label")]:
             with self.assertRaisesRegex((brim.Error, ValueError), message, msg=(rows[:1], how)):
                 brim.train(model, rows, **{"task": "embedding", **how}, **HOW)

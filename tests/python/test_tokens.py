@@ -159,7 +159,7 @@ class Tokens(unittest.TestCase):
             brim.data.stream(lines, tokenizer, task="sums")
 
     def test_missing_words(self):
-        """A missing value among words is none of them, whatever stands for it."""
+        """A missing value among words is no word, whatever it is written as."""
         for word in (None, float("nan")):
             with self.assertRaisesRegex(brim.errors.UsageError, "row 1: one of the words is"):
                 brim.Dataset.of([(["a"], ["O"]), (["a", word], ["O", "O"])], brim.Tokenizer(MODEL), task="tokens", labelled=True)
