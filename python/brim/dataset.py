@@ -522,7 +522,7 @@ class Dataset:
         return self._core.text_lengths()
 
     _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
-    _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
+    _pair: tuple[str, str | None] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 
     @property

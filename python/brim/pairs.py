@@ -170,7 +170,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
                       paired=joins, label_column=label, **rest)
     made._texts = found.texts
-    made._pair = (found.texts[0], found.texts[1]) if order is None or in_text else None  # which texts of a row are shown
+    made._pair = (found.texts[0], next(iter(found.texts[1:]), None)) if order is None or in_text else None  # which texts of a row are shown
     return made
 
 
@@ -184,7 +184,7 @@ def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels,
                                   pair_column=found.texts[1], label_column=label, **rest)
     texts, pairs = (_rows.column_of(data, one) for one in found.texts)
     for column, values in zip(found.texts, (texts, pairs)):
-        missing = next((number for number, value in enumerate(values) if value is None), None)
+        missing = next((number for number, value in enumerate(values) if _rows._missing(value)), None)
         if missing is not None:
             raise UsageError(f'row {missing}: the value of column "{column}" is missing: fill it in')
     labels = _rows.column_of(data, label) if label else None

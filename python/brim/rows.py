@@ -442,7 +442,10 @@ def several(data: Any, names: list[str], least: int | None, paired: bool, counte
     for number, cells in enumerate(zip(*columns)):
         row = []
         for i, cell in enumerate(cells):
-            given = [cell] if cell is None or isinstance(cell, (str, bytes)) else list(cell)
+            given = [None if _missing(text) else text for text in ([cell] if isinstance(cell, (str, bytes)) or not hasattr(cell, "__iter__") else cell)]
+            other = next((text for text in given if not isinstance(text, (str, bytes, type(None)))), None)
+            if other is not None:
+                raise UsageError(f'row {number}: the value of column "{names[i]}" is {_short(other)}: a text is expected, or a list of them')
             texts = [text for text in given if text is not None and (text or (i < least and len(given) == 1 and cell == text))]
             if counted and len(texts) < len(given) > 1:
                 raise UsageError(f'row {number}: the list in "{names[i]}" has an empty text, which the row\'s list of labels counts: leave out both')
@@ -573,7 +576,7 @@ def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -
     if classes is not None:
         row = [classes[one] if isinstance(one, int) and 0 <= one < len(classes) else one for one in row]
     allowed = (str, int, float, type(None)) if what == "labels" else (str, int, float)
-    wrong = next((one for one in row if not isinstance(one, allowed)), "")
+    wrong = next((one for one in row if not isinstance(one, allowed) or what == "words" and _missing(one)), "")
     if wrong != "":
         raise UsageError(f"row {number}: one of the {what} is {_short(wrong)}: a str or a number is expected")
     items = [_one_label(one) for one in row] if what == "labels" else [(str(one), "s") for one in row]

@@ -275,6 +275,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f'{name} is of embeddings: task="embedding"')
         if value is not None and (options.get("stream") or isinstance(train, Stream)):
             raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
+    asked_now = {_options.brims(name): name for name in asked_for if ways is None or _options.brims(name) not in _options.PLAN}  # of which each way has its own
+    _options.refuse_idle(asked_now, {**options, "task": task if several else None, "dense": dense})
     wanted = _pairs.prompts(prompts)
     folder = model.path if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
@@ -286,6 +288,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     text_columns, columns = columns, {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
+    if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
+        refuse_encoded(_rows_to_train(train), **source, prompts=prompts, teacher_column=teacher_column, whole_words=whole_words or None)
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
     masked = shape.made
