@@ -2,6 +2,7 @@
 import json
 import os
 import pickle
+import tempfile
 import traceback
 import unittest
 
@@ -192,6 +193,19 @@ class Rows(unittest.TestCase):
         with self.assertRaises(brim.errors.FormatError) as caught:
             brim.Dataset.from_arrow(holes, TOKENIZER)
         self.assertIn("row 1", str(caught.exception))
+
+    def test_numbered_tables(self):
+        """Of table files whose names say how many there are none is missing."""
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            self.skipTest("pyarrow is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            for i in (0, 2):
+                pyarrow.parquet.write_table(pyarrow.table({"text": [f"film {i}"]}), f"{folder}/part-0000{i}-of-00003.parquet")
+            with self.assertRaisesRegex(OSError, "1 of 3 files is missing: part-00001-of-00003.parquet"):
+                brim.Dataset.from_files(f"{folder}/part-*.parquet", TOKENIZER)
+            self.assertEqual(len(brim.Dataset.from_files([f"{folder}/part-0000{i}-of-00003.parquet" for i in (0, 2)], TOKENIZER)), 2)
 
     def test_polars_and_pandas(self):
         found = 0
