@@ -64,7 +64,7 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
 /* Of the value after the key that was read. */
 static bool is_list(const brim_json_reader *json) {
   size_t at = json->at;
-  while (at < json->length && strchr(" \t\r\n:", json->bytes[at]))
+  while (at < json->length && (json->bytes[at] == ':' || brim_json_is_space(json->bytes[at])))
     at++;
   return at < json->length && json->bytes[at] == '[';
 }

@@ -292,7 +292,7 @@ static bool next_is_array(const brim_json_reader *json) {
   for (; at < json->length && found < 2; at++)
     if (json->bytes[at] == opening[found])
       found++;
-    else if (!strchr(" \t\r\n:", json->bytes[at]))
+    else if (json->bytes[at] != ':' && !brim_json_is_space(json->bytes[at]))
       return false;
   return found == 2;
 }
