@@ -19,7 +19,7 @@ VALUES = {
     "layers": ["weighted", "joined:2"], "lengths": ["d/lengths.txt"], "mask-rate": ["0.5"], "matryoshka": ["16,8"], "matryoshka-weights": ["2,1"],
     "max-length": ["12", "2"], "max-record": ["100000", "10"], "max-rows": ["2", "1"], "max-tokens": ["200", "64"], "memory-limit": ["3MB", "100MB"],
     "min-chars": ["30", "200"], "model": ["d/other"], "modes": ["random+longest"], "momentum": ["0.5"], "output": ["other"],
-    "pad-to-multiple-of": ["8", "5"], "pair-column": ["other"], "pooling": ["mean", "max"], "profile": ["trace.json"], "prompt": ["query"],
+    "pad-to-multiple-of": ["8", "5"], "pair-column": ["other"], "patience": ["2", "1"], "pooling": ["mean", "max"], "profile": ["trace.json"], "prompt": ["query"],
     "queries": ["d/queries.jsonl"], "query-prompt": ["query=the good "], "relevant": ["d/relevant.tsv"], "save-every": ["1"],
     "scored-pairs": ["d/scored.jsonl"], "simulate": ["ranks=2"], "slices": ["2"], "teacher-column": ["teacher"], "test": ["d/more.jsonl"],
     "text-column": ["other"], "tokenizer": ["d/fewer"], "train": ["d/more.jsonl"], "train-only": ["*.bias,classifier.*", "*.bias"], "weight": ["2"],
@@ -157,6 +157,10 @@ def write_data(folder, task):
     rows, names = [row_of(draw, i, "classification") for i in range(14)], ("text", "label", "other", "label2", "split", "fold")
     write_lines(folder / "text.jsonl", rows)
     (folder / "table.csv").write_text("\n".join([",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]) + "\n", encoding="utf-8")
+    written = {"damaged": 'text,label\na film,0\na "bad film,1\ngood,0,1\nfine,1\n', "unlabelled": "text,label\na film,0\nbad,\nfine,1\n",
+               "quoted": 'text,label\n"a ""good"", warm film",1\n"bad",0\n"fine \\" plot",1\n'}
+    for name, text in written.items():
+        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
     (folder / "lengths.txt").write_text("".join(f"{draw.randrange(3, 60)}\n" for _ in range(42)), encoding="utf-8")
     write_lines(folder / "corpus.jsonl", [{"_id": f"d{i}", "text": fixtures.sentence(draw, i % 2)} for i in range(6)])
     write_lines(folder / "queries.jsonl", [{"_id": f"q{i}", "text": fixtures.sentence(draw, i % 2)} for i in range(3)])
@@ -170,11 +174,13 @@ def write_data(folder, task):
 
 @dataclasses.dataclass(frozen=True)
 class Base:
-    """A command line that works, in a folder where d is the data of a task."""
+    """A command line, in a folder where d is the data of a task. It works, but for those that are of some options only: these have an
+    effect here, whatever they promise elsewhere."""
     name: str
     command: str
     words: tuple
     task: str
+    only: tuple = ()
 
     def line(self, *more):
         return (*self.command.split(), *self.words, *more)
@@ -197,6 +203,13 @@ def bases():
     yield from (train_base(task) for task in TASKS)
     yield Base("csv", "train", tuple("d/table.csv" if word == "d/train.jsonl" else word for word in train), "classification")
     yield Base("evals", "train", (*train, "--eval", "d/more.jsonl", "--eval-every", "1"), "classification")
+    for file, option in {"damaged": "skip-damaged", "unlabelled": "missing-label", "quoted": "quote"}.items():
+        words = tuple({"d/train.jsonl": f"d/{file}.csv"}.get(word, word) for word in train)
+        yield Base(file, "train", words, "classification", (option,))
+    yield Base("a budget", "train", (*train, "--max-tokens", "40"), "classification", ("oversize",))
+    often = ("--epochs", "4", "--eval", "d/more.jsonl", "--eval-every", "1", "--save-every", "1")
+    yield Base("many evaluations", "train", (*train, *often, "--lr", "0.3"), "classification", ("keep=best", "patience", "keep-checkpoints"))
+    yield Base("better each time", "train", (*train_base("regression").words, *often, "--lr", "3e-3"), "regression", ("min-delta",))
     for task in ("classification", "pairs", "tokens", "embedding", "rerank"):
         words = ("--model", "d/model", "--train", "d/train.jsonl", "-b", "4", "-j", "1", "--max-steps", "3", "--lr", "1e-3", "--json", "--modes", "random+none")
         yield Base(f"compare {task}", "compare", (*words, *task_words(task)), task)

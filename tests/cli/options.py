@@ -248,7 +248,7 @@ class Judge:
         if refused:
             return "refused", refused
         promise = PROMISED.get(f"{case.base.command} {case.option.name}", PROMISED.get(case.option.name))
-        if promise and not any("brim:" in one for one in tried):
+        if promise and not case.base.only and not any("brim:" in one for one in tried):
             return "promised", promise
         return ("OTHER LINE" if any("brim:" in one for one in tried) else "NOTHING"), "; ".join(tried)
 
@@ -357,11 +357,13 @@ def cases(commands, contexts):
         for option in commands[base.command].values():
             if option.name in LEFT_OUT or base.has(option):
                 continue
-            for context in contexts:
+            for context in [context for context in contexts if not base.only or context == "plain"]:
                 if (context in OF_TRAINING and base.command != "train") or context == option.name or (context == "cache" and "cache" not in commands[base.command]):
                     continue
                 of_words = option.kind == "choice" and context not in ("twice", "empty", "ends", "ranks")
                 for word in option.values(base.command) if of_words else [None]:
+                    if base.only and option.name not in base.only and f"{option.name}={word}" not in base.only:
+                        continue
                     if option.name != "task" or (base.name not in ("csv", "evals") and word != NAMES.get(base.task, base.task)):
                         yield Case(base, option, context, word)
 
