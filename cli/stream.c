@@ -47,10 +47,10 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
     status = cli_encode_options(cli, request->max_length, &how.encode);
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
-  if (!status)
+  if (!status && request->columns)
     status = cli_columns_find(cli, request->paths, request->path_count, request->labels ? request->labels->task : cli_task(cli),
                               request->columns, &how.source);
-  if (!status)
+  if (!status && request->columns)
     status = cli_prompts_of(cli, request->columns, &how.encode);
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);

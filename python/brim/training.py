@@ -541,10 +541,10 @@ class Folds(NamedTuple):
         if self.column is None:
             return (self.folds, None, None) if isinstance(self.folds, int) else (0, _folds_given(self.folds, rows), None)
         if _of_text_files(self.rows):
-            named, shape = ("text_column", "pair_column"), _shapes.of(model.task)
-            source = {**{name: self.source[name] for name in named}, "words": shape.words,
+            named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
+            source = {**{name: self.source[name] for name in named}, "words": reads.words,
                       **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
-            if shape.several_texts:
+            if reads.several_texts:
                 source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)
             where = list((source.pop("where", None) or {}).items())
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)

@@ -13,14 +13,14 @@
 #include "data/source.h"
 #include "task/task.h"
 
-enum { HEAD = 1 << 20, NEXT_HEAD = 1 << 16, LONGEST_KEY = 100, MOST_SEARCHED = 1 << 30, MOST = BRIM_MOST_TEXT_COLUMNS };
+enum { HEAD = 1 << 20, NEXT_HEAD = 1 << 16, LONGEST_KEY = 100, MOST_SEARCHED = 1 << 30, MOST_NAMES = 1024 };
 
 /* ---- the names of a file's columns --------------------------------------------------------------------------- */
 
 typedef struct names {
   brim_arena *arena;
-  const char *of[MOST];
-  bool lists[MOST]; /* JSON: a row has a list in the column */
+  const char *of[MOST_NAMES];
+  bool lists[MOST_NAMES]; /* JSON: a row has a list in the column */
   int count;
   bool table;        /* they are those of every row */
   bool all;          /* no row has another */
@@ -29,7 +29,7 @@ typedef struct names {
 } names;
 
 static int add_name(names *n, const char *text, size_t length, brim_error *err) {
-  if (n->count == MOST) /* nobody looks at so many */
+  if (n->count == MOST_NAMES) /* nobody looks at so many */
     return BRIM_OK;
   n->of[n->count] = brim_arena_copy_string(n->arena, text, length);
   return n->of[n->count++] ? BRIM_OK : BRIM_NOMEM(err);
@@ -208,7 +208,7 @@ static int best_of(const names *n, const char *const *list, int but) {
 }
 
 static void take(brim_text_columns *c, const char *name) {
-  if (c->count < MOST)
+  if (c->count < BRIM_MOST_TEXT_COLUMNS)
     c->names[c->count++] = name;
 }
 
@@ -295,7 +295,7 @@ static int check_given(const names *n, const char *file, const brim_source_optio
     for (int k = 0; k < i; k++)
       if (strcmp(columns[i], columns[k]) == 0)
         return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named twice: name each text's own", columns[i]);
-    bool there = (!n->table && !n->all) || n->count == 0 || n->count == MOST;
+    bool there = (!n->table && !n->all) || n->count == 0 || n->count == MOST_NAMES;
     for (int k = 0; k < n->count && !there; k++)
       there = strcmp(columns[i], n->of[k]) == 0;
     if (!there)
@@ -351,7 +351,7 @@ int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, i
                             brim_task task, brim_text_columns *out, brim_error *err) {
   names n = {0};
   *out = (brim_text_columns){.runtime = runtime};
-  for (int i = 0; i < column_count && n.count < MOST; i++)
+  for (int i = 0; i < column_count && n.count < MOST_NAMES; i++)
     n.of[n.count++] = columns[i];
   n.table = n.count > 0;
   return choose_among(&n, NULL, given, task, out, err);

@@ -154,6 +154,17 @@ static void columns_of(const char *first, const char *second, const brim_source_
   brim_text_free(&got);
 }
 
+/* Texts behind many other columns. */
+static void wide(void) {
+  brim_text line;
+  brim_text_init(&line, data_runtime);
+  for (int i = 0; i < 300; i++)
+    brim_text_printf(&line, "c%d,", i);
+  brim_text_string(&line, "anchor,positive,score\n");
+  columns_of(line.data, "anchor,positive\na,b\n", &(brim_source_options){0}, "anchor positive / score");
+  brim_text_free(&line);
+}
+
 /* Some of them begin beyond the head. */
 static void late_negatives(const char *last, const char *want) {
   brim_text lines;
@@ -327,6 +338,7 @@ int main(void) {
   printed_list();
   apart();
   several_files();
+  wide();
   late_negatives("{\"anchor\": \"a\", \"positive\": \"b\", \"negatives\" : [\"c\"]}\n", "anchor positive negatives ");
   late_negatives("{\"anchor\": \"a\", \"positive\": \"negative\"}\n", "anchor positive ");
   late_negatives("{\"anchor\": \"\\\"negative\\\": it is\", \"positive\": \"b\"}\n", "anchor positive ");
