@@ -50,10 +50,10 @@ def _windows(texts: Iterable[Any]) -> Iterator[list[str | bytes]]:
         yield window
 
 
-def _prompt(core: Any, name: str | None) -> str:
+def _prompt(core: Any, name: str | None, option: str = "prompt") -> str:
     text = "" if name == "none" else core.prompt(name)
     if name is not None and text is None:
-        raise UsageError(f"the model's config_sentence_transformers.json has no prompt {name!r}")
+        raise UsageError(f"{option}: the model's config_sentence_transformers.json has no prompt {name!r}")
     return text or ""
 
 
@@ -74,6 +74,8 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
         if value is not None:
             whole(name, value, 1)
     width = dimensions or facts["width"]
+    if width > facts["width"]:
+        raise UsageError(f"dimensions is {dimensions}: the model's vectors have {facts['width']} numbers")
     how = {"prompt": _prompt(core, prompt), "dimensions": dimensions, "max_length": max_length, **options}
     out = np.empty((len(texts) if hasattr(texts, "__len__") else 0, width), np.float32)
     counts, rows = [0, 0, 0], 0
@@ -149,7 +151,7 @@ def _as_file(data: Any, rows: Iterable[Any], name: str) -> Iterator[str]:
 def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int], query_prompt: str | None, document_prompt: str | None,
               **options: Any) -> dict[str, Any]:
     """What Model.evaluate_retrieval does."""
-    prompts = {name: _prompt(core, value) for name, value in (("query_prompt", query_prompt), ("document_prompt", document_prompt)) if value is not None}
+    prompts = {name: _prompt(core, value, name) for name, value in (("query_prompt", query_prompt), ("document_prompt", document_prompt)) if value is not None}
     documents = (_document(name, value) for name, value in corpus.items()) if isinstance(corpus, Mapping) else ()
     asked = (_document(name, value) for name, value in queries.items()) if isinstance(queries, Mapping) else ()
     wanted = _pairs(relevant) if isinstance(relevant, Mapping) else ()
