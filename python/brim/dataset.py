@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import operator
-import numbers
 import os
 import warnings
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from .errors import MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
 from .layout import Layout
+from .options import MOST, whole
 from .tokenizer import Tokenizer, _tokenizer
 
 #: A file, or several; globs and folders too.
@@ -61,10 +61,8 @@ def _windows(overlap: int | None, most: int | None, numbering: str | None = None
     if overlap is None and most is not None:
         raise UsageError("max_windows has no effect without windows: add it or leave out max_windows")
     for name, value, least in (("windows", overlap, 0), ("max_windows", most, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
-            raise TypeError(f"{name}: a whole number is needed, not {value!r}")
-        if value is not None and value < least:
-            raise UsageError(f"{name} is {value}: a number from {least} on is needed")
+        if value is not None:
+            whole(name, value, least, MOST)
     return {} if overlap is None else {"window_overlap": overlap, "max_windows": (MASKED_WINDOWS if numbering else 16) if most is None else most}
 
 

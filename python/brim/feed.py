@@ -166,7 +166,7 @@ class Streamed:
         if not _rows.is_files(train) or _rows.table_files(_rows.paths_of(train)):
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
-        files, window = _rows.paths_of(train), how.pop("shuffle_window", 100_000)
+        files, window = _rows.paths_of(train), _options.whole("shuffle_window", how.pop("shuffle_window", 100_000), 1, _options.MOST)
         if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right":
             raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}

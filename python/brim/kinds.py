@@ -57,7 +57,8 @@ def _parts(annotation: str) -> list[str]:
 
 
 #: Options of which more is said where they are used.
-_SAID = {"folds", "compute_metrics", "columns", "text_columns", "text_column", "pair_column", "label_column"}  # a table's columns may be numbered
+_COLUMNS = ("text_column", "pair_column", "label_column")  # which may be numbered
+_SAID = {"folds", "compute_metrics", "columns", *_COLUMNS}
 
 
 @functools.cache
@@ -73,6 +74,9 @@ def _of(function: Callable[..., Any], typed: tuple[type, ...]) -> dict[str, list
 def check(function: Callable[..., Any], given: Mapping[str, Any], *typed: type) -> None:
     """Refuses values of other kinds than the annotations of the function, and of its ``Unpack[typed]``, say. None is as if left out.
     given: its locals()."""
+    empty = next((name for name in _COLUMNS if given.get(name) == ""), None)
+    if empty:
+        raise UsageError(f"{empty} is empty: give the name of a column, or leave it out")
     given = {**given, **given.get("options", {}), **given.get("plan", {})}
     for name, kinds in _of(function, typed).items():
         value = given.get(name)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
 
-from . import _core, runtime as _runtime, shapes as _shapes
+from . import _core, kinds as _kinds, runtime as _runtime, shapes as _shapes
 from .errors import UsageError
 
 
@@ -149,6 +149,7 @@ class Labels:
 
     def __init__(self, names: Sequence[Any] | Mapping[Any, str] | None, *, task: str | None = None, outputs: int = 1,
                  values: Sequence[Any] | None = None, runtime: Any = None):
+        _kinds.check(Labels.__init__, locals())
         self._keys: list[Any] | None = None  #: what rows have in place of the names
         if isinstance(names, Mapping):
             items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())

@@ -429,11 +429,11 @@ class Model:
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 
-    def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] = (1, 3, 5, 10, 100), similarity: str | None = None,
+    def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] | None = None, similarity: str | None = None,
                            query_prompt: str | None = None, document_prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
                            max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> dict[str, Any]:
         """How well the vectors of ``embed`` find relevant documents: accuracy@k, precision@k, recall@k, mrr@k, ndcg@k and map@k for each k of
-        ``at``, as sentence-transformers' InformationRetrievalEvaluator defines them, and counts of what was looked at. All documents are looked
+        ``at`` (1, 3, 5, 10 and 100), as sentence-transformers' InformationRetrievalEvaluator defines them, and counts of what was looked at. All documents are looked
         through; those of one score are ordered by id.
 
         corpus, queries: files of JSON lines as BEIR has them (_id, title, text), or dicts from id to text (or to {"title", "text"}). relevant: a
@@ -441,7 +441,7 @@ class Model:
         their scores. similarity: cosine, dot, euclidean or manhattan; None: the folder's. query_prompt, document_prompt: names of prompts, "none"
         for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
         _kinds.check(Model.evaluate_retrieval, locals())
-        return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=at, similarity=similarity, query_prompt=query_prompt,
+        return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=(1, 3, 5, 10, 100) if at is None else at, similarity=similarity, query_prompt=query_prompt,
                                     document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
                                     batch_size=batch_size, max_tokens=max_tokens)
 

@@ -185,7 +185,7 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
     said: dict[str, str] = {}
     options = dict(options)
     parts = options.pop("gradient_accumulation_steps", None)
-    if parts is not None and whole("gradient_accumulation_steps", parts, 1) != 1:  # there a step is so many batches; here it has batch_size rows, in parts
+    if parts is not None and whole("gradient_accumulation_steps", parts, 1, MOST) != 1:  # there a step is so many batches; here it has batch_size rows, in parts
         rows = next((n for n in ("batch_size", "per_device_train_batch_size", "train_batch_size") if n in options), "batch_size")
         if "accumulate" in options:
             raise TypeError("accumulate and gradient_accumulation_steps say the same: give one of them")
@@ -246,7 +246,10 @@ def flag(name: str, value: Any) -> bool:
     raise TypeError(f"{name}: True or False is needed, not {value!r}")
 
 
-def whole(name: str, value: Any, least: int | None = None) -> int:
+MOST = (1 << 31) - 1  #: of what the library counts in 32 bits
+
+
+def whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """A whole number, NumPy's too. A truth value is none, though Python says that True is 1, and neither is 2.0."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)
@@ -256,14 +259,13 @@ def whole(name: str, value: Any, least: int | None = None) -> int:
         raise TypeError(f"{name}: a whole number is needed, not {value!r:.60}")
     if least is not None and number < least:
         raise UsageError(f"{name} is {number}: a number from {least} on is needed")
+    if most is not None and number > most:
+        raise UsageError(f"{name} is {number}: the largest is {most}")
     return number
 
 
 def seed(name: str, value: Any) -> int:
-    number = whole(name, value, 0)
-    if number >= 1 << 64:
-        raise UsageError(f"{name} is {number}: the largest is {(1 << 64) - 1}")
-    return number
+    return whole(name, value, 0, (1 << 64) - 1)
 
 
 #: Options of reading that rows in memory have too.

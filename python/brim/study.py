@@ -131,13 +131,15 @@ def way(mode: str | tuple[str, dict[str, Any]]) -> tuple[str, str, str, dict[str
         named, batching, padding, options = way(name)
         said = "".join(f"+{key}" if value is True else f"+{key}={value}" for key, value in more.items())
         return named + said, batching, padding, options | more
+    if not isinstance(mode, str):
+        raise TypeError(f"modes: {', '.join(WAYS)}, or batching+padding, is needed, not {mode!r:.60}")
     first, *words = mode.split("+")
     if words and words[0].replace("-", "_") in PADDINGS:
         kind = (first, words.pop(0).replace("-", "_"))
     elif first in WAYS:
         kind = WAYS[first]
     else:
-        raise ValueError(f'"{mode}" is none of {", ".join(WAYS)}, and not batching+padding')
+        raise ValueError(f'modes: "{mode}" is none of {", ".join(WAYS)}, and not batching+padding')
     return mode, *kind, dict(_mode_option(one) for one in words)
 
 

@@ -386,7 +386,8 @@ def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
     names = _labels(given["labels"], model._runtime)
     if names is not None and (names.names, names._keys) == (model.labels.names, model.labels._keys):
         given = {**given, "labels": None}
-    named = next((name for name, value in given.items() if value not in (None, 0, False)), None)
+    usual = {"reinit_layers": 0, "no_type_ids": False, "tf32": False}
+    named = next((name for name, value in given.items() if value is not None and value != usual.get(name)), None)
     if named:
         raise UsageError(f"{named} is said when a model is loaded, and this one is: give its folder, brim.train({model.path!r}, ..), or "
                          "brim.Model(..) has it")
@@ -509,7 +510,7 @@ def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict
 def _one_number(folds):
     """A number of NumPy or torch, also as an array without dimensions, is one; the folds of rows stay what they are."""
     one = folds.tolist() if getattr(folds, "shape", None) == () and hasattr(folds, "tolist") else folds
-    return _options.whole("folds", one) if isinstance(one, numbers.Integral) else one
+    return _options.whole("folds", one, most=_options.MOST) if isinstance(one, numbers.Integral) else one
 
 
 def _folds_given(folds, rows: int):
@@ -573,18 +574,19 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
     return FoldsResult(**found)
 
 
-def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str | tuple[str, dict[str, Any]]] = tuple(WAYS), **options: Any) -> Comparison:
+def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str | tuple[str, dict[str, Any]]] | None = None, **options: Any) -> Comparison:
     """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
 
-    modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding"; each may have its own options of batches and training, as
+    modes: None, which is all of "fixed", "dynamic", "uniform", "brim", or "batching+padding"; each may have its own options of batches and training, as
     "brim+checkpoint_activations", "uniform+max_tokens=2048" or ("brim", {"batch_size": 64}). precision: one, or several, such as ["fp32", "bf16"]: each mode
     in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
     """
+    _kinds.check(compare, locals())
     for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
     one = isinstance(modes, str) or isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)
-    ways = [way(mode) for mode in ([modes] if one else modes)]
+    ways = [way(mode) for mode in ([modes] if one else WAYS if modes is None else modes)]
     if isinstance(options.get("precision"), (list, tuple)):
         several = options.pop("precision")
         if not several or len(set(several)) < len(several):
