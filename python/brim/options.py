@@ -234,7 +234,8 @@ def refuse_idle(asked: dict[str, str], there: dict[str, Any]) -> None:
     """Refuses what was asked for (the names as they were given, by brim's) and has no effect with the rest of what is there."""
     for name in _keywords.NEEDS.keys() & asked.keys() & there.keys():
         usual, needs = _keywords.NEEDS[name]
-        if there[name] not in (None, False, usual) and not any(_is_met(need, there) for need in needs.split()):
+        says = there[name] not in (None, False, usual) and not (there[name] is True and name in _keywords.RANGES)  # which is no number
+        if says and not any(_is_met(need, there) for need in needs.split()):
             wanted = " or ".join(need.replace("=", '="').replace("|", '" or "') + '"' if "=" in need else need for need in needs.split())
             raise UsageError(f"{asked[name]} has no effect without {wanted}: add it, or leave out {asked[name]}")
 
