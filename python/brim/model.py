@@ -493,4 +493,6 @@ def _data_or_file(data, file):
         return data
     if not isinstance(file, (str, os.PathLike)) and not (isinstance(file, (list, tuple)) and file):
         raise TypeError(f"file: a path, or a list of them, is needed, not {file!r:.60}")
+    if "" in (file if isinstance(file, (list, tuple)) else (file,)):
+        raise UsageError("file is an empty name: a path is needed")
     return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
