@@ -65,6 +65,9 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
             log.info("loss: %s", fields["loss"])
         if fields.get("equal_pairs"):
             log.warning("in %d row%s the second text is the first: there is little to learn from them", fields["equal_pairs"], "" if fields["equal_pairs"] == 1 else "s")
+        if fields.get("ignored_labels"):
+            log.warning("%d row%s a score or label other than 1, which the loss %s does not look at: their texts are taken to belong together",
+                        fields["ignored_labels"], " has" if fields["ignored_labels"] == 1 else "s have", fields["loss"])
     elif kind == "step" and fields["step"] == 1 and fields.get("negatives") is not None and fields.get("rows"):
         _of_negatives(fields["rows"], fields["negatives"], fields["equal_texts"])
     elif kind == "eval":

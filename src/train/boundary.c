@@ -21,7 +21,8 @@ static void boundary_note_best(brim_trainer *t, double value) {
     t->state.best = value;
     t->state.best_step = t->state.step;
   }
-  t->state.waited++;
+  if (!isnan(value) || !isnan(t->state.best)) /* before the first that is defined there is nothing to improve on */
+    t->state.waited++;
   if (boundary_better(t, value, t->state.reference, t->options.min_delta)) {
     t->state.reference = value;
     t->state.waited = 0;

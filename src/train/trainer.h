@@ -39,6 +39,7 @@ typedef struct brim_trainer {
   double *class_weights;     /* [outputs] or NULL */
   const brim_metric *metric; /* what decides the best, of evals[metric_set]; NULL: one of options.own_metrics */
   int metric_set;
+  bool decides;         /* it was asked for: the rows of its set have to allow it */
   bool small;           /* of it less is better */
   brim_eval_set *evals; /* [eval_room] */
   int eval_count, eval_room;

@@ -306,6 +306,20 @@ static bool is_refused(const char *path, bool overwrite, const char *words) {
   return false;
 }
 
+/* A run that was killed before its first line. */
+static void begun(const char *path) {
+  brim_run_folder folder;
+  brim_error err;
+  make(path, NULL);
+  put(path, "log.jsonl", "");
+  make(path, "tensorboard");
+  put(path, "tensorboard/events.out.tfevents.1700000000.brim.000", "");
+  const int status = brim_run_folder_open(runtime, path, true, false, &folder, &err);
+  brim_run_folder_close(&folder);
+  ok(!status, "a run that had only begun is resumed from its start");
+  case_remove(path);
+}
+
 static void refused(void) {
   const char *path = scratch_file("foreign");
   case_remove(path);
@@ -317,6 +331,16 @@ static void refused(void) {
   ok(is_refused(path, false, "something that is not a run"), "a folder `checkpoints` makes no run");
   case_remove(case_path(path, "config.json"));
   ok(is_refused(path, false, "\"checkpoints\""), "nor does it alone");
+  make(path, "tensorboard");
+  put(path, "tensorboard/events.out.tfevents.1700000000.host", "e");
+  case_remove(case_path(path, "checkpoints"));
+  ok(is_refused(path, false, "\"tensorboard\""), "another program's files for TensorBoard are a stranger's");
+  case_remove(path);
+  begun(path);
+  make(path, NULL);
+  make(path, "checkpoints");
+  make(path, "checkpoints/mine");
+  put(path, "checkpoints/mine/w.pt", "w");
   brim_run_folder folder;
   brim_error err;
   int status = brim_run_folder_open(runtime, path, false, true, &folder, &err);

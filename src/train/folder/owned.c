@@ -169,17 +169,34 @@ static int holds_run(brim_runtime *runtime, const char *folder, bool *run, bool 
   return BRIM_OK;
 }
 
-/* What a run that never began may leave: an empty log and an empty folder of checkpoints. */
+/* TensorBoard's files of brim alone, or none. */
+static int is_own_tensorboard(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+  char **names = NULL, *path = brim_path_join(runtime, folder, "tensorboard");
+  size_t count = 0;
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  *ours = !status && !brim_path_is_link(path) && brim_path_is_folder(path);
+  if (*ours)
+    status = brim_list_folder(runtime, path, &names, &count, err);
+  for (size_t i = 0; i < count; i++)
+    *ours = *ours && strncmp(names[i], "events.out.tfevents.", 20) == 0 && strstr(names[i], ".brim");
+  brim_names_free(runtime, names, count);
+  brim_release(runtime, path);
+  return status;
+}
+
+/* What a run that never began may leave: an empty log, an empty folder of checkpoints, and TensorBoard's first file. */
 static int find_stranger(brim_runtime *runtime, const char *folder, bool foreign_checkpoints, char **stranger, brim_error *err) {
   char **names;
   size_t count;
   brim_owned_log log;
+  bool tensorboard;
   BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
+  BRIM_TRY(is_own_tensorboard(runtime, folder, &tensorboard, err));
   BRIM_TRY(brim_list_folder(runtime, folder, &names, &count, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status && !*stranger; i++) {
     if ((strcmp(names[i], BRIM_LOG_NAME) == 0 && log == BRIM_LOG_NONE) ||
-        (strcmp(names[i], "checkpoints") == 0 && !foreign_checkpoints))
+        (strcmp(names[i], "checkpoints") == 0 && !foreign_checkpoints) || (strcmp(names[i], "tensorboard") == 0 && tensorboard))
       continue;
     if (!(*stranger = brim_copy_string(runtime, names[i], strlen(names[i]))))
       status = BRIM_NOMEM(err);
