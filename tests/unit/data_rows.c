@@ -156,7 +156,7 @@ static void columns_of(const char *first, const char *second, const brim_source_
   brim_text_free(&got);
 }
 
-/* Texts behind many other columns. */
+/* Texts after many other columns. */
 static void wide(void) {
   brim_text line;
   brim_text_init(&line, data_runtime);
