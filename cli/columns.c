@@ -23,9 +23,9 @@ static int cut_columns(cli_call *cli, cli_columns *c) {
 }
 
 /* A pair is one text, as a classifier of pairs has it; further documents make a row of several. */
-static void fill(const cli_columns *c, brim_task task, brim_source_options *source) {
+static void fill(const cli_columns *c, brim_source_options *source) {
   const brim_text_columns *found = &c->found;
-  if (brim_task_shape(task)->joins_pairs && found->count == 2) {
+  if (found->one_pair) {
     source->text_columns = NULL, source->text_column_count = 0;
     source->text_column = found->names[0], source->pair_column = found->names[1];
     source->label_column = found->label;
@@ -35,6 +35,7 @@ static void fill(const cli_columns *c, brim_task task, brim_source_options *sour
   source->text_columns = found->names, source->text_column_count = found->count;
   source->least_columns = found->least;
   source->paired = found->paired;
+  source->seen_columns = c->count > 0; /* a name that was given is no slip */
   source->need_label = source->need_label && found->label;
   source->label_column = source->need_label ? found->label : NULL;
 }
@@ -52,7 +53,7 @@ int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, br
   if (!status)
     status = brim_text_columns_find(cli->runtime, paths, path_count, source, task, &columns->found, &cli->error);
   if (!status)
-    fill(columns, task, source);
+    fill(columns, source);
   return status;
 }
 
@@ -62,8 +63,9 @@ void cli_note_columns(const cli_call *cli, const char *path, const cli_columns *
   for (int i = 0; i < columns->found.count && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", columns->found.names[i]);
   if (columns->found.count && !cli->values->columns)
-    cli_note(cli, "%s: texts are in the columns %s%s%s; --columns changes it", path, names,
-             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "");
+    cli_note(cli, "%s: texts are in the columns %s%s%s%s; --columns changes it", path, names,
+             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "",
+             columns->found.beginning ? " (rows after the first megabyte were asked for negatives alone)" : "");
 }
 
 int cli_prompts_of(cli_call *cli, const cli_columns *columns, brim_encode_options *out) {

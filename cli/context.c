@@ -124,14 +124,6 @@ static int check_max_windows(cli_call *cli) {
                         "--max-windows has no effect without --windows: add --windows or leave out --max-windows");
 }
 
-/* Masked words of pairs are cut where nothing else is said. */
-static int check_pairs(cli_call *cli, const brim_dataset *dataset, const char *path) {
-  if (!cli->masks || !brim_dataset_has_pairs(dataset) || (!cli_given(&cli->arguments, "windows") && !cli->values->max_windows))
-    return BRIM_OK;
-  return brim_error_set(&cli->error, BRIM_E_USAGE, "%s: windows are of rows of one text each: leave out --%s, or the other texts",
-                        path, cli_given(&cli->arguments, "windows") ? "windows" : "max-windows");
-}
-
 enum { WINDOWS = 16, MASKED_WINDOWS = 1024 /* the most that --max-windows takes */ };
 
 brim_windowing cli_windows(const cli_call *cli) {
@@ -156,6 +148,8 @@ int cli_encode_options(cli_call *cli, int32_t max_length, brim_encode_options *o
   out->max_length = max_length;
   if (windows.most > 1)
     out->max_windows = windows.most, out->window_overlap = windows.overlap;
+  /* Masked words are in windows where nothing is said, and pairs have none. */
+  out->cut_pairs = cli->masks && !cli_given(&cli->arguments, "windows") && !cli->values->max_windows;
   return status ? status : check_max_windows(cli);
 }
 
@@ -389,11 +383,6 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
   cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
   note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
-  if ((status = check_pairs(cli, *out, request->paths[0]))) {
-    brim_dataset_free(*out);
-    *out = NULL;
-    return status;
-  }
   if (request->silent)
     return BRIM_OK;
   note_truncation(cli, *out, request->paths[0], request->max_length);

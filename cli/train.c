@@ -38,7 +38,8 @@ static const cli_option options[] = {
                  "result is not bit-identical"),
     FLAG("overwrite", overwrite, .excludes = "resume", .to = {TRAIN(overwrite)}, .help = "replace what is in --output"),
     ROWS(cli_fold_options),
-    LIST("test", test, "[NAME=]DATA", .path = CLI_READS_DATA, .help = "rows that all folds predict together; no labels needed"),
+    LIST("test", test, "[NAME=]DATA", .path = CLI_READS_DATA, .needs = "folds fold-column",
+         .help = "rows that all folds predict together; no labels needed"),
     HEADING("Batches"),
     ROWS(cli_batch_options),
     ROWS(cli_method_options),
@@ -183,6 +184,16 @@ static void note_trained(const cli_call *cli, const brim_event *event) {
            tensors->integer == 1 ? "" : "s");
 }
 
+/* A run that was begun with larger parts keeps them. */
+static void note_limit(const cli_call *cli, int64_t planned) {
+  brim_train_options o;
+  brim_train_options_init(&o);
+  if (cli_fill(&cli->arguments, CLI_TRAIN, &o, NULL) || o.memory_limit == 0 || (uint64_t)planned <= o.memory_limit)
+    return;
+  cli_note(cli, "--memory-limit %s is less than this run takes: a run that is resumed keeps the parts that it began with",
+           cli->values->memory_limit);
+}
+
 /* How many steps, and how much memory, before the first of them. */
 static void note_start(const cli_call *cli, const brim_event *event) {
   const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
@@ -211,8 +222,27 @@ static void note_start(const cli_call *cli, const brim_event *event) {
   if (cli->values->warmup_steps >= steps->integer)
     cli_note(cli, "the warm-up takes %lld steps, and the run has %lld: the learning rate does not reach --lr",
              (long long)cli->values->warmup_steps, (long long)steps->integer);
+  note_limit(cli, planned->integer);
   cli_note(cli, "steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once%s)", count,
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
+}
+
+/* What a run finds in its folder, and what it leaves there. */
+static void note_folder(const cli_call *cli, const brim_event *event) {
+  const brim_field *kept = brim_event_field(event, "kept"), *names = brim_event_field(event, "names");
+  const brim_field *links = brim_event_field(event, "links"), *link = brim_event_field(event, "link");
+  const brim_field *readme = brim_event_field(event, "own_readme");
+  if (!kept || !names || !links || !link || !readme)
+    return;
+  const char *run = cli->values->output;
+  if (kept->integer > 0)
+    cli_note(cli, "%s keeps what is not the run's: %s", run, names->text);
+  if (links->integer > 0)
+    cli_note(cli, "%lld name%s in %s (%s) %s: the run's own files take their place, and what they point at stays",
+             (long long)links->integer, links->integer == 1 ? "" : "s", run, link->text,
+             links->integer == 1 ? "is a link" : "are links");
+  if (readme->integer)
+    cli_note(cli, "README.md in %s is not brim's and stays: how transformers computes this model will not be said there", run);
 }
 
 /* What a resumed run has otherwise than before. */
@@ -275,6 +305,8 @@ static int on_event(void *context, const brim_event *event) {
   cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
     note_trained(cli, event), note_start(cli, event);
+  if (strcmp(event->kind, "folder") == 0)
+    note_folder(cli, event);
   if (strcmp(event->kind, "resume") == 0)
     note_resume(cli, event);
   if (strcmp(event->kind, "step") == 0)

@@ -82,8 +82,21 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         if fields["former_kernels"] is not None:
             log.warning("the run was begun with %s and continues with %s: the last bits of the weights differ from those of a run without this change",
                         fields["former_kernels"], fields["kernels"])
+    elif kind == "folder":
+        if fields["kept"]:
+            log.warning("the run's folder keeps what is not the run's: %s", fields["names"])
+        of_saved(fields["links"], fields["link"], fields["own_readme"])
     elif kind == "fold":
         log.info("fold %d of 0 to %d", fields["fold"], fields["count"] - 1)
+
+
+def of_saved(links: int, link: str, own_readme: bool) -> None:
+    """What was found where a model is written."""
+    if links:
+        log.warning("%d %s in the folder (%s) %s: the model's own files take their place, and what they point at stays", links, "name" if links == 1 else "names",
+                    link, "is a link" if links == 1 else "are links")
+    if own_readme:
+        log.warning("README.md in the folder is not brim's and stays: how transformers computes this model is not said there")
 
 
 def _of_negatives(rows: int, negatives: int, equal: int) -> None:

@@ -20,9 +20,11 @@ enum { HEAD = 1 << 20, NEXT_HEAD = 1 << 16, LONGEST_KEY = 100, MOST_SEARCHED = 1
 typedef struct names {
   brim_arena *arena;
   const char *of[MOST_NAMES];
+  bool lists[MOST_NAMES]; /* JSON: a row has a list in the column */
   int count;
   bool table;        /* they are those of every row */
   bool all;          /* no row has another */
+  bool of_head;      /* rows of JSON after the head may have another, but for negatives */
   uint64_t searched; /* bytes of all files beyond their heads */
 } names;
 
@@ -33,11 +35,12 @@ static int add_name(names *n, const char *text, size_t length, brim_error *err) 
   return n->of[n->count++] ? BRIM_OK : BRIM_NOMEM(err);
 }
 
-static bool has_name(const names *n, const char *text, size_t length) {
+/* -1: there is no such name. */
+static int find_name(const names *n, const char *text, size_t length) {
   for (int i = 0; i < n->count; i++)
     if (strlen(n->of[i]) == length && memcmp(n->of[i], text, length) == 0)
-      return true;
-  return false;
+      return i;
+  return -1;
 }
 
 /* What does not end within the head has no names here: who reads the rows says why. */
@@ -50,12 +53,20 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
                                                                                               file->delimiter);
   for (size_t i = 0; scanned == BRIM_CSV_DONE && i < scan.count && !status; i++) {
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
-    status = has_name(n, decoded, used) ? BRIM_OK : add_name(n, decoded, used, err);
+    status = find_name(n, decoded, used) >= 0 ? BRIM_OK : add_name(n, decoded, used, err);
   }
   n->table = n->count > 0;
   brim_csv_scan_free(&scan);
   brim_release(runtime, decoded);
   return status;
+}
+
+/* Of the value after the key that was read. */
+static bool is_list(const brim_json_reader *json) {
+  size_t at = json->at;
+  while (at < json->length && (json->bytes[at] == ':' || brim_json_is_space(json->bytes[at])))
+    at++;
+  return at < json->length && json->bytes[at] == '[';
 }
 
 /* The keys of an object that no one before it has. *whole: it was read to its end. */
@@ -67,8 +78,12 @@ static int add_keys(brim_json_reader *json, names *n, bool *whole, brim_error *e
     *whole = read && token.kind == BRIM_JSON_OBJECT_END;
     if (!read || token.kind != BRIM_JSON_KEY)
       return BRIM_OK;
-    if (!has_name(n, token.text, token.length))
+    int at = find_name(n, token.text, token.length);
+    if (at < 0)
       BRIM_TRY(add_name(n, token.text, token.length, err));
+    at = at < 0 ? find_name(n, token.text, token.length) : at; /* of more names than are looked at it is none */
+    if (at >= 0)
+      n->lists[at] |= is_list(json);
     if (brim_json_skip(json, &ignored))
       return BRIM_OK;
   }
@@ -120,7 +135,7 @@ static int add_negatives(names *n, const char *bytes, size_t length, brim_error 
     while (colon < end && *colon == ' ')
       colon++;
     const bool is_key = colon < end && *colon == ':' && at > bytes && at[-1] != '\\';
-    if (is_key && quote - key < LONGEST_KEY / 2 && !has_name(n, key, (size_t)(quote - key)))
+    if (is_key && quote - key < LONGEST_KEY / 2 && find_name(n, key, (size_t)(quote - key)) < 0)
       BRIM_TRY(add_name(n, key, (size_t)(quote - key), err));
   }
   return BRIM_OK;
@@ -155,6 +170,7 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, size_
   if (!status)
     status = brim_stream_peek(stream, head, &bytes, &length, err);
   n->all = !status && length < head;
+  n->of_head |= !status && !n->all && file->format == BRIM_FORMAT_JSONL;
   if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
     bytes += 3, length -= 3;
   if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
@@ -299,10 +315,17 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
     take(out, given->text_column ? given->text_column : "text");
     take(out, given->pair_column ? given->pair_column : "text_pair");
   }
-  if (out->count == 0)
+  if (out->count == 0) {
     choose(n, given, out);
+    out->beginning = n->of_head;
+  }
   BRIM_TRY(check_apart(given, out, err));
   out->paired = brim_task_shape(task)->joins_pairs;
+  out->one_pair = out->paired && out->count == 2;
+  if (out->one_pair) {
+    const int second = find_name(n, out->names[1], strlen(out->names[1]));
+    out->one_pair = second < 0 || !n->lists[second];
+  }
   out->least = out->count < 2 ? out->count : 2;
   const bool taught = given->block_count > 0 && !out->paired; /* a text has something to be compared with */
   return out->count >= (taught ? 1 : 2) ? BRIM_OK : refuse(file, n, task, err);

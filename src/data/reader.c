@@ -194,8 +194,8 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->empty_label = options->empty_label || options->words;
   reader->skip_damaged = options->skip_damaged;
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
-  BRIM_TRY(name_slots(reader, options, err));
   BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err));
+  BRIM_TRY(name_slots(reader, options, err));
   return reader->skip_damaged ? BRIM_OK : brim_reader_begin_file(reader, 0, err); /* else the first record opens it */
 }
 

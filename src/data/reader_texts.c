@@ -32,6 +32,16 @@ static const brim_slot *further_slot(const brim_reader *reader, int i) {
   return &reader->slots[reader->slot_count - reader->further_slots + i];
 }
 
+int brim_reader_check_seen(const brim_reader *reader, brim_error *err) {
+  for (int i = 0; i < reader->further_slots; i++) {
+    const brim_slot *slot = further_slot(reader, i);
+    if (!slot->seen && !reader->skip_damaged) /* what is left out might have it */
+      return brim_error_at(err, BRIM_E_USAGE, brim_source_name(&reader->source.files[0]), 0, -1,
+                           "no row has the column \"%.60s\": leave it out, or name another", slot->name);
+  }
+  return BRIM_OK;
+}
+
 /* The next text of a slot, from byte *at of its value on; false after the last. One that is empty is none, unless it is the value
  * of a column that every row has. */
 static bool next_text(const brim_slot *slot, size_t *at, brim_string *out) {
@@ -69,6 +79,16 @@ static int refuse(const brim_reader *reader, brim_error *err, const char *what, 
                        (long long)number, (long long)reader->most_texts);
 }
 
+/* Labels of a list are of its texts, one after another: none may be left out. */
+static bool loses_text(const brim_reader *reader, const brim_slot *slot, size_t taken) {
+  const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
+  if (!slot->present || !slot->is_list || !label->present || !label->is_list)
+    return false;
+  for (size_t i = 0; i < slot->length; i++)
+    taken -= slot->bytes[i] == 0;
+  return taken != 0;
+}
+
 /* A text may look so; a column of this name has lists. */
 static bool is_printed_list(const brim_slot *slot) {
   return slot->present && !slot->is_list && strcmp(slot->name, "negatives") == 0 &&
@@ -90,6 +110,10 @@ static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err
                        sizeof *reader->further, err));
     reader->further[reader->further_count++] = text;
   }
+  if (loses_text(reader, slot, reader->further_count - before))
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "the list in \"%s\" has an empty text, which the row's list of labels counts: leave out both",
+                         slot->name);
   if (slot->required && reader->further_count == before)
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
                          "the list in \"%s\" has no text: fill it in, or do not ask for one in every row (least_columns)",

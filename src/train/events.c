@@ -56,6 +56,13 @@ static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field
   return brim_reduce_is_broken(t->reduce) ? status : brim_group_agree(&t->options.group, status, err);
 }
 
+int brim_trainer_emit_folder(brim_trainer *t, brim_error *err) {
+  brim_field fields[BRIM_FOUND_FIELDS];
+  const brim_event event = {"folder", fields, BRIM_FOUND_FIELDS};
+  const int status = brim_run_found_fields(&t->found, fields) ? emit_here(t, false, &event, err) : BRIM_OK;
+  return brim_group_agree(&t->options.group, status, err);
+}
+
 /* Values of all tensors, and of those that are trained. */
 typedef struct parameters {
   int64_t all, trained, trained_tensors;

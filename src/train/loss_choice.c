@@ -13,11 +13,12 @@
 
 /* ---- facts of rows ------------------------------------------------------------------------------------------- */
 
-static void add_row(brim_row_facts *facts, int32_t texts, const float *label) {
+static void add_row(brim_row_facts *facts, int32_t texts, const float *labels, int32_t width) {
   facts->least_texts = facts->least_texts == 0 || texts < facts->least_texts ? texts : facts->least_texts;
   facts->most_texts = texts > facts->most_texts ? texts : facts->most_texts;
-  if (label && !isnan(*label))
-    facts->labels = brim_label_range_with(facts->labels, *label);
+  for (int32_t i = 0; labels && i < width; i++)
+    if (!isnan(labels[i]))
+      facts->labels = brim_label_range_with(facts->labels, labels[i]);
 }
 
 static brim_row_facts facts_of(const brim_dataset *dataset) {
@@ -27,7 +28,7 @@ static brim_row_facts facts_of(const brim_dataset *dataset) {
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
-    add_row(&facts, sample.text_lengths ? sample.text_count : 1, sample.labels);
+    add_row(&facts, sample.text_lengths ? sample.text_count : 1, sample.labels, sample.label_width);
   }
   return facts;
 }
