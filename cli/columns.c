@@ -1,5 +1,6 @@
 #include "columns.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,17 @@ int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, br
   if (!status)
     fill(columns, source);
   return status;
+}
+
+void cli_note_columns(const cli_call *cli, const char *path, const cli_columns *columns) {
+  char names[300] = "";
+  size_t used = 0;
+  for (int i = 0; i < columns->found.count && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", columns->found.names[i]);
+  if (columns->found.count && !cli->values->columns)
+    cli_note(cli, "%s: texts are in the columns %s%s%s%s; --columns changes it", path, names,
+             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "",
+             columns->found.beginning ? " (rows after the first megabyte were asked for negatives alone)" : "");
 }
 
 int cli_prompts_of(cli_call *cli, const cli_columns *columns, brim_encode_options *out) {

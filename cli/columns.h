@@ -14,6 +14,8 @@ typedef struct cli_columns {
  * What is filled in is borrowed from *columns. */
 int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, brim_task task, cli_columns *columns,
                      brim_source_options *source);
+/* Says which they are, where --columns does not. */
+void cli_note_columns(const cli_call *cli, const char *path, const cli_columns *columns);
 /* What their texts begin with. */
 int cli_prompts_of(cli_call *cli, const cli_columns *columns, brim_encode_options *out);
 void cli_columns_free(cli_columns *columns);

@@ -350,18 +350,6 @@ void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
     cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
 }
 
-/* "reads the columns anchor, positive and score" */
-static void note_columns(const cli_call *cli, const char *path, const cli_columns *columns) {
-  char names[300] = "";
-  size_t used = 0;
-  for (int i = 0; i < columns->found.count && used < sizeof names; i++)
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", columns->found.names[i]);
-  if (columns->found.count)
-    cli_note(cli, "%s: texts are in the columns %s%s%s%s; --columns changes it", path, names,
-             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "",
-             columns->found.beginning ? " (rows after the first megabyte were asked for negatives alone)" : "");
-}
-
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
   cli_columns columns = {0};
   const brim_group group = cli->share_rows ? cli->group : brim_group_single();
@@ -383,8 +371,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   if (!status)
     status = brim_dataset_load_together(&group, cli->runtime, request->paths, request->path_count, request->tokenizer, &options,
                                         out, &cli->error);
-  if (!status && !cli->values->columns)
-    note_columns(cli, request->paths[0], &columns);
+  if (!status)
+    cli_note_columns(cli, request->paths[0], &columns);
   cli_columns_free(&columns);
   if (status == BRIM_E_IO && !request->need_label && strchr(cli->error.file, ' ') && cli->error.line == 0)
     snprintf(cli->hint, sizeof cli->hint, "; a text comes through standard input: echo \"..\" | brim %s .. -",

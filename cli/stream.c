@@ -58,6 +58,8 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
     status = brim_feed_open(cli->runtime, request->paths, request->path_count, request->tokenizer, &how, out, &cli->error);
   if (status)
     return status;
+  if (request->columns)
+    cli_note_columns(cli, request->paths[0], request->columns);
   char files[32], window[32];
   brim_count_text(brim_feed_file_count(*out), files, sizeof files);
   brim_count_text(v->shuffle_window, window, sizeof window);

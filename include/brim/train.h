@@ -137,7 +137,7 @@ typedef struct brim_train_options {
   bool best_is_small;      /* of a best_metric of own_metrics: less is better */
   brim_final final;        /* without output, or with save_when NEVER, BEST takes the memory of the weights once more */
   uint64_t patience;       /* the run ends after so many evaluations in a row in which best_metric did not become better, by
-                              more than min_delta, than at the last one that counted; 0: never */
+                              more than min_delta, than at the last that counted; before it is first defined none counts; 0: never */
   double min_delta;
   /* Stochastic weight averaging: the final model is the mean of the weights after step ceil(swa_start * steps) and every
    * swa_every steps after it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the

@@ -122,11 +122,11 @@ static bool is_named(const brim_slot *slot, const char *name) {
   return slot->name && name && strcmp(slot->name, name) == 0;
 }
 
-/* Of the names that a column may have instead, one that another column was given is not meant. */
+/* Of the names that a column may have instead, one that another column was given is not meant, nor are those before it. */
 static void leave_out(brim_slot *slot, const brim_slot *other) {
   for (int i = 0; slot->others && slot->others[i]; i++)
-    if (other->name && strcmp(slot->others[i], other->name) == 0) {
-      slot->others = NULL;
+    if (is_named(other, slot->others[i])) {
+      slot->others += i + 1;
       return;
     }
 }

@@ -126,6 +126,8 @@ static void apart(void) {
   expect("the second text alone", "a.csv", csv, (brim_source_options){.text_column = "text_pair"}, "b|d|");
   expect("labels as texts, where none is asked for", "a.csv", "label,x\na,0\n", (brim_source_options){.text_column = "label"},
          "a|");
+  expect("the next name of the label's", "a.jsonl", "{\"tags\": [\"a\", \"b\"], \"labels\": [\"O\", \"X\"]}\n",
+         (brim_source_options){.words = true, .text_column = "tags", .need_label = true}, "ab|");
   expect("another name of the label's is the text", "a.csv", labels,
          (brim_source_options){.text_column = "labels", .need_label = true},
          "!2 a.csv: there is no column \"label\"; the columns are \"labels\"\n");

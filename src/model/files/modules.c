@@ -91,6 +91,13 @@ int brim_module_json(brim_runtime *runtime, const char *folder, const char *path
   *out = NULL;
   if (!status && brim_path_is_taken(file))
     status = brim_json_load(runtime, file, LIMIT, out, err);
+  const brim_json_value *root = *out ? brim_json_root(*out) : NULL;
+  if (root && root->kind != BRIM_JSON_OBJECT && strcmp(name, "modules.json") != 0) {
+    status = brim_json_error(*out, root, err, BRIM_E_FORMAT, "an object is expected, this is %s",
+                             brim_json_kind_name(root->kind));
+    brim_json_free(*out);
+    *out = NULL;
+  }
   brim_release(runtime, inner);
   brim_release(runtime, file);
   return status;
@@ -380,6 +387,22 @@ int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_mo
   return m->encoder ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* A prompt that is no text would be none. */
+static int check_prompts(const brim_modules *m, const brim_json_value *prompts, brim_error *err) {
+  if (!prompts || prompts->kind == BRIM_JSON_NULL)
+    return BRIM_OK;
+  if (prompts->kind != BRIM_JSON_OBJECT)
+    return brim_json_error(m->settings, prompts, err, BRIM_E_FORMAT, "\"prompts\" must be an object, but is %s",
+                           brim_json_kind_name(prompts->kind));
+  for (const brim_json_value *key = brim_json_first(prompts); key; key = brim_json_after(prompts, key)) {
+    const brim_json_value *text = brim_json_member(key);
+    if (text->kind != BRIM_JSON_STRING && text->kind != BRIM_JSON_NULL)
+      return brim_json_error(m->settings, text, err, BRIM_E_FORMAT, "a prompt must be a string, but is %s",
+                             brim_json_kind_name(text->kind));
+  }
+  return BRIM_OK;
+}
+
 /* A default that names no prompt: sentence-transformers refuses it, and vectors without it would be others. */
 static int check_prompt(const brim_modules *m, brim_error *err) {
   const brim_json_value *root = m->settings ? brim_json_root(m->settings) : NULL;
@@ -424,6 +447,7 @@ int brim_modules_set_pooling(brim_modules *m, brim_mixed mixed, const brim_pool_
 
 int brim_modules_load_settings(brim_modules *m, const char *folder, brim_error *err) {
   BRIM_TRY(brim_module_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
+  BRIM_TRY(check_prompts(m, m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL, err));
   return check_prompt(m, err);
 }
 

@@ -36,6 +36,10 @@ refused modules.json "[$transformer]"
 refused modules.json "[$transformer, {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}]"
 refused 1_Pooling/config.json '{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": false}'
 refused config_sentence_transformers.json '{"prompts": {"query": "q: "}, "default_prompt_name": "poem"}'
+refused config_sentence_transformers.json '{"prompts": {"query": 5}}'
+refused config_sentence_transformers.json '{"prompts": ["query: "]}'
+refused config_sentence_transformers.json '[]'
+refused sentence_bert_config.json null
 pooling='{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}'
 layers='{"path": "1_Layers", "type": "sentence_transformers.models.WeightedLayerPooling"}'
 refused modules.json "[$transformer, $layers, $pooling]"
