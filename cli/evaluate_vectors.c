@@ -109,6 +109,9 @@ static int pick_cuts(cli_call *cli, uint64_t at[BRIM_MOST_CUTS]) {
       return brim_error_set(&cli->error, BRIM_E_USAGE, "--at %s: a list of at most %d numbers from 1 to 100000, such as 1,10,100",
                             cli->values->at, BRIM_MOST_CUTS);
     at[i] = (uint64_t)k;
+    for (int before = 0; before < i; before++)
+      if (at[before] == at[i])
+        return brim_error_set(&cli->error, BRIM_E_USAGE, "--at %s: %lld is there twice", cli->values->at, k);
     text = *end ? end + 1 : end;
   }
   return BRIM_OK;

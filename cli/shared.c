@@ -473,7 +473,8 @@ const cli_option cli_vector_loss_options[] = {
 const cli_option cli_loss_options[] = {
     HEADING("Loss"),
     TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each", .to = {TRAIN(class_weights)},
-         .help = "balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the step's rows. Multi-label: "
+         .help = "balanced, or NAME=X,NAME=Y (a name with a comma in quotes: \"a, b\"=2); the mean loss is divided by the "
+                 "weights of the step's rows. Multi-label: "
                  "weights of the positive terms"),
     REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
          .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),

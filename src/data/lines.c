@@ -255,6 +255,7 @@ static int take_member(brim_reader *reader, const brim_json_token *key, brim_err
     bool twice = false;
     if (!wants(slot, key, &twice))
       continue;
+    slot->seen = true;
     if (twice)
       return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
                                     "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));
@@ -291,7 +292,7 @@ static bool next_is_array(const brim_json_reader *json) {
   for (; at < json->length && found < 2; at++)
     if (json->bytes[at] == opening[found])
       found++;
-    else if (!strchr(" \t\r\n:", json->bytes[at]))
+    else if (json->bytes[at] != ':' && !brim_json_is_space(json->bytes[at]))
       return false;
   return found == 2;
 }

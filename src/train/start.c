@@ -293,6 +293,7 @@ static int start_position(brim_trainer *t, brim_error *err) {
   if (o->group.rank == 0) {
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
     BRIM_TRY(start_over_folds(t, err));
+    BRIM_TRY(brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err));
   } else {
     BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
   }
@@ -634,5 +635,6 @@ void brim_trainer_close(brim_trainer *t) {
   brim_reduce_close(t->reduce);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);
+  brim_run_found_free(&t->found);
   brim_run_folder_close(&t->folder);
 }

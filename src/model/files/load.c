@@ -154,7 +154,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   if (brim_task_rules_of(m->config.labels.task)->folder == BRIM_FOLDER_OF_ENCODER)
     BRIM_TRY(brim_sentence_load(&m->sentence, m->runtime, folder, options, &m->config, err));
   else if (options->dense || options->dense_activation)
-    return brim_error_set(err, BRIM_E_USAGE, "a dense layer after pooling is of embeddings: leave it out");
+    return brim_error_set(err, BRIM_E_USAGE, "dense and dense_activation are of embeddings: leave them out");
   else if (options->pooling != BRIM_POOLING_CONFIG)
     BRIM_TRY(take_pooling(options->pooling, &m->config, err));
   if (options->layers && !m->sentence)
