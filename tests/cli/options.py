@@ -203,7 +203,7 @@ class Judge:
     def partners(self, case, option=None, depth=0):
         """Words that give what an option needs."""
         option, base = option or case.option, case.base
-        for need in (option.needs or "").split():
+        for need in sorted((option.needs or "").split(), key=lambda need: f"--{need.partition('=')[0]}" not in base.words):
             name, _, wanted = need.partition("=")
             other = self.options[base.command].get(name)
             if name == "task" or f"--{name}" in base.words:
