@@ -234,12 +234,12 @@ static int glob_names(brim_source *source, const char *folder, const char *patte
   return status;
 }
 
-/* `**`: what matches `behind` in the folder, and in all folders below it. Links are not followed: they may lead back. */
-static int glob_below(brim_source *source, const char *folder, const char *behind, const brim_source_options *options,
+/* `**`: what matches `after` in the folder, and in all folders below it. Links are not followed: they may lead back. */
+static int glob_below(brim_source *source, const char *folder, const char *after, const brim_source_options *options,
                       brim_error *err) {
   char **names = NULL;
   size_t count = 0;
-  int status = glob_from(source, folder, behind, options, err);
+  int status = glob_from(source, folder, after, options, err);
   if (!status)
     status = brim_list_folder(source->runtime, *folder ? folder : ".", &names, &count, err);
   for (size_t i = 0; i < count && status == BRIM_OK; i++) {
@@ -247,7 +247,7 @@ static int glob_below(brim_source *source, const char *folder, const char *behin
     if (!below && names[i][0] != '.')
       status = BRIM_NOMEM(err);
     else if (below && brim_path_is_folder(below) && !brim_path_is_link(below))
-      status = glob_below(source, below, behind, options, err);
+      status = glob_below(source, below, after, options, err);
     brim_release(source->runtime, below);
   }
   brim_names_free(source->runtime, names, count);
