@@ -359,7 +359,7 @@ static void note_columns(const cli_call *cli, const char *path, const cli_column
   if (columns->found.count)
     cli_note(cli, "%s: texts are in the columns %s%s%s%s; --columns changes it", path, names,
              columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "",
-             columns->found.beginning ? " (rows after the first megabyte were not asked for others)" : "");
+             columns->found.beginning ? " (rows after the first megabyte were asked for negatives alone)" : "");
 }
 
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {

@@ -155,7 +155,7 @@ BRIM_API int brim_source_check_numbered(brim_runtime *runtime, const char *folde
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 
 /* Which columns of a source are the texts of a row, and which is its label: as `given` names them, else as data sets of
- * sentence-transformers do, by the first file's header or first objects: anchor, positive and negatives; query, document or
+ * sentence-transformers do, by the headers or first objects of all files: anchor, positive and negatives; query, document or
  * passage; question, answer; sentence1, sentence2; else all columns in order but a label (score, label, ..) and ids. */
 enum { BRIM_MOST_TEXT_COLUMNS = 64 };
 typedef struct brim_text_columns {
@@ -164,7 +164,8 @@ typedef struct brim_text_columns {
   const char *label;                         /* NULL: there is none */
   bool paired;                               /* rerankers: the first is one half of a pair with each of the others */
   bool one_pair;  /* rerankers: two columns, and the second has no lists in the first rows of JSON: a row is one pair */
-  bool beginning; /* found by the first megabyte of JSON: rows after it may have columns that none before it has */
+  bool beginning; /* found by the first megabyte of JSON: rows after it may have columns that none
+                     before it has, but for negatives, which were looked for */
   /* private */
   void *memory;
   brim_runtime *runtime;
@@ -442,6 +443,13 @@ BRIM_API int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *data
 /* Gives the classes other names, in the order of their ids, as many as there are: rows and their numbers stay as they are. */
 BRIM_API int brim_dataset_name_classes(brim_dataset *dataset, const char *const *names, int32_t count,
                                        brim_error *err) BRIM_CHECK;
+/* All that a data set is, as bytes (released with brim_runtime_release), and one that is the same in every way, made of such
+ * bytes, which it copies. They are of this version of brim and this kind of machine (else BRIM_E_MISMATCH) and have a checksum
+ * (BRIM_E_FORMAT where it does not fit). */
+BRIM_API int brim_dataset_pack(brim_runtime *runtime, const brim_dataset *dataset, void **bytes, size_t *size,
+                               brim_error *err) BRIM_CHECK;
+BRIM_API int brim_dataset_unpack(brim_runtime *runtime, const void *bytes, size_t size, brim_dataset **out,
+                                 brim_error *err) BRIM_CHECK;
 /* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Labels of tokens are "labels", as many
  * as ids, -100 for none. Errors have the byte. There is no mapping: labels are class ids or values as the model takes them. */
 BRIM_API int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) BRIM_CHECK;

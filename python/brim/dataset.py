@@ -1,21 +1,20 @@
 """Rows in memory, from files, lists, tables and ids."""
 from __future__ import annotations
 
-import array
 import operator
-import numbers
 import os
 import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, blocks as _blocks, kinds as _kinds, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
 from .errors import MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
 from .layout import Layout
+from .options import MOST, whole
 from .tokenizer import Tokenizer, _tokenizer
 
 #: A file, or several; globs and folders too.
@@ -62,10 +61,8 @@ def _windows(overlap: int | None, most: int | None, numbering: str | None = None
     if overlap is None and most is not None:
         raise UsageError("max_windows has no effect without windows: add it or leave out max_windows")
     for name, value, least in (("windows", overlap, 0), ("max_windows", most, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
-            raise TypeError(f"{name}: a whole number is needed, not {value!r}")
-        if value is not None and value < least:
-            raise UsageError(f"{name} is {value}: a number from {least} on is needed")
+        if value is not None:
+            whole(name, value, least, MOST)
     return {} if overlap is None else {"window_overlap": overlap, "max_windows": (MASKED_WINDOWS if numbering else 16) if most is None else most}
 
 
@@ -83,19 +80,22 @@ class Dataset:
     pad_id: int
 
     def __init__(self, core: Any, tokenizer: Tokenizer | None, runtime: Any, *, pad_id: int = 0, types: bool | None = None):
-        self._core, self.tokenizer, self._runtime = core, tokenizer, runtime
-        self._facts = core.facts()
+        self._hold(core, tokenizer, runtime)
         self.pad_id = tokenizer.pad_id if tokenizer else pad_id
         self._types = types if types is not None else tokenizer.uses_type_ids if tokenizer else True
+        self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
+        labels = core.labels()
+        self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
         if self._facts["none_labels"]:
             warnings.warn(f'{self._facts["none_labels"]:,} of {self._facts["none_labels"] + len(self):,} rows are left out: their label, -1 or -100, '
                           "says that there is none", RuntimeWarning, stacklevel=4)
         if self._facts["unlabelled_words"]:
             warnings.warn(f'{self._facts["unlabelled_words"]:,} words have no label: it is null', RuntimeWarning, stacklevel=4)
+
+    def _hold(self, core: Any, tokenizer: Tokenizer | None, runtime: Any) -> None:
+        self._core, self.tokenizer, self._runtime = core, tokenizer, runtime
+        self._facts = core.facts()
         self._layout = tokenizer.layout if tokenizer else Layout()
-        self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
-        labels = core.labels()
-        self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
 
     # ---- where rows come from ------------------------------------------------------------------------------------
 
@@ -126,6 +126,7 @@ class Dataset:
         blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
         """
+        _kinds.check(Dataset.from_files, locals())
         if prompts is not None and text_columns is None:
             raise UsageError("prompts are of rows of several texts: give text_columns too")
         runtime = runtime or _runtime.default()
@@ -173,13 +174,14 @@ class Dataset:
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
         most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
         {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
+        _kinds.check(Dataset.from_texts, locals())
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         values = None
         if labels is not None:
-            labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+            labels = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
             values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
         known, texts = _labels(mapping, runtime, task), list(texts)
@@ -213,6 +215,7 @@ class Dataset:
 
         labels: None reads them if there is a label column. blocks, prompts: as in ``from_files``.
         """
+        _kinds.check(Dataset.from_arrow, locals())
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
@@ -332,7 +335,7 @@ class Dataset:
 
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
-        part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
+        part = type(self)(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
         part._kind, part._mapping, part._pair = self._kind, self._mapping, self._pair
         return part
 
@@ -517,7 +520,7 @@ class Dataset:
         return self._core.text_lengths()
 
     _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
-    _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
+    _pair: tuple[str, str | None] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 
     @property
@@ -550,54 +553,18 @@ class Dataset:
         """Rows that min_chars and where left out: (file, line, row, reason)."""
         return self._core.excluded()
 
-    def _parts(self):
-        ids, types, offsets, values = bytearray(), bytearray(), [0], []
-        for row in range(len(self)):
-            i, t, label, _ = self._core.sample(row)
-            ids += memoryview(i).cast("B")
-            types += memoryview(t) if t is not None else bytes(len(i))
-            offsets.append(offsets[-1] + len(i))
-            values += label if isinstance(label, list) else [label]
-        return bytes(ids), bytes(types), offsets, values
+    def __getstate__(self) -> dict[str, Any]:
+        """All of it, as a cache has it; the facts and the layout follow from that."""
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_facts", "_layout")}
+        return {**own, "_core": self._core.pack()}
 
-    def _word_parts(self):
-        """Of rows of words: the number of each token's word, the labels of tokens, and all words with where each row's begin."""
-        if not len(self) or self._core.words(0) is None:
-            return ()
-        numbers, labels, text, begins = array.array("i"), array.array("i"), bytearray(), [0]
-        for row in range(len(self)):
-            words, of, label = self._core.words(row)
-            numbers.extend(of)
-            labels.extend(label or ())
-            text += b"".join(word.encode() + b"\0" for word in words)
-            begins.append(len(text))
-        return numbers, labels or None, bytes(text), begins
-
-    def _block_parts(self):
-        """Of further blocks what they are, all numbers, and where each row's begin."""
-        shapes = self._core.blocks()
-        made = [(name, None, per, integers, width, array.array("i" if integers else "f"), array.array("q", [0])) for name, per, integers, width in shapes]
-        for row in range(len(self) if shapes else 0):
-            for one, numbers in zip(made, self._core.numbers(row)):
-                one[5].frombytes(memoryview(numbers).cast("B"))
-                one[6].append(len(one[5]))
-        return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        several = () if self.firsts is None else (self.firsts, self.text_lengths)
-        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts(), several, self._block_parts())
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        runtime = _runtime.default()
+        self._hold(_core.dataset_unpack(runtime, state["_core"]), state["tokenizer"], runtime)
+        self.__dict__.update({name: value for name, value in state.items() if name != "_core"})
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
     def batches(self, **options: Unpack[BatchOptions]) -> Batches:
         """Batches of these rows; see ``Batches``."""
         return Batches(self, **options)
-
-
-def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=(), several=(), blocks=None):
-    runtime = _runtime.default()
-    core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
-                                 labels._core if labels else None, *(words or (None, None, None, None)), *(several or (None, None)), blocks or None)
-    if tokenizer is not None:
-        core.encoded_by(tokenizer._core)
-    return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)._with_values_of(labels)

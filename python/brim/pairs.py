@@ -122,10 +122,18 @@ def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | No
     return found
 
 
+def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequence[str] | None, runtime) -> dict[str, Any]:
+    """How files of rows of several texts are read: their columns, whose labels are scores."""
+    found, joined = columns_of(runtime, task, files, columns, source), _shapes.of(task).joins_pairs
+    if found.one_pair:
+        return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
+    return {"text_columns": found.texts, "least_columns": found.least, "paired": joined, "label_column": found.label, "need_label": found.label is not None}
+
+
 def _note(name: str, found: Columns, columns) -> None:
     if columns is None:
         log.info("%s: texts are in the columns %s%s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "",
-                 " (rows after the first megabyte were not asked for others)" if found.beginning else "")
+                 " (rows after the first megabyte were asked for negatives alone)" if found.beginning else "")
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool | None, runtime, name: str = "rows", text_column: str | None = None,
@@ -162,7 +170,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
                       paired=joins, label_column=label, **rest)
     made._texts = found.texts
-    made._pair = (found.texts[0], found.texts[1]) if order is None or in_text else None  # which texts of a row are shown
+    made._pair = (found.texts[0], next(iter(found.texts[1:]), None)) if order is None or in_text else None  # which texts of a row are shown
     return made
 
 
@@ -176,7 +184,7 @@ def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels,
                                   pair_column=found.texts[1], label_column=label, **rest)
     texts, pairs = (_rows.column_of(data, one) for one in found.texts)
     for column, values in zip(found.texts, (texts, pairs)):
-        missing = next((number for number, value in enumerate(values) if value is None), None)
+        missing = next((number for number, value in enumerate(values) if _rows._missing(value)), None)
         if missing is not None:
             raise UsageError(f'row {missing}: the value of column "{column}" is missing: fill it in')
     labels = _rows.column_of(data, label) if label else None

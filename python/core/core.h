@@ -241,6 +241,7 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args);
 PyObject *core_dataset_texts(PyObject *module, PyObject *args);
 PyObject *core_dataset_arrow(PyObject *module, PyObject *args);
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args);
+PyObject *core_dataset_unpack(PyObject *module, PyObject *args);
 PyObject *core_hold_out(PyObject *module, PyObject *args);
 PyObject *core_hub_find(PyObject *module, PyObject *args);
 PyObject *core_check_outputs(PyObject *module, PyObject *args);

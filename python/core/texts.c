@@ -260,7 +260,7 @@ static bool known_type(const struct ArrowSchema *s, bool numbers) {
 }
 
 /* Of Arrow's formats, in words. */
-static const char *type_name(const char *format) {
+static const char *format_name(const char *format) {
   if (strlen(format) == 1 && strchr("cCsSiIlL", *format))
     return "whole numbers";
   if (strlen(format) == 1 && strchr("efg", *format))
@@ -279,7 +279,7 @@ static void refuse_type(const struct ArrowSchema *s, const char *name, bool numb
     s = s->dictionary;
   const brim_string extension = extension_of(s);
   PyObject *own = PyUnicode_DecodeUTF8(extension.bytes, (Py_ssize_t)extension.length, "replace");
-  const char *needed = numbers ? ", a number or a boolean" : "", *type = type_name(s->format);
+  const char *needed = numbers ? ", a number or a boolean" : "", *type = format_name(s->format);
   if (own && extension.length > 0)
     PyErr_Format(PyExc_TypeError, "column \"%s\" holds %U, stored as %s, where a string%s is needed: cast it", name, own, type,
                  needed);

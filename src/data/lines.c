@@ -86,14 +86,10 @@ const brim_format_ops brim_txt_format = {.begin = begin_txt, .next = next_txt, .
 
 static int begin_jsonl(brim_reader *reader, brim_error *err) {
   reader->json.name = brim_reader_file_name(reader);
-  if (!reader->no_header && brim_reader_is_array(reader)) {
-    reader->format = &brim_array_format;
-    return reader->format->begin(reader, err);
-  }
-  if (!reader->no_header)
+  if (!brim_reader_is_array(reader))
     return BRIM_OK;
-  return brim_error_at(err, BRIM_E_USAGE, reader->json.name, 0, -1,
-                       "JSON lines name their columns: no_header is for csv and tsv");
+  reader->format = &brim_array_format;
+  return reader->format->begin(reader, err);
 }
 
 static bool is_blank(const char *line, size_t length) {

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/label_text.h"
 #include "data/reader.h"
 
 int brim_reader_check_columns(const brim_source_options *o, brim_error *err) {
@@ -88,11 +89,22 @@ static bool loses_text(const brim_reader *reader, const brim_slot *slot, size_t 
   return taken != 0;
 }
 
+/* A text may look so; a column of this name has lists. */
+static bool is_printed_list(const brim_slot *slot) {
+  return slot->present && !slot->is_list && strcmp(slot->name, "negatives") == 0 &&
+         brim_label_is_printed_list(slot->bytes, slot->length);
+}
+
 static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   const size_t before = reader->further_count;
   brim_string text;
   if (!slot->present && slot->required)
     return reader->format->missing(reader, slot, err);
+  if (is_printed_list(slot))
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "\"%.60s\" holds a list as Python or JSON writes it, in one field: csv has a column for each text "
+                         "(negative_1, negative_2, ..), JSON lines have lists",
+                         slot->name);
   for (size_t at = 0; next_text(slot, &at, &text);) {
     BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->further, &reader->further_room, reader->further_count + 1,
                        sizeof *reader->further, err));

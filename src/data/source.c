@@ -84,6 +84,9 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
                          file->format == BRIM_FORMAT_JSONL ? "JSON"
                          : file->format == BRIM_FORMAT_TXT ? "txt"
                                                            : "conll");
+  if (options->no_header && file->format == BRIM_FORMAT_JSONL)
+    return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
+                         "JSON lines name their columns: no_header is for csv and tsv");
   if (options->quote != BRIM_QUOTE_AUTO && file->format != BRIM_FORMAT_CSV && file->format != BRIM_FORMAT_TSV)
     return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1, "quotes are for csv and tsv: leave out --quote");
   file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote != BRIM_QUOTE_NONE;
@@ -326,7 +329,9 @@ int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_c
                               : brim_error_set(err, BRIM_E_USAGE, "no data files are given");
   for (int i = 0; i < path_count && status == BRIM_OK; i++) {
     bool literal = strcmp(paths[i], "-") == 0 || brim_path_exists(paths[i]) || !has_magic(paths[i], strlen(paths[i]));
-    status = literal ? add_path(source, paths[i], options, err) : add_glob(source, paths[i], options, err);
+    status = !*paths[i] ? brim_error_set(err, BRIM_E_USAGE, "the name of a data file is empty")
+             : literal  ? add_path(source, paths[i], options, err)
+                        : add_glob(source, paths[i], options, err);
   }
   if (status == BRIM_OK)
     status = refuse_doubles(source, err);

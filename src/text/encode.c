@@ -58,13 +58,13 @@ void brim_scratch_free(brim_scratch *s) {
 int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair, brim_error *err) {
   int32_t added = options->no_special_tokens ? 0 : brim_tokenizer_added(tokenizer, pair);
   if (options->max_length < 0)
-    return brim_error_set(err, BRIM_E_USAGE, "the maximum length must not be negative");
+    return brim_error_set(err, BRIM_E_USAGE, "max_length is %d: it must not be negative", (int)options->max_length);
   if (options->truncation < BRIM_LONGEST_FIRST || options->truncation > BRIM_ONLY_SECOND)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation strategy");
   if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
   if (options->max_length && options->max_length < added)
-    return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
+    return brim_error_set(err, BRIM_E_USAGE, "max_length %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");
   return brim_makes_windows(options) && !pair ? brim_windows_check(tokenizer, options, err) : BRIM_OK;
 }

@@ -44,6 +44,16 @@ uint64_t brim_equal_pairs(const brim_dataset *dataset) {
   return count;
 }
 
+uint64_t brim_ignored_labels(const brim_dataset *dataset) {
+  uint64_t count = 0;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    brim_sample s;
+    brim_dataset_sample(dataset, row, &s);
+    count += s.labels && !isnan(s.labels[0]) && s.labels[0] != 1;
+  }
+  return count;
+}
+
 /* ---- the loss ------------------------------------------------------------------------------------------------ */
 
 /* A stream's rows are not known: what they lack is found when they come. */

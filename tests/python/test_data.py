@@ -185,6 +185,10 @@ class Rows(unittest.TestCase):
         for odd, named in ((stored, "arrow.bool8, stored as whole numbers"), (pyarrow.array([b"a", b"b"]).dictionary_encode(), "holds bytes")):
             with self.assertRaisesRegex(TypeError, named):
                 brim.Dataset.from_arrow(pyarrow.table({"text": ["a", "b"], "label": odd}), TOKENIZER)
+        for given, words in (({"text_column": "label"}, "as a text and as the label"), ({"label_column": "text"}, "as a text and as the label"),
+                             ({"pair_column": "label"}, "as a text and as the label"), ({"pair_column": "text"}, "both texts")):
+            with self.assertRaisesRegex(brim.errors.UsageError, words):
+                brim.Dataset.from_arrow(table, TOKENIZER, labels=True, **given)
         holes = pyarrow.table({"text": ["a", None]})
         with self.assertRaises(brim.errors.FormatError) as caught:
             brim.Dataset.from_arrow(holes, TOKENIZER)

@@ -100,7 +100,7 @@ class Numbers(Edges):
                      lambda: fine.embed("x", dimensions=True), lambda: brim.analyze(ROWS, MODEL, samples=True), lambda: train(folds=2, fold_seed=True),
                      lambda: brim.data.stream(DATA / "train.csv", TOKENIZER, max_length=9, window=True), lambda: rows.batches().set_epoch(1.5)):
             self.assertRaisesRegex(TypeError, "whole number is needed", call)
-        self.assertRaisesRegex(brim.Error, "probability", fine.predict, "x", threshold=True)
+        self.assertRaisesRegex(TypeError, "threshold: a number is needed, not True", fine.predict, "x", threshold=True)
         for call in (lambda: rows.batches().set_epoch(-1), lambda: train(folds=2, fold_seed=-1), lambda: train(folds=2, fold_seed=2**64)):
             self.assertRaises(brim.Error, call)
         numpy = module("numpy")

@@ -1,5 +1,6 @@
 #include "train/answers/fit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer
   uint64_t content;
   if (!tokenizer || brim_model_tokenizer(model))
     return BRIM_OK;
-  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_shape(model)->words, &content, err));
+  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_takes_words(model), &content, err));
   brim_model_set_tokenizer(model, content);
   return BRIM_OK;
 }
@@ -101,9 +102,12 @@ static int lists_fit(const brim_dataset *dataset, const char *name, brim_error *
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
     const int32_t texts = sample.text_lengths ? sample.text_count : 1;
-    if (sample.labels && sample.label_width > texts)
+    int32_t labels = sample.labels ? sample.label_width : 0; /* rows of fewer have NaN after them */
+    while (labels > texts && isnan(sample.labels[labels - 1]))
+      labels--;
+    if (labels > texts)
       return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){name, brim_dataset_origin(dataset, row)},
-                            "has %d labels and %d document%s: give each document one", (int)sample.label_width, (int)texts,
+                            "has %d labels and %d document%s: give each document one", (int)labels, (int)texts,
                             texts == 1 ? "" : "s");
   }
   return BRIM_OK;
