@@ -133,9 +133,10 @@ typedef struct brim_exclusion {
   bool damaged;
 } brim_exclusion;
 
-/* Reads records in file order. `paths` may be files, globs (*, ?, [..]; matches sorted by byte, none is an error), folders (their
- * data files, sorted) or "-". The same file twice is BRIM_E_USAGE. Each csv or tsv file has its own header; columns are found by
- * name in each, and a pair column is in all of them or in none. All files are looked for before anything is read. */
+/* Reads records in file order. `paths` may be files, globs (*, ?, [..], and ** in the place of any folders; matches sorted by
+ * byte, none is an error), folders (their data files, sorted) or "-". The same file twice is BRIM_E_USAGE. Each csv or tsv file
+ * has its own header; columns are found by name in each, and a pair column is in all of them or in none. All files are looked for
+ * before anything is read. */
 typedef struct brim_reader brim_reader;
 BRIM_API int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                               brim_reader **out, brim_error *err) BRIM_CHECK;

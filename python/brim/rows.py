@@ -620,7 +620,7 @@ def read_tables(files: list[str]):
 
 def _matches(file: str) -> list[str]:
     """The files of a glob, of which none may be missing by the others' names; or the file."""
-    found = sorted(glob.glob(file))
+    found = [*{os.path.realpath(path): path for path in sorted(glob.glob(file, recursive=True), reverse=True)}.values()][::-1]  # ** follows links
     pattern = os.path.basename(file)
     if found != [file]:
         for place in {os.path.dirname(path) for path in found}:

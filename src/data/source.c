@@ -215,7 +215,7 @@ static int glob_into(brim_source *source, const char *folder, const char *compon
   int status = BRIM_OK;
   if (*rest)
     status = brim_path_is_folder(path) ? glob_from(source, path, rest, options, err) : BRIM_OK;
-  else if (brim_path_exists(path))
+  else if (brim_path_exists(path) && !(source->deep && brim_path_is_folder(path)))
     status = add_path(source, path, options, err);
   brim_release(source->runtime, path);
   return status;
@@ -237,10 +237,34 @@ static int glob_names(brim_source *source, const char *folder, const char *patte
   return status;
 }
 
+/* `**`: what matches `after` in the folder, and in all folders below it. Links are not followed: they may lead back. */
+static int glob_below(brim_source *source, const char *folder, const char *after, const brim_source_options *options,
+                      brim_error *err) {
+  char **names = NULL;
+  size_t count = 0;
+  int status = glob_from(source, folder, after, options, err);
+  if (!status)
+    status = brim_list_folder(source->runtime, *folder ? folder : ".", &names, &count, err);
+  for (size_t i = 0; i < count && status == BRIM_OK; i++) {
+    char *below = names[i][0] == '.' ? NULL : join(source->runtime, folder, names[i], strlen(names[i]));
+    if (!below && names[i][0] != '.')
+      status = BRIM_NOMEM(err);
+    else if (below && brim_path_is_folder(below) && !brim_path_is_link(below))
+      status = glob_below(source, below, after, options, err);
+    brim_release(source->runtime, below);
+  }
+  brim_names_free(source->runtime, names, count);
+  return status;
+}
+
 static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
                      brim_error *err) {
   size_t length = strcspn(rest, "/");
   const char *behind = rest + length + strspn(rest + length, "/");
+  if (length == 2 && strncmp(rest, "**", 2) == 0 && *behind) {
+    source->deep = true;
+    return glob_below(source, folder, behind, options, err);
+  }
   if (!has_magic(rest, length))
     return glob_into(source, folder, rest, length, behind, options, err);
   char *pattern = brim_copy_string(source->runtime, rest, length);
@@ -253,6 +277,7 @@ static int glob_from(brim_source *source, const char *folder, const char *rest, 
 
 static int add_glob(brim_source *source, const char *pattern, const brim_source_options *options, brim_error *err) {
   size_t before = source->count, root = strspn(pattern, "/");
+  source->deep = false;
   BRIM_TRY(glob_from(source, root ? "/" : "", pattern + root, options, err));
   if (source->count == before)
     return brim_error_at(err, BRIM_E_IO, pattern, 0, -1, "no file matches: look at the pattern and the folder");

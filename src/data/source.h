@@ -17,6 +17,7 @@ typedef struct brim_source {
   brim_runtime *runtime;
   brim_source_file *files;
   size_t count, capacity;
+  bool deep; /* the present glob has `**`: folders that it matches are looked through anyway */
 } brim_source;
 
 /* Expands globs and folders, looks every file up, finds formats and refuses doubles. Fails with *source freed. */

@@ -14,3 +14,7 @@ cp -r all twice && gzip < twice/train-00002-of-00003-ab.csv > twice/train-00002-
 cp -r all mixed && cp mixed/train-00000-of-00003-ab.csv mixed/train-00000-of-00002.csv && tokens mixed
 mkdir plain && for i in 1 3; do cp all/test-00001-of-00001.csv plain/part-000$i.csv; cp all/test-00001-of-00001.csv plain/one-of-$i.csv; done
 tokens plain | wc -l
+echo "--- folders below"
+mkdir -p deep/one/two deep/.hidden && for place in deep deep/one deep/one/two deep/.hidden; do cp all/test-00001-of-00001.csv $place/rows.csv; done && ln -s .. deep/one/back
+tokens 'deep/**/*.csv' | wc -l && tokens 'deep/**/*' | wc -l && tokens '**/two/rows.csv' | wc -l && tokens 'deep/*/rows.csv' | wc -l
+cp all/train-00001-of-00003-ab.csv deep/one/two && tokens 'deep/**/*.csv'
