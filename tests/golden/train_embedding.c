@@ -56,7 +56,7 @@ typedef struct rank_run {
   int status, threads;
   int64_t cancel_at, size, negatives, left_out;
   double losses[STEPS];
-  int evaluations, cosines; /* events */
+  int evaluations, cosines; /* events; of cosines those of some rows */
   double metric;
   brim_runtime *runtime;
   float *weights;
@@ -66,7 +66,7 @@ static int listen(void *context, const brim_event *event) {
   rank_run *run = context;
   const brim_field *step = brim_event_field(event, "step"), *left_out = brim_event_field(event, "equal_texts"),
                    *negatives = brim_event_field(event, "negatives");
-  run->cosines += strcmp(event->kind, "cosines") == 0;
+  run->cosines += strcmp(event->kind, "cosines") == 0 && brim_event_field(event, "rows")->integer > 0;
   if (strcmp(event->kind, "eval") == 0) {
     run->evaluations++;
     run->metric = brim_event_field(event, "mrr")->real;

@@ -155,6 +155,7 @@ static void small_pictures(void) {
   brim_text_clear(&page->out);
   brim_page_chart(page, (brim_caption){"line", NULL}, &(brim_chart){.series = &series, .series_count = 1});
   ok(strstr(body(page), "<path class=\"l c0\" d=\"M46.0 184.0 348.0 24.0\"/>") != NULL, "a line passes over what is no number");
+  ok(strstr(body(page), "<text class=\"soft mid\" x=\"46.0\" y=\"199\">0</text>") != NULL, "ticks begin where the axis does");
   const double flat[] = {0.693162, 0.693163, 0.693164};
   const brim_series same = {"s", x, flat, 3};
   brim_text_clear(&page->out);

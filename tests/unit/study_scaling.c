@@ -83,6 +83,7 @@ static void rows_of_texts(brim_model *model) {
   if (brim_scaling_of(&q, 1, &together, &err))
     case_stop("scaling", &err);
   ok_near(together.compute, apart.compute, 1e-9, "rows of two texts take what their texts take");
+  ok_near(apart.compute, brim_model_flops(model, lengths, TEXTS, true) / q.speed, 1e-9, "which is their products at this speed");
   ok(together.rows == TEXTS / 2 && together.tokens_a_row == 2 * apart.tokens_a_row, "in half as many rows, twice as long");
   q.speed = q.update = 0;
   ok(brim_scaling_measure(&q, &err) == BRIM_OK && q.speed > 0 && q.update > 0, "and are measured too %s", err.message);

@@ -76,6 +76,8 @@ static const bad_file bad_files[] = {
     {WITH("\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[a\"},\"content\":\"\"}"), BRIM_E_UNSUPPORTED, "class"},
     {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\p{Han}\"},\"behavior\":\"Isolated\"}"),
      BRIM_E_UNSUPPORTED, "property"},
+    {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"\\\\p{L\"},\"behavior\":\"Isolated\"}"),
+     BRIM_E_UNSUPPORTED, "property"},
     {WITH("\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"Eaten\"}"), BRIM_E_UNSUPPORTED,
      "behavior"},
     {WITH("\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}"), BRIM_E_UNSUPPORTED, "UnicodeScripts"},
@@ -224,6 +226,73 @@ static void check_merges(void) {
   ok(brim_tokenizer_load(runtime, folder, &t, &err) == BRIM_E_FORMAT && err.line == 2, "line %d: %s", (int)err.line, err.message);
 }
 
+/* Where the merged token of a byte-level vocabulary is its first one, and nothing but tokens of merges is there: tables are as
+ * large as all of them. */
+static void check_first_token(void) {
+  static const char json[] =
+      "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":true},"
+      "\"model\":{\"type\":\"BPE\",\"vocab\":{\"aaaaaaaaaaaaaaaa\":0,\"aaaaaaaa\":1,\"aaaa\":2,\"aa\":3,\"a\":4},"
+      "\"merges\":[\"a a\",\"aa aa\",\"aaaa aaaa\",\"aaaaaaaa aaaaaaaa\"]}}";
+  brim_tokenizer *t;
+  brim_error err = {0};
+  int32_t ids[16];
+  ok(parse(json, sizeof json - 1, &t, &err) == BRIM_OK, "a merged token may be the first %s", err.message);
+  ok(t->path == BRIM_PATH_BYTES, "a byte-level vocabulary is read fast");
+  ok(encode(t, "aaaaaaaaaaaaaaaa", NULL, NULL, ids) == 1 && ids[0] == 0, "and is what its merges end with");
+  brim_tokenizer_free(t);
+}
+
+#define SPECIAL(id, content)                                                                                                     \
+  "{\"id\":" #id ",\"content\":\"[" content "]\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"                       \
+  "\"normalized\":false,\"special\":true}"
+
+/* A tokenizer.json that means what its class makes stays as it is. In one with another section the class decides. */
+static void check_class(void) {
+  static const char file[] =
+      "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[" SPECIAL(0, "PAD") "," SPECIAL(
+          1, "UNK") "," SPECIAL(2, "CLS") "," SPECIAL(3,
+                                                      "SEP") "," SPECIAL(4,
+                                                                         "MASK") "],"
+                                                                                 "\"normalizer\":{\"type\":\"BertNormalizer\","
+                                                                                 "\"clean_text\":true,\"handle_chinese_chars\":"
+                                                                                 "true,\"strip_accents\":null,\"lowercase\":%s},"
+                                                                                 "\"pre_tokenizer\":{\"type\":\"%s\"},\"post_"
+                                                                                 "processor\":{\"type\":\"BertProcessing\","
+                                                                                 "\"sep\":[\"[%s]\",%s],\"cls\":[\"[CLS]\",2]},"
+                                                                                 "\"decoder\":{\"type\":\"WordPiece\",\"prefix\":"
+                                                                                 "\"##\",\"cleanup\":true},\"model\":{\"type\":"
+                                                                                 "\"WordPiece\",\"unk_token\":\"[UNK]\","
+                                                                                 "\"continuing_subword_prefix\":\"##\",\"max_"
+                                                                                 "input_chars_per_word\":100,"
+                                                                                 "\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,"
+                                                                                 "\"[SEP]\":3,\"[MASK]\":4,\"a\":5}}}";
+  static const char *const parts[][4] = {{"true", "BertPreTokenizer", "SEP", "3"},
+                                         {"false", "BertPreTokenizer", "SEP", "3"},
+                                         {"true", "WhitespaceSplit", "SEP", "3"},
+                                         {"true", "BertPreTokenizer", "MASK", "4"}};
+  static const int32_t want[] = {2, 5, 1, 5, 3};
+  const char *folder = scratch_file("class"), *saved = scratch_file("class_saved");
+  mkdir(folder, 0777);
+  write_file(folder, "tokenizer_config.json", "{\"tokenizer_class\": \"BertTokenizer\"}");
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    char json[4096], path[600], *kept = NULL;
+    brim_tokenizer *t;
+    brim_error err = {0};
+    int32_t ids[16];
+    size_t length = 0;
+    snprintf(json, sizeof json, file, parts[i][0], parts[i][1], parts[i][2], parts[i][3]);
+    write_file(folder, "tokenizer.json", json);
+    ok(brim_tokenizer_load(runtime, folder, &t, &err) == BRIM_OK, "a class next to a tokenizer.json %s", err.message);
+    ok(encode(t, "A-A", NULL, NULL, ids) == 5 && memcmp(ids, want, sizeof want) == 0, "sections are the class's");
+    ok(brim_tokenizer_save(t, saved, NULL, &err) == BRIM_OK, "saved %s", err.message);
+    brim_tokenizer_free(t);
+    snprintf(path, sizeof path, "%s/tokenizer.json", saved);
+    ok(brim_file_read_all(runtime, path, 0, &kept, &length, &err) == BRIM_OK && (strcmp(kept, json) == 0) == (i == 0),
+       i ? "another file is written for another section" : "the file's bytes are kept where it means the same");
+    brim_runtime_release(runtime, kept);
+  }
+}
+
 static void check_options(void) {
   static const char json[] = "{\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"s\",3],\"cls\":[\"c\",2]},"
                              "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\",\"vocab\":"
@@ -301,6 +370,8 @@ int main(void) {
   check_holes();
   check_vocabulary();
   check_merges();
+  check_first_token();
+  check_class();
   check_options();
   check_hostile();
   brim_runtime_free(runtime);
