@@ -4,7 +4,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
-from . import _core, runtime as _runtime
+from . import _core, kinds as _kinds, runtime as _runtime
 from .errors import MismatchError
 from .layout import Layout
 from .options import seed as _seed, whole
@@ -285,6 +285,7 @@ class Batches:
                  read_ahead: int | None = None, accumulate: int | None = None, required_batch_size_multiple: int | None = None,
                  oversize: str = "error", tail: str = "resplit", rows_for: Callable[[int], int] | None = None,
                  key: Sequence[int] | None = None):
+        _kinds.check(Batches.__init__, locals())
         if batch_size is None and max_tokens is None and rows_for is None:
             batch_size = 16
         if key is not None and len(key) != len(dataset):

@@ -136,7 +136,7 @@ def checked(callbacks: Any, on_event: Callback | None) -> list[Callback]:
     for one in given:
         if not callable(one):
             hint = "; one of transformers has other methods: write what it does as such a function" if hasattr(one, "on_step_end") else ""
-            raise TypeError(f"a callback is a function of a kind and fields, not {one!r:.60}{hint}")
+            raise TypeError(f"callbacks: a callback is a function of a kind and fields, not {one!r:.60}{hint}")
     return [*given, *([on_event] if on_event else [])]
 
 
@@ -148,7 +148,8 @@ _FUNCTIONS = {"wandb": "wandb_run.py", "mlflow": "mlflow_run.py"}
 
 def reports(report_to: Any, output: Any) -> tuple[set[str], list[Callback]]:
     """Which reports are written, and functions that are called with events. None: what a run's folder always has."""
-    given = [report_to] if isinstance(report_to, str) or callable(report_to) or report_to is None else list(report_to)
+    several = hasattr(report_to, "__iter__") and not isinstance(report_to, str)
+    given = list(report_to) if several else [report_to]
     names, functions = set(), []
     for one in given:
         if callable(one):

@@ -1,21 +1,20 @@
 """Rows in memory, from files, lists, tables and ids."""
 from __future__ import annotations
 
-import array
 import operator
-import numbers
 import os
 import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, blocks as _blocks, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, blocks as _blocks, kinds as _kinds, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
 from .errors import MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
 from .layout import Layout
+from .options import MOST, whole
 from .tokenizer import Tokenizer, _tokenizer
 
 #: A file, or several; globs and folders too.
@@ -50,16 +49,21 @@ def _prompts(prompts: Sequence[str | None] | None) -> dict[str, str | None]:
     return {f"prompt{i}": given[min(i, len(given) - 1)] for i in range(MOST_PROMPTS)}
 
 
-def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
-    """Windows of long texts, as the library takes them."""
+MASKED_WINDOWS = 1024  #: of a text at most, as the program has it
+
+
+def _windows(overlap: int | None, most: int | None, numbering: str | None = None, max_length: int | None = None) -> dict[str, int]:
+    """Windows of long texts, as the library takes them. Texts whose words are masked have them where nothing is said, and pairs are cut then."""
+    if numbering and overlap is None and most is None:
+        return {"window_overlap": 0, "max_windows": MASKED_WINDOWS, "cut_pairs": True} if max_length else {}
+    if overlap is None and numbering:
+        overlap = 0
     if overlap is None and most is not None:
         raise UsageError("max_windows has no effect without windows: add it or leave out max_windows")
     for name, value, least in (("windows", overlap, 0), ("max_windows", most, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Integral)):
-            raise TypeError(f"{name}: a whole number is needed, not {value!r}")
-        if value is not None and value < least:
-            raise UsageError(f"{name} is {value}: a number from {least} on is needed")
-    return {} if overlap is None else {"window_overlap": overlap, "max_windows": 16 if most is None else most}
+        if value is not None:
+            whole(name, value, least, MOST)
+    return {} if overlap is None else {"window_overlap": overlap, "max_windows": (MASKED_WINDOWS if numbering else 16) if most is None else most}
 
 
 def refuse_encoded(data, **options) -> None:
@@ -76,19 +80,22 @@ class Dataset:
     pad_id: int
 
     def __init__(self, core: Any, tokenizer: Tokenizer | None, runtime: Any, *, pad_id: int = 0, types: bool | None = None):
-        self._core, self.tokenizer, self._runtime = core, tokenizer, runtime
-        self._facts = core.facts()
+        self._hold(core, tokenizer, runtime)
         self.pad_id = tokenizer.pad_id if tokenizer else pad_id
         self._types = types if types is not None else tokenizer.uses_type_ids if tokenizer else True
+        self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
+        labels = core.labels()
+        self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
         if self._facts["none_labels"]:
             warnings.warn(f'{self._facts["none_labels"]:,} of {self._facts["none_labels"] + len(self):,} rows are left out: their label, -1 or -100, '
                           "says that there is none", RuntimeWarning, stacklevel=4)
         if self._facts["unlabelled_words"]:
             warnings.warn(f'{self._facts["unlabelled_words"]:,} words have no label: it is null', RuntimeWarning, stacklevel=4)
+
+    def _hold(self, core: Any, tokenizer: Tokenizer | None, runtime: Any) -> None:
+        self._core, self.tokenizer, self._runtime = core, tokenizer, runtime
+        self._facts = core.facts()
         self._layout = tokenizer.layout if tokenizer else Layout()
-        self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
-        labels = core.labels()
-        self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
 
     # ---- where rows come from ------------------------------------------------------------------------------------
 
@@ -119,6 +126,7 @@ class Dataset:
         blocks: columns of numbers besides the label, at most two: {"teacher": "row"} reads the column "teacher", a list of as many numbers in
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
         """
+        _kinds.check(Dataset.from_files, locals())
         if prompts is not None and text_columns is None:
             raise UsageError("prompts are of rows of several texts: give text_columns too")
         runtime = runtime or _runtime.default()
@@ -130,7 +138,7 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
+                          truncation_side=truncation_side, windows=windows, max_windows=max_windows, text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
                           **({} if most_texts is None else {"most_texts": most_texts}), **({} if prompts is None else {"prompts": prompts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
@@ -138,7 +146,7 @@ class Dataset:
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
+                   "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                    "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
                    **_prompts(prompts)}
         core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, options, progress)
@@ -166,19 +174,20 @@ class Dataset:
         None. A list in place of a text is a row of several texts; one in place of a pair's second text gives a pair with each of them.
         most_texts: a row of more is an error. numbering, prompts: as in ``from_files``. blocks: numbers besides the labels, at most two:
         {"teacher": ..}, an array [rows, width] or of each row a list of numbers; of texts [rows, texts, width], or a list of one for each text."""
+        _kinds.check(Dataset.from_texts, locals())
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         values = None
         if labels is not None:
-            labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+            labels = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
             values = originals(labels)
             labels, mapping, task = _label_texts(labels, task, mapping)
         known, texts = _labels(mapping, runtime, task), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering,
+                   "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "most_texts": most_texts, "numbering": numbering,
                    "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
         core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
                                    labels,
@@ -206,6 +215,7 @@ class Dataset:
 
         labels: None reads them if there is a label column. blocks, prompts: as in ``from_files``.
         """
+        _kinds.check(Dataset.from_arrow, locals())
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
@@ -218,7 +228,7 @@ class Dataset:
         known = _labels(found.names if mapping is None else mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering,
+                   "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "numbering": numbering,
                    "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0), **_prompts(prompts)}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
@@ -278,8 +288,9 @@ class Dataset:
         if _rows.is_files(data):
             return cls.from_files(data, tokenizer, labels=labels, need_label=bool(labelled or label_column), task=task, text_columns=names,
                                   least_columns=least, paired=paired, label_column=label_column, **options)
-        texts, pairs = _rows.several(data, names, least, paired)
         found = _rows.column_of(data, label_column or "label") if labelled or label_column else None
+        counted = found is not None and any(isinstance(_rows.as_list(one), (list, tuple)) for one in found)
+        texts, pairs = _rows.several(data, names, least, paired, counted)
         return cls.from_texts(texts, tokenizer, pairs=pairs, labels=found, mapping=labels, task=task, **options)
 
     @classmethod
@@ -324,7 +335,7 @@ class Dataset:
 
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
-        part = Dataset(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
+        part = type(self)(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
         part._kind, part._mapping, part._pair = self._kind, self._mapping, self._pair
         return part
 
@@ -542,54 +553,18 @@ class Dataset:
         """Rows that min_chars and where left out: (file, line, row, reason)."""
         return self._core.excluded()
 
-    def _parts(self):
-        ids, types, offsets, values = bytearray(), bytearray(), [0], []
-        for row in range(len(self)):
-            i, t, label, _ = self._core.sample(row)
-            ids += memoryview(i).cast("B")
-            types += memoryview(t) if t is not None else bytes(len(i))
-            offsets.append(offsets[-1] + len(i))
-            values += label if isinstance(label, list) else [label]
-        return bytes(ids), bytes(types), offsets, values
+    def __getstate__(self) -> dict[str, Any]:
+        """All of it, as a cache has it; the facts and the layout follow from that."""
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_facts", "_layout")}
+        return {**own, "_core": self._core.pack()}
 
-    def _word_parts(self):
-        """Of rows of words: the number of each token's word, the labels of tokens, and all words with where each row's begin."""
-        if not len(self) or self._core.words(0) is None:
-            return ()
-        numbers, labels, text, begins = array.array("i"), array.array("i"), bytearray(), [0]
-        for row in range(len(self)):
-            words, of, label = self._core.words(row)
-            numbers.extend(of)
-            labels.extend(label or ())
-            text += b"".join(word.encode() + b"\0" for word in words)
-            begins.append(len(text))
-        return numbers, labels or None, bytes(text), begins
-
-    def _block_parts(self):
-        """Of further blocks what they are, all numbers, and where each row's begin."""
-        shapes = self._core.blocks()
-        made = [(name, None, per, integers, width, array.array("i" if integers else "f"), array.array("q", [0])) for name, per, integers, width in shapes]
-        for row in range(len(self) if shapes else 0):
-            for one, numbers in zip(made, self._core.numbers(row)):
-                one[5].frombytes(memoryview(numbers).cast("B"))
-                one[6].append(len(one[5]))
-        return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        several = () if self.firsts is None else (self.firsts, self.text_lengths)
-        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts(), several, self._block_parts())
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        runtime = _runtime.default()
+        self._hold(_core.dataset_unpack(runtime, state["_core"]), state["tokenizer"], runtime)
+        self.__dict__.update({name: value for name, value in state.items() if name != "_core"})
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
     def batches(self, **options: Unpack[BatchOptions]) -> Batches:
         """Batches of these rows; see ``Batches``."""
         return Batches(self, **options)
-
-
-def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=(), several=(), blocks=None):
-    runtime = _runtime.default()
-    core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
-                                 labels._core if labels else None, *(words or (None, None, None, None)), *(several or (None, None)), blocks or None)
-    if tokenizer is not None:
-        core.encoded_by(tokenizer._core)
-    return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)._with_values_of(labels)

@@ -50,10 +50,10 @@ def _windows(texts: Iterable[Any]) -> Iterator[list[str | bytes]]:
         yield window
 
 
-def _prompt(core: Any, name: str | None) -> str:
+def _prompt(core: Any, name: str | None, option: str = "prompt") -> str:
     text = "" if name == "none" else core.prompt(name)
     if name is not None and text is None:
-        raise UsageError(f"the model's config_sentence_transformers.json has no prompt {name!r}")
+        raise UsageError(f"{option}: the model's config_sentence_transformers.json has no prompt {name!r}")
     return text or ""
 
 
@@ -79,6 +79,8 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
     texts = texts_of(texts, "texts")
     _checked(dimensions=dimensions, max_length=max_length, **options)
     width = dimensions or facts["width"]
+    if width > facts["width"]:
+        raise UsageError(f"dimensions is {dimensions}: the model's vectors have {facts['width']} numbers")
     how = {"prompt": _prompt(core, prompt), "dimensions": dimensions, "max_length": max_length, **options}
     out = np.empty((len(texts) if hasattr(texts, "__len__") else 0, width), np.float32)
     counts, rows = [0, 0, 0], 0
@@ -157,7 +159,7 @@ def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterab
     _checked(**options)
     if not isinstance(at, Iterable):
         raise UsageError(f"at={at!r}: numbers of documents are expected, such as (1, 10)")
-    prompts = {name: _prompt(core, value) for name, value in (("query_prompt", query_prompt), ("document_prompt", document_prompt)) if value is not None}
+    prompts = {name: _prompt(core, value, name) for name, value in (("query_prompt", query_prompt), ("document_prompt", document_prompt)) if value is not None}
     documents = (_document(name, value) for name, value in corpus.items()) if isinstance(corpus, Mapping) else ()
     asked = (_document(name, value) for name, value in queries.items()) if isinstance(queries, Mapping) else ()
     wanted = _pairs(relevant) if isinstance(relevant, Mapping) else ()

@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any, Iterator, Mapping, Sequence, Unpack
 
-from . import _core, blocks as _blocks, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, blocks as _blocks, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
 from .dataset import Files, _windows
 from .errors import UsageError
@@ -37,6 +37,7 @@ class Stream:
                  repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, numbering: str | None = None,
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
+        _kinds.check(Stream.__init__, locals(), PlanOptions)
         self._runtime = runtime or _runtime.default()
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
@@ -49,7 +50,7 @@ class Stream:
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows),
+                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows, numbering, max_length),
                          "numbering": numbering, "seed": 42, **plan}
         self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
@@ -165,7 +166,7 @@ class Streamed:
         if not _rows.is_files(train) or _rows.table_files(_rows.paths_of(train)):
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
-        files, window = _rows.paths_of(train), how.pop("shuffle_window", 100_000)
+        files, window = _rows.paths_of(train), _options.whole("shuffle_window", how.pop("shuffle_window", 100_000), 1, _options.MOST)
         if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right":
             raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
@@ -176,7 +177,7 @@ class Streamed:
             raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
         of_texts = {"need_label": False, "numbering": numbering} if numbering else None
         if several:
-            of_texts = self._of_texts(files, source, task, columns, runtime)
+            of_texts = _pairs.read_as(files, source, task, columns, runtime)
         if of_texts:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
@@ -208,15 +209,6 @@ class Streamed:
         self._stream = stream
         if stream.labels is not None:
             self.labels = stream.labels
-
-    @staticmethod
-    def _of_texts(files, source, task, columns, runtime) -> dict[str, Any]:
-        """The columns of rows of several texts, whose labels are scores: there is nothing to scan."""
-        found = _pairs.columns_of(runtime, task, files, columns, source)
-        if _shapes.of(task).joins_pairs and len(found.texts) == 2:
-            return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
-        return {"text_columns": found.texts, "least_columns": found.least, "paired": _shapes.of(task).joins_pairs, "label_column": found.label,
-                "need_label": found.label is not None}
 
     @staticmethod
     def _scan(files, where, source, task, labels, runtime, counted: bool) -> tuple[Labels, int]:

@@ -1,8 +1,12 @@
 """Models by name: a folder, or a name of the Hugging Face hub, from its local cache or fetched into it."""
 from __future__ import annotations
 
+import contextlib
 import os
+import pathlib
 import re
+import tempfile
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _core, runtime as _runtime
@@ -62,7 +66,7 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
     huggingface_hub where that is installed and HF_HUB_OFFLINE is not set: the files that brim reads, and no others.
     """
     if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
-        raise TypeError(f"a folder, or a name such as \"bert-base-uncased\", is needed, not {name!r:.60}")
+        raise TypeError(f"{'tokenizer' if tokenizer else 'model'}: a folder, or a name such as \"bert-base-uncased\", is needed, not {name!r:.60}")
     page = re.match(r"(?:https?://(?:huggingface\.co|hf\.co)|hf:/)/([^/]+(?:/[^/]+)?)", name) if isinstance(name, str) else None
     if page:
         raise FileError(f'{name} is an address: give the name alone, "{page[1]}"', name)
@@ -85,3 +89,14 @@ def folder(name: str | os.PathLike[str], *, revision: str | None = None, tokeniz
             why = str(error).strip().partition("\n")[0] or type(error).__name__
             raise NotFoundError(f"{missing}; fetching it failed: {why}") from error
     return _core.hub_find(runtime, os.fsencode(name), revision, tokenizer)
+
+
+@contextlib.contextmanager
+def folder_of(files: Mapping[str, bytes]) -> Iterator[str]:
+    """A folder with these files, as long as it is used."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        yield folder

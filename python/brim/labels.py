@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
 
-from . import _core, runtime as _runtime, shapes as _shapes
+from . import _core, kinds as _kinds, runtime as _runtime, shapes as _shapes
 from .errors import UsageError
 
 
@@ -14,9 +14,28 @@ NAME, NUMBER, BOOLEAN, NONE = "snb-"  #: what a label was (brim_label_form): a s
 
 
 def _plain(label: Any) -> Any:
-    """The value of NumPy, torch or pyarrow as Python's."""
+    """The value of NumPy, torch or pyarrow as Python's, and an array as a list of them."""
     way = getattr(label, "tolist", None) or getattr(label, "as_py", None)
-    return way() if way and not isinstance(label, type) else label
+    if way is None or isinstance(label, type):
+        return label
+    if getattr(getattr(label, "dtype", None), "kind", "") in _TIMES:
+        return _time(label)
+    plain = way()
+    return float(plain) if type(plain) is type(label) and isinstance(plain, numbers.Real) else plain  # a number of more bits than Python's
+
+
+_TIMES = ("m", "M")
+
+
+def _time(value: Any) -> Any:
+    """Times of NumPy, of which tolist() makes numbers where they count nanoseconds."""
+    if getattr(value, "shape", ()):
+        return [_time(one) for one in value]
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(plain, int):
+        return plain
+    short = value.astype(value.dtype.kind + "8[us]")
+    return short.tolist() if short == value else str(value)
 
 
 def _one_label(label) -> tuple[str, str]:
@@ -35,9 +54,9 @@ def _one_label(label) -> tuple[str, str]:
         return int.__repr__(label), NUMBER
     if isinstance(label, numbers.Number):
         return repr(label) if isinstance(label, float) else str(label) if isinstance(label, complex) else repr(float(label)), NUMBER
-    if callable(label) or hasattr(label, "__iter__") or type(label).__repr__ is object.__repr__:  # whose repr names no class
+    if callable(label) or hasattr(label, "__iter__") or type(label).__repr__ is object.__repr__ and type(label).__str__ is object.__str__:
         raise TypeError(f"a label is a name, a number, or a list of them (a list, tuple, set or array), not {label!r:.60}")
-    return repr(label), NAME
+    return str(label), NAME
 
 
 def _label_text(label) -> str | tuple[str | bytes, str] | None:
@@ -130,6 +149,7 @@ class Labels:
 
     def __init__(self, names: Sequence[Any] | Mapping[Any, str] | None, *, task: str | None = None, outputs: int = 1,
                  values: Sequence[Any] | None = None, runtime: Any = None):
+        _kinds.check(Labels.__init__, locals())
         self._keys: list[Any] | None = None  #: what rows have in place of the names
         if isinstance(names, Mapping):
             items = sorted(names.items()) if sorted(names) == list(range(len(names))) else list(names.items())
@@ -143,12 +163,16 @@ class Labels:
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
         if given is not None and any(one is None for one in given):
             raise TypeError("labels: one of the names is None")
+        if given is not None and not given:
+            raise UsageError("labels has no class: leave it out, and the classes are those of the rows")
         self.names = None if given is None else [_one_label(one)[0] for one in given]
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
         self.outputs = outputs if given is None else len(given)
-        self._core = _core.labels(runtime or _runtime.default(), self.task, self.names, self.outputs,
-                                  given is not None and all(isinstance(one, str) for one in (given if values is None else values)))
+        self._hold(runtime or _runtime.default())
+
+    def _hold(self, runtime: Any) -> None:
+        self._core = _core.labels(runtime, self.task, self.names, self.outputs, self.values is not None and all(isinstance(one, str) for one in self.values))
 
     def id(self, label: Any) -> int:
         """The number of a class by its name or value; KeyError where there is none."""
@@ -162,17 +186,15 @@ class Labels:
         """As rows have them."""
         return Labels(self._keys, task=self.task)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _remake, (self.names, self.task, self.outputs, self.values, self._keys)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_core": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._hold(_runtime.default())
 
     def __repr__(self) -> str:
         return f"Labels({self.names if self.values is None else self.values!r}, task={self.task!r})"
-
-
-def _remake(names, task, outputs, values=None, keys=None):
-    labels = Labels(names, task=task, outputs=outputs, values=values)
-    labels._keys = keys
-    return labels
 
 
 def _labels(labels, runtime, task: str | None = None):

@@ -9,14 +9,13 @@ import pathlib
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import _core, device as _device, embedding as _embedding, hub as _hub, options as _options, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, device as _device, embedding as _embedding, hub as _hub, kinds as _kinds, options as _options, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
-from .layout import read_json
-from .notes import log, of_entities
+from .notes import log, of_entities, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
@@ -103,6 +102,8 @@ class Model:
     def __init__(self, path: str | os.PathLike[str], *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, layers: str | None = None, dense: int | None = None,
                  dense_activation: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False, kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
+        _kinds.check(Model.__init__, locals())
+        _options.whole("reinit_layers", reinit_layers, 0)
         device, card = _device.checked(device)
         if dense is not None:
             dense = _options.whole("dense", dense, 1)
@@ -204,23 +205,31 @@ class Model:
         self._windowing = None if _shapes.of(self.task).made else rows.windows() if hasattr(rows, "windows") else rows._core.windows()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes config.json, model.safetensors and the tokenizer's files, as a run's folder has them: transformers opens it."""
+        """Writes the folder that a run ends with, by the same code: config.json, model.safetensors, the tokenizer's files and what
+        sentence-transformers reads. transformers opens it. Files of another model or tokenizer that would be read with this one, and links
+        that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning."""
         self._check_kept()
-        self._core.save(os.fsencode(folder))
-        no_types = read_json(os.fspath(folder), "config.json").get("brim_type_ids") is False
-        self.tokenizer._core.save(os.fsencode(folder), _shapes.of(self.task).words, self._cut_at or 0, *(self._windowing or (0, 0)), no_types)
+        _of_saved(*self._core.save(os.fsencode(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
 
     def _check_kept(self) -> None:
         """What follows the encoder is in the folder alone where training does not have it: a copy would be another model."""
         if self._untrained and not self._changed and gives_vectors(self.path):
             raise MismatchError(f"{self.path} has modules after its encoder that brim computes and does not keep: copy the folder itself", self.path)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
         self._check_kept()
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
-        return _remake, (self.path, files, self.tokenizer, self._untrained, self._mapping, self.task, (self._cut_at, self._windowing))
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_embedder", "_facts")}
+        return {**own, "_core": files, "_changed": True, "_task": self.task}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = dict(state)
+        task = own.pop("_task")
+        with _hub.folder_of(own.pop("_core")) as folder:
+            made = Model(folder, tokenizer=own["tokenizer"], labels=Labels(None, task=task) if _shapes.of(task).bare else None)
+        self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
         if self._untrained and gives_vectors(self.path):
@@ -291,6 +300,7 @@ class Model:
         result by more than rounding), and precision: "int8" multiplies bytes in the layers, which is faster where the processor has VNNI
         and gives nearly the same. on_device: of a model on a GPU, they stay there: ``torch.from_dlpack(model.logits(texts, on_device=True))``
         copies nothing; nobody looks whether they are finite."""
+        _kinds.check(Model.logits, locals(), PredictOptions)
         _options.within(dict(options))
         self._check_trained()
         data = _data_or_file(data, file)
@@ -315,12 +325,13 @@ class Model:
         given in. top_k: the first so many. The rest as for ``logits``.
 
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
+        _kinds.check(Model.rank, locals(), PredictOptions)
         if not _shapes.of(self.task).joins_pairs:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
             raise UsageError(f"query={query!r:.60}: one text is expected")
-        if isinstance(documents, (str, bytes)):
-            raise UsageError("documents: a list of texts is expected, not one text")
+        if isinstance(documents, (str, bytes)) or not hasattr(documents, "__iter__"):
+            raise UsageError(f"documents: a list of texts is expected, not {'one text' if isinstance(documents, (str, bytes)) else repr(documents)[:60]}")
         if top_k is not None:
             whole("top_k", top_k, 1)
         texts = list(_embedding.texts_of(documents, "documents"))
@@ -333,6 +344,7 @@ class Model:
                      progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> Iterator[Any]:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
+        _kinds.check(Model.predict_each, locals(), PredictOptions)
         _options.within(dict(options))
         self._check_trained()
         self._refuse_masks()
@@ -413,21 +425,23 @@ class Model:
         vector (Matryoshka); normalize brings them to length 1 then. precision: "int8" multiplies bytes in the layers: faster on processors with
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
+        _kinds.check(Model.embed, locals())
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 
-    def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] = (1, 3, 5, 10, 100), similarity: str | None = None,
+    def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] | None = None, similarity: str | None = None,
                            query_prompt: str | None = None, document_prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
                            max_length: int | None = None, batch_size: int = 32, max_tokens: int | None = None) -> dict[str, Any]:
         """How well the vectors of ``embed`` find relevant documents: accuracy@k, precision@k, recall@k, mrr@k, ndcg@k and map@k for each k of
-        ``at``, as sentence-transformers' InformationRetrievalEvaluator defines them, and counts of what was looked at. All documents are looked
+        ``at`` (1, 3, 5, 10 and 100), as sentence-transformers' InformationRetrievalEvaluator defines them, and counts of what was looked at. All documents are looked
         through; those of one score are ordered by id.
 
         corpus, queries: files of JSON lines as BEIR has them (_id, title, text), or dicts from id to text (or to {"title", "text"}). relevant: a
         tab-separated file with the header query-id, corpus-id, score, or a dict from a query's id to the ids of its documents, or to a dict of
         their scores. similarity: cosine, dot, euclidean or manhattan; None: the folder's. query_prompt, document_prompt: names of prompts, "none"
         for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
-        return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=at, similarity=similarity, query_prompt=query_prompt,
+        _kinds.check(Model.evaluate_retrieval, locals())
+        return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=(1, 3, 5, 10, 100) if at is None else at, similarity=similarity, query_prompt=query_prompt,
                                     document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
                                     batch_size=batch_size, max_tokens=max_tokens)
 
@@ -437,6 +451,7 @@ class Model:
 
         pairs: a file with the columns sentence1, sentence2 and score, or anything to loop over that gives (text, text, score). The others are
         those of ``embed``."""
+        _kinds.check(Model.evaluate_similarity, locals())
         return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
                                      batch_size=batch_size, max_tokens=max_tokens)
 
@@ -446,6 +461,7 @@ class Model:
         """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
         accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
+        _kinds.check(Model.evaluate, locals(), PredictOptions)
         _options.within(dict(options))
         self._check_trained()
         self._refuse_masks()
@@ -475,15 +491,8 @@ def _data_or_file(data, file):
         raise TypeError("give rows, or file=, and not both")
     if file is None:
         return data
+    if not isinstance(file, (str, os.PathLike)) and not (isinstance(file, (list, tuple)) and file):
+        raise TypeError(f"file: a path, or a list of them, is needed, not {file!r:.60}")
+    if "" in (file if isinstance(file, (list, tuple)) else (file,)):
+        raise UsageError("file is an empty name: a path is needed")
     return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
-
-
-def _remake(path, files, tokenizer, untrained, mapping=None, task=None, rows=None):
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in files.items():
-            pathlib.Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
-            pathlib.Path(folder, name).write_bytes(content)
-        model = Model(folder, tokenizer=tokenizer, labels=Labels(None, task=task) if _shapes.of(task).bare else None)
-    model.path, model._untrained, model._mapping, model._changed = path, untrained, mapping, True
-    model._cut_at, model._windowing = rows or (None, tokenizer.windows)
-    return model

@@ -109,6 +109,8 @@ def _value(name: str, given: str, value: Any) -> Any:
         return False if value else None
     if name == "max_steps" and not isinstance(value, str) and value is not None and value <= 0:  # -1 of TrainingArguments: by the epochs
         return None
+    if given == "bf16" and value is not None:
+        value = flag(given, value)
     if name == "precision" and isinstance(value, bool):
         return "bf16" if value else None
     if given == "resume_from_checkpoint" and not (value is None or isinstance(value, bool)):
@@ -183,7 +185,7 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
     said: dict[str, str] = {}
     options = dict(options)
     parts = options.pop("gradient_accumulation_steps", None)
-    if parts is not None and parts != 1:  # there a step is so many batches; here it has batch_size rows, in parts
+    if parts is not None and whole("gradient_accumulation_steps", parts, 1, MOST) != 1:  # there a step is so many batches; here it has batch_size rows, in parts
         rows = next((n for n in ("batch_size", "per_device_train_batch_size", "train_batch_size") if n in options), "batch_size")
         if "accumulate" in options:
             raise TypeError("accumulate and gradient_accumulation_steps say the same: give one of them")
@@ -245,7 +247,10 @@ def flag(name: str, value: Any) -> bool:
     raise TypeError(f"{name}: True or False is needed, not {value!r}")
 
 
-def whole(name: str, value: Any, least: int | None = None) -> int:
+MOST = (1 << 31) - 1  #: of what the library counts in 32 bits
+
+
+def whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """A whole number, NumPy's too. A truth value is none, though Python says that True is 1, and neither is 2.0."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)
@@ -255,14 +260,13 @@ def whole(name: str, value: Any, least: int | None = None) -> int:
         raise TypeError(f"{name}: a whole number is needed, not {value!r:.60}")
     if least is not None and number < least:
         raise UsageError(f"{name} is {number}: a number from {least} on is needed")
+    if most is not None and number > most:
+        raise UsageError(f"{name} is {number}: the largest is {most}")
     return number
 
 
 def seed(name: str, value: Any) -> int:
-    number = whole(name, value, 0)
-    if number >= 1 << 64:
-        raise UsageError(f"{name} is {number}: the largest is {(1 << 64) - 1}")
-    return number
+    return whole(name, value, 0, (1 << 64) - 1)
 
 
 #: Options of reading that rows in memory have too.
@@ -310,10 +314,12 @@ def class_weights(value: Any, labels: Any) -> str | None:
         if len(weights) != len(names):
             raise ValueError(f"class_weights has {len(weights)} weights for {len(names)} classes")
         pairs = list(zip(names, weights))
-    for name, _ in pairs:
-        if "," in name or "=" in name:
-            raise ValueError(f"class_weights: the class {name!r} has a comma or = in its name, which this option cannot say")
-    return ",".join(f"{name}={float(weight)!r}" for name, weight in pairs)
+    return ",".join(f"{_quoted(name)}={float(weight)!r}" for name, weight in pairs)
+
+
+def _quoted(name: str) -> str:
+    """The name of a class as a field of csv, where a comma or a quote needs that."""
+    return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith('"') else name
 
 
 def memory(value: Any) -> int | None:

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import glob
+import importlib
+import numbers
 import os
 from collections.abc import Mapping
 from typing import Any, Iterable, NamedTuple
 
+from . import _core, runtime as _runtime
 from .errors import FileError, NotFoundError, UsageError
-from .labels import _one_label
+from .labels import _one_label, _plain
 
 DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".txt", ".parquet", ".arrow", ".feather")
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -128,12 +131,21 @@ def _pick(names: list[str], text: str | None, pair: str | None, label: str | Non
         raise UsageError(f'there is no column "{wanted}"; the columns are {shown}: ' + _advice(names, option))
 
     text = there(text, "text_column", ["text"])
-    pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names else None
+    pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names and text != "text_pair" else None
+    if pair == text:
+        raise UsageError(f'the column "{text}" is named for both texts of a row: name each one\'s own')
     if labelled is False:
         return text, pair, None
-    if not label and not labelled and not {"label", "labels"} & set(names):
+    if not label and not labelled and not {"label", "labels"} & set(names) - {text, pair}:
         return text, pair, None
-    return text, pair, there(label, "label_column", ["label", "labels"])
+    return text, pair, _apart(there(label, "label_column", ["label", "labels"]), text, pair)
+
+
+def _apart(label: str, *texts: str | None) -> str:
+    """A row is not learned from its own label."""
+    if label in texts:
+        raise UsageError(f'the column "{label}" is named as a text and as the label: name each one\'s own')
+    return label
 
 
 def _advice(names: list[str], option: str) -> str:
@@ -188,10 +200,10 @@ def _values(table: Any, name: str) -> list:
         raise UsageError(f'column "{name}" is one text, {_short(column)}: give a list of them')
     if isinstance(column, Mapping):  # as pandas' to_dict() writes a column
         column = list(column.values())
-    for method in ("to_pylist", "to_list", "tolist"):
+    for method in ("to_pylist", "to_list"):
         if hasattr(column, method):
             return getattr(column, method)()
-    return list(column)
+    return list(_plain(column))
 
 
 def _with_names(table: Any, column: str, names: list[str]):
@@ -250,6 +262,8 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
         try:
             if hasattr(data, "iloc"):
+                if not all(_in_arrow(data[_own(data, name)]) for name in wanted):
+                    raise TypeError
                 arrow = data[[_own(data, name) for name in wanted]]
                 arrow.columns = wanted
                 arrow.__arrow_c_stream__()
@@ -259,11 +273,17 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
             return Table(data, text, pair, label, classes)
         except ImportError:  # a DataFrame of pandas without pyarrow
             pass
-        except (TypeError, ValueError):  # or with a column that Arrow has no type for: values of several kinds, sparse ones
+        except (TypeError, ValueError, OverflowError, NotImplementedError):  # or with a column that Arrow has no type for: values of several kinds, sparse ones
             if not hasattr(data, "iloc"):
                 raise
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
     return of_lists(*lists, names=classes) if numbered else of_lists(*lists)._replace(names=classes)
+
+
+def _in_arrow(column: Any) -> bool:
+    """Whether Arrow has the values of a pandas' Series as they are: of periods it has numbers, and of much else nothing."""
+    kinds = importlib.import_module("pandas.api.types")
+    return kinds.infer_dtype(column.cat.categories if str(column.dtype) == "category" else column) in ("string", "integer", "floating", "boolean", "empty")
 
 
 def label_kind(table: Any, column: str | None) -> str | None:
@@ -275,7 +295,7 @@ def label_kind(table: Any, column: str | None) -> str | None:
         kind = str(table.dtypes[column]).lower()
         if kind == "object":
             first = next((v for v in table[column] if not _missing(v)), None)
-            kind = type(first).__name__
+            kind = "int" if isinstance(first, numbers.Integral) else type(first).__name__
         elif kind == "category":
             kind = str(table[column].cat.categories.dtype).lower()
     else:
@@ -337,9 +357,8 @@ def of_columns(data: Mapping, text=None, pair=None, label=None, labelled: bool |
 
 def as_list(rows: Any) -> Any:
     """A column of Arrow, NumPy or pandas as a list; anything else as it is."""
-    for method in ("to_pylist", "tolist"):
-        rows = getattr(rows, method)() if hasattr(rows, method) else rows
-    return rows
+    rows = rows.to_pylist() if hasattr(rows, "to_pylist") else rows
+    return _plain(rows) if hasattr(rows, "tolist") else rows
 
 
 def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | None = None) -> Columns:
@@ -408,8 +427,9 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     return of_rows(data, *how)
 
 
-def several(data: Any, names: list[str], least: int | None, paired: bool) -> tuple[list, list | None]:
-    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them."""
+def several(data: Any, names: list[str], least: int | None, paired: bool, counted: bool = False) -> tuple[list, list | None]:
+    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them. counted: labels are lists
+    that count the texts."""
     least = len(names) if least is None else least
     fewest = 2 if paired else 1
     if not fewest <= least <= len(names):
@@ -427,6 +447,8 @@ def several(data: Any, names: list[str], least: int | None, paired: bool) -> tup
             if other is not None:
                 raise UsageError(f'row {number}: the value of column "{names[i]}" is {_short(other)}: a text is expected, or a list of them')
             texts = [text for text in given if text is not None and (text or (i < least and len(given) == 1 and cell == text))]
+            if counted and len(texts) < len(given) > 1:
+                raise UsageError(f'row {number}: the list in "{names[i]}" has an empty text, which the row\'s list of labels counts: leave out both')
             if i < least and not texts:
                 raise UsageError(f'row {number}: the value of column "{names[i]}" is missing: fill it in')
             row += texts
@@ -503,7 +525,7 @@ def _word_columns(names: list[str], text, label, labelled):
 
     text = there(text, "text_column", _WORDS)
     wanted = labelled or label or (labelled is None and any(n in names for n in _TAGS))
-    return text, there(label, "label_column", _TAGS) if wanted and labelled is not False else None
+    return text, _apart(there(label, "label_column", _TAGS), text) if wanted and labelled is not False else None
 
 
 def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> Columns:
@@ -582,7 +604,7 @@ def read_tables(files: list[str]):
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise UsageError(f"{files[0]}: reading it needs pyarrow: pip install pyarrow") from None
-    paths = [path for file in files for path in (sorted(glob.glob(file)) or [file])]
+    paths = [path for file in files for path in _matches(file)]
     tables = []
     for path in paths:
         if not os.path.exists(path):
@@ -594,6 +616,17 @@ def read_tables(files: list[str]):
         except pyarrow.ArrowException as error:
             raise UsageError(f"{path}: {error}", path) from error
     return pyarrow.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0]
+
+
+def _matches(file: str) -> list[str]:
+    """The files of a glob, of which none may be missing by the others' names; or the file."""
+    found = sorted(glob.glob(file))
+    pattern = os.path.basename(file)
+    if found != [file]:
+        for place in {os.path.dirname(path) for path in found}:
+            names = [os.path.basename(path) for path in found if os.path.dirname(path) == place]
+            _core.check_numbered(_runtime.default(), os.fsencode(place or "."), encoded(names), os.fsencode(pattern))
+    return found or [file]
 
 
 def _read_arrow(pyarrow, path: str):

@@ -5,7 +5,7 @@ import atexit
 import threading
 
 from . import _core, ranks
-from .options import whole
+from .options import MOST, whole
 
 _lock = threading.Lock()
 _default: _core.Runtime | None = None
@@ -16,7 +16,9 @@ def Runtime(threads: int = 0, cpu: str | None = None) -> _core.Runtime:
 
     threads: 0 takes all cores this process may use. cpu: "plain", "avx2", "avx512", "amx" or None (the best there is).
     """
-    return _core.runtime(whole("threads", threads), cpu)
+    if cpu is not None and not isinstance(cpu, str):
+        raise TypeError(f"cpu: a str is needed, not {cpu!r:.60}")
+    return _core.runtime(whole("threads", threads, most=MOST), cpu)
 
 
 def default() -> _core.Runtime:

@@ -9,8 +9,9 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from . import _core, rows as _rows, runtime as _runtime
+from . import _core, kinds as _kinds, rows as _rows, runtime as _runtime
 from .errors import UsageError
+from .keywords import BatchOptions
 from .labels import _one_label
 from .options import seed as _seed, whole
 
@@ -130,13 +131,15 @@ def way(mode: str | tuple[str, dict[str, Any]]) -> tuple[str, str, str, dict[str
         named, batching, padding, options = way(name)
         said = "".join(f"+{key}" if value is True else f"+{key}={value}" for key, value in more.items())
         return named + said, batching, padding, options | more
+    if not isinstance(mode, str):
+        raise TypeError(f"modes: {', '.join(WAYS)}, or batching+padding, is needed, not {mode!r:.60}")
     first, *words = mode.split("+")
     if words and words[0].replace("-", "_") in PADDINGS:
         kind = (first, words.pop(0).replace("-", "_"))
     elif first in WAYS:
         kind = WAYS[first]
     else:
-        raise ValueError(f'"{mode}" is none of {", ".join(WAYS)}, and not batching+padding')
+        raise ValueError(f'modes: "{mode}" is none of {", ".join(WAYS)}, and not batching+padding')
     return mode, *kind, dict(_mode_option(one) for one in words)
 
 
@@ -266,6 +269,7 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
     that overlap by so many tokens, at most max_windows (16); ``at_length`` says of other lengths what they lose, cut or in such windows."""
     from .dataset import Dataset
 
+    _kinds.check(analyze, locals(), BatchOptions)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     if hasattr(data, "__next__"):
         data = list(data)

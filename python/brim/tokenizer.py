@@ -39,9 +39,7 @@ class Ragged(NamedTuple):
 
 def _of_files(files: dict[str, bytes], path: str, types: bool | None, layout: _layout.Layout | None) -> "Tokenizer":
     """A tokenizer whose files are in memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in files.items():
-            pathlib.Path(folder, name).write_bytes(content)
+    with _hub.folder_of(files) as folder:
         made = Tokenizer(folder)
         made._types = made.uses_type_ids if types is None else types
         made._layout = layout or _layout.of_folder(path, made.pad_id) or made.layout
@@ -66,11 +64,18 @@ class Tokenizer:
         self._types: bool | None = None
         self._layout: _layout.Layout | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
+        """With its files, which may be gone where it is made again."""
         with tempfile.TemporaryDirectory() as folder:
-            self._core.save(os.fsencode(folder))
+            self.save(folder)
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
-        return _of_files, (files, self.path, self.uses_type_ids, self.layout)
+        return {**self.__dict__, "_runtime": None, "_core": files, "_types": self.uses_type_ids, "_layout": self.layout}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._runtime = _runtime.default()
+        with _hub.folder_of(state["_core"]) as folder:
+            self._core = _core.tokenizer(self._runtime, os.fsencode(folder))
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.path!r}, family={self.family!r}, vocab_size={self.vocab_size})"
@@ -175,7 +180,7 @@ class Tokenizer:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the tokenizer's files: a tokenizer.json and a tokenizer_config.json with which transformers gives the same ids."""
-        self._core.save(os.fsencode(folder))
+        self._core.save(os.fsencode(folder), False, 0, *(self.windows or (0, 0)))
 
 
 def _tokenizer(given, runtime) -> Tokenizer:

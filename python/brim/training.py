@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
-from . import (_core, callbacks as _callbacks, hub as _hub, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
+from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime, shapes as _shapes)
 from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
@@ -29,7 +29,6 @@ from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
 from .tokenizer import Tokenizer, _tokenizer
 
-MASKED_WINDOWS = 1024  # of a text at most, as the program has it
 
 
 class Event(NamedTuple):
@@ -125,6 +124,8 @@ def _named(evals, train) -> list[tuple[str, Any]]:
         return [(name, train[name])] if name else []
     if evals is None:
         return []
+    if isinstance(evals, (str, bytes)) and not evals:
+        raise UsageError("eval is empty: give rows, or leave it out")
     if _rows.is_splits(evals):
         return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
     if isinstance(evals, (str, os.PathLike)):
@@ -196,6 +197,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     Ctrl-C writes a checkpoint first; resume=True continues from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
+    _kinds.check(_CALL, locals(), TrainOptions)
     ways = options.pop("_compare", None)
     asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)
@@ -206,6 +208,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if "processing_class" in options:
         tokenizer = options.pop("processing_class") if tokenizer is None else tokenizer
     if args is not None:
+        if not hasattr(args, "output_dir"):
+            raise TypeError(f"args: a TrainingArguments of transformers is needed, not {args!r:.60}")
         given = {**_options.of_arguments(args), **({"seed": seed} if seed != 42 else {}), **({"output_dir": os.fspath(output)} if output else {})}
         seed = given.pop("seed")
         options = {**given, **options}
@@ -295,9 +299,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked and (folds is not None or ways is not None or keep_head or labels is not None):
         raise UsageError('task="mlm" takes texts without labels: ' + ("brim.compare has none of it" if ways is not None else "leave out labels, keep_head and folds"))
-    numbered, said_of_rows = {"numbering": "words" if whole_words else "tokens"} if masked else {}, source
-    if masked:  # of a long text each window is a row
-        source = {"windows": 0, "max_windows": MASKED_WINDOWS, **{name: value for name, value in source.items() if value is not None}}
+    numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         labelled = labelled and not masked
@@ -314,9 +316,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
-        idle = next((name for name in ("windows", "max_windows") if masked and said_of_rows.get(name) is not None and found._facts["has_pairs"]), None)
-        if idle:
-            raise UsageError(f"windows are of rows of one text each: leave out {idle}, or the other texts")
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
@@ -335,7 +334,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **(said_of_rows if isinstance(train, Stream) else {**source, **numbered})}, tokenizer, limit, seed, options, runtime, text_columns)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:
@@ -376,9 +375,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
             sources |= {"valid": (_rows_to_train(train), dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
-            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})
+            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source}, text_columns)
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+
+
+_CALL = train  #: whose argument has its name
 
 
 def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
@@ -386,7 +388,8 @@ def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
     names = _labels(given["labels"], model._runtime)
     if names is not None and (names.names, names._keys) == (model.labels.names, model.labels._keys):
         given = {**given, "labels": None}
-    named = next((name for name, value in given.items() if value not in (None, 0, False)), None)
+    usual = {"reinit_layers": 0, "no_type_ids": False, "tf32": False}
+    named = next((name for name, value in given.items() if value is not None and value != usual.get(name)), None)
     if named:
         raise UsageError(f"{named} is said when a model is loaded, and this one is: give its folder, brim.train({model.path!r}, ..), or "
                          "brim.Model(..) has it")
@@ -509,7 +512,7 @@ def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict
 def _one_number(folds):
     """A number of NumPy or torch, also as an array without dimensions, is one; the folds of rows stay what they are."""
     one = folds.tolist() if getattr(folds, "shape", None) == () and hasattr(folds, "tolist") else folds
-    return _options.whole("folds", one) if isinstance(one, numbers.Integral) else one
+    return _options.whole("folds", one, most=_options.MOST) if isinstance(one, numbers.Integral) else one
 
 
 def _folds_given(folds):
@@ -532,18 +535,26 @@ class Folds(NamedTuple):
     column: str | None
     rows: Any                # as they were given
     source: dict[str, Any]   # how files of them are read
+    columns: Any             # of rows of several texts, as they were given
 
-    def given(self, dataset: Dataset):
+    def given(self, dataset: Dataset, model):
         """(count, fold of each row or None, column of files or None)"""
         if self.column is None:
             return (self.folds, None, None) if isinstance(self.folds, int) else (0, self._kept(self.folds, dataset), None)
         if _of_text_files(self.rows):
-            source = {"text_column": self.source["text_column"], "pair_column": self.source["pair_column"],
-                      **_options.for_files({n: v for n, v in self.source.items() if n not in ("text_column", "pair_column", "label_column")})}
+            named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
+            source = {**{name: self.source[name] for name in named}, "words": reads.words,
+                      **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
+            if reads.several_texts:
+                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)
             where = list((source.pop("where", None) or {}).items())
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
-        return self.folds, self._kept([int(one) if isinstance(one, str) and one.isdecimal() else one for one in _rows.column_of(table, self.column)], dataset), None
+        try:
+            folds = _rows.column_of(table, self.column)
+        except UsageError as error:
+            raise UsageError(f"fold_column: {error}") from None
+        return self.folds, self._kept([int(one) if isinstance(one, str) and one.isdecimal() else one for one in folds], dataset), None
 
     def _kept(self, folds, dataset: Dataset):
         """The fold of each row that was not left out."""
@@ -558,7 +569,7 @@ class Folds(NamedTuple):
 def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = None if output is None else os.fsdecode(output)
-    count, given, column = how.given(dataset)
+    count, given, column = how.given(dataset, model)
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
                               count, how.seed, how.stratify, given, column, told.measure)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
@@ -573,18 +584,19 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
     return FoldsResult(**found)
 
 
-def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str | tuple[str, dict[str, Any]]] = tuple(WAYS), **options: Any) -> Comparison:
+def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str | tuple[str, dict[str, Any]]] | None = None, **options: Any) -> Comparison:
     """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
 
-    modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding"; each may have its own options of batches and training, as
+    modes: None, which is all of "fixed", "dynamic", "uniform", "brim", or "batching+padding"; each may have its own options of batches and training, as
     "brim+checkpoint_activations", "uniform+max_tokens=2048" or ("brim", {"batch_size": 64}). precision: one, or several, such as ["fp32", "bf16"]: each mode
     in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
     """
+    _kinds.check(compare, locals())
     for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
     one = isinstance(modes, str) or isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)
-    ways = [way(mode) for mode in ([modes] if one else modes)]
+    ways = [way(mode) for mode in ([modes] if one else WAYS if modes is None else modes)]
     if isinstance(options.get("precision"), (list, tuple)):
         several = options.pop("precision")
         if not several or len(set(several)) < len(several):

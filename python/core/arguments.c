@@ -95,7 +95,7 @@ static bool set_integer(const core_field *field, PyObject *value, void *at) {
   put_integer(field, number, at);
   if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
     PyErr_Clear();
-    PyErr_Format(PyExc_OverflowError, "%s: %S is out of range (%s)", field->name, number, ranges[field->kind]);
+    PyErr_Format(PyExc_ValueError, "%s: %S is out of range (%s)", field->name, number, ranges[field->kind]);
   }
   Py_DECREF(number);
   return !PyErr_Occurred();
@@ -104,7 +104,7 @@ static bool set_integer(const core_field *field, PyObject *value, void *at) {
 static bool set_real(PyObject *value, double *at) {
   const bool truth = is_bool(value);
   *at = truth ? 0 : PyFloat_AsDouble(value);
-  if (truth || (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))) {
+  if (truth || (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_MemoryError))) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "a number is needed, not %R", value);
   }

@@ -65,8 +65,8 @@ bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **h
   return true;
 }
 
-/* text_columns(runtime, paths, names or None, task, options) -> (texts, least, label or None): which columns of files, or among
- * these names, are the texts of a row. */
+/* text_columns(runtime, paths, names or None, task, options) -> (texts, least, label or None, a row is one pair, by the first
+ * megabyte): which columns of files, or among these names, are the texts of a row. */
 PyObject *core_columns_find(PyObject *module, PyObject *args) {
   PyObject *runtime, *files, *list, *options, *held = NULL, *texts = NULL, *result = NULL;
   const char *task_name;
@@ -96,7 +96,8 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
     Py_XDECREF(name);
   }
   if (texts)
-    result = Py_BuildValue("(Niz)", texts, found.least, found.label);
+    result = Py_BuildValue("(NizNN)", texts, found.least, found.label, PyBool_FromLong(found.one_pair),
+                           PyBool_FromLong(found.beginning));
   brim_text_columns_free(&found);
   core_blocks_free(&blocks);
   PyMem_Free(paths);
@@ -290,96 +291,13 @@ static brim_sample *samples_of(const core_array *ids, const core_array *offsets,
   return samples;
 }
 
-/* Of rows of words: the number of each token's word, the labels of tokens or NULL, and the words, where each row's begin at. */
-static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const given[4], const core_array *offsets) {
-  const core_array *numbers = given[0], *labels = given[1], *text = given[2], *begins = given[3];
-  const int64_t *at = offsets->data, *begin = begins ? begins->data : NULL;
-  bool fine = numbers && text && begins && numbers->shape[0] == at[n] && (!labels || labels->shape[0] == at[n]) &&
-              begins->shape[0] == n + 1 && begin[0] == 0 && begin[n] == text->shape[0];
-  for (Py_ssize_t i = 0; fine && i < n; i++)
-    fine = begin[i] <= begin[i + 1] && (begin[i] == begin[i + 1] || ((const char *)text->data)[begin[i + 1] - 1] == 0);
-  if (!fine) {
-    PyErr_SetString(PyExc_ValueError, "rows of words do not fit together");
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < n; i++) {
-    samples[i].words = (const int32_t *)numbers->data + at[i];
-    samples[i].token_labels = labels ? (const int32_t *)labels->data + at[i] : NULL;
-    samples[i].word_text = (const char *)text->data + begin[i];
-    samples[i].word_text_length = (size_t)(begin[i + 1] - begin[i]);
-  }
-  return true;
-}
-
-static bool of_words(const brim_dataset *dataset) {
-  brim_sample first = {0};
-  if (brim_dataset_rows(dataset) > 0)
-    brim_dataset_sample(dataset, 0, &first);
-  return first.words != NULL;
-}
-
-/* encoded_by(tokenizer): says which tokenizer made the ids of rows that came encoded; to be called before others see them. */
-static PyObject *encoded_by(PyObject *object, PyObject *tokenizer) {
-  core_dataset *self = (core_dataset *)object;
-  core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
-  uint64_t content;
-  brim_error error;
-  if (!of)
-    return NULL;
-  const int status = brim_tokenizer_content(of->tokenizer, of_words(self->dataset), &content, &error);
-  if (status != BRIM_OK)
-    return core_fail(self->state, status, &error);
-  brim_dataset_set_tokenizer(self->dataset, content);
-  Py_RETURN_NONE;
-}
-
-/* Of rows of several texts: where each one's begin, and the tokens of all texts. */
-static bool add_texts(brim_sample *samples, Py_ssize_t n, const core_array *firsts, const core_array *lengths) {
-  const int64_t *at = firsts->data;
-  bool fine = lengths && firsts->shape[0] == n + 1 && at[0] == 0 && at[n] == lengths->shape[0];
-  for (Py_ssize_t i = 0; fine && i < n; i++)
-    fine = at[i] < at[i + 1] && at[i + 1] - at[i] <= INT32_MAX;
-  if (!fine) {
-    PyErr_SetString(PyExc_ValueError, "firsts must rise from 0 to the number of texts");
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < n; i++) {
-    samples[i].text_lengths = (const int32_t *)lengths->data + at[i];
-    samples[i].text_count = (int32_t)(at[i + 1] - at[i]);
-  }
-  return true;
-}
-
-/* As many numbers as each row's shape says. */
-static bool add_blocks(brim_sample *samples, Py_ssize_t n, const core_blocks *blocks) {
-  if (!core_blocks_fit(blocks, n))
-    return false;
-  for (Py_ssize_t i = 0; i < n; i++) {
-    size_t numbers[BRIM_MOST_BLOCKS] = {0};
-    core_blocks_row(blocks, (uint64_t)i, samples[i].blocks, numbers);
-    for (int b = 0; b < blocks->count; b++) {
-      const brim_block_shape *shape = &blocks->columns[b].shape;
-      const int32_t texts = samples[i].text_lengths ? samples[i].text_count : 1, units = shape->per == BRIM_PER_ROW ? 1
-                                                                                         : shape->per == BRIM_PER_TEXT
-                                                                                             ? texts
-                                                                                             : samples[i].length;
-      if (numbers[b + 1] != (size_t)units * (size_t)shape->width)
-        return PyErr_Format(PyExc_ValueError, "blocks: row %zd has %zu numbers of %s", i, numbers[b + 1], shape->name) != NULL;
-    }
-  }
-  return true;
-}
-
-/* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets[,
- * firsts, lengths of texts[, blocks]]]): all but ids and offsets may be None */
+/* dataset_encoded(runtime, ids, offsets, type_ids, values, labels): all but ids and offsets may be None */
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
-  enum { ARRAYS = 10, OF_ROWS = 4, FIRSTS = 8 };
-  PyObject *runtime, *given[ARRAYS] = {NULL}, *labels, *more = NULL, *result = NULL;
-  core_blocks blocks = {0};
-  static const char formats[] = "iqBfiiBqqi";
+  enum { ARRAYS = 4 };
+  PyObject *runtime, *given[ARRAYS], *labels, *result = NULL;
+  static const char formats[] = "iqBf";
   core_array *arrays[ARRAYS] = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO|OOOOOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels, &given[4],
-                        &given[5], &given[6], &given[7], &given[8], &given[9], &more))
+  if (!PyArg_ParseTuple(args, "OOOOOO", &runtime, &given[0], &given[1], &given[2], &given[3], &labels))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
@@ -387,27 +305,70 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
   if (!of || !core_known_labels(state, labels, &known))
     return NULL;
   for (int i = 0; i < ARRAYS && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
-    arrays[i] = i > 1 && (!given[i] || given[i] == Py_None) ? NULL : core_array_from(state, module, given[i], formats[i]);
+    arrays[i] = i > 1 && given[i] == Py_None ? NULL : core_array_from(state, module, given[i], formats[i]);
   brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
                              ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(known) : 1)
                              : NULL;
-  const Py_ssize_t n = samples ? arrays[1]->shape[0] - 1 : 0;
-  if (samples && (!arrays[OF_ROWS] || add_words(samples, n, arrays + OF_ROWS, arrays[1])) &&
-      (!arrays[FIRSTS] || add_texts(samples, n, arrays[FIRSTS], arrays[FIRSTS + 1])) &&
-      (!more || more == Py_None || core_blocks_read(state, module, more, &blocks)) && add_blocks(samples, n, &blocks)) {
-    brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  if (samples) {
     brim_error error;
     brim_dataset *dataset;
-    for (int b = 0; b < blocks.count; b++)
-      shapes[b] = blocks.columns[b].shape;
-    int status = brim_dataset_from_rows(core_use(of), samples, (uint64_t)n, known, shapes, blocks.count, &dataset, &error);
+    int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)arrays[1]->shape[0] - 1, known, &dataset, &error);
     result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
   }
   PyMem_Free(samples);
-  core_blocks_free(&blocks);
   for (int i = 0; i < ARRAYS; i++)
     Py_XDECREF((PyObject *)arrays[i]);
   return result;
+}
+
+/* ---- as bytes --------------------------------------------------------------------------------------------- */
+
+typedef struct packing {
+  brim_runtime *runtime;
+  const brim_dataset *from;
+  brim_dataset *made;
+  void *bytes;
+  size_t size;
+} packing;
+
+static int pack_work(void *context, brim_error *error) {
+  packing *p = context;
+  return brim_dataset_pack(p->runtime, p->from, &p->bytes, &p->size, error);
+}
+
+static int unpack_work(void *context, brim_error *error) {
+  packing *p = context;
+  return brim_dataset_unpack(p->runtime, p->bytes, p->size, &p->made, error);
+}
+
+/* pack() -> bytes, all that it is */
+static PyObject *pack(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  core_dataset *self = (core_dataset *)object;
+  packing p = {.runtime = self->runtime->runtime, .from = self->dataset};
+  const int status = core_run(self->state, self->runtime, pack_work, &p);
+  PyObject *bytes = status == BRIM_OK ? PyBytes_FromStringAndSize(p.bytes, (Py_ssize_t)p.size) : NULL;
+  brim_runtime_release(p.runtime, p.bytes);
+  return bytes;
+}
+
+/* dataset_unpack(runtime, bytes) */
+PyObject *core_dataset_unpack(PyObject *module, PyObject *args) {
+  core_state *state = core_of(module);
+  PyObject *runtime, *bytes;
+  packing p = {0};
+  if (!PyArg_ParseTuple(args, "OS", &runtime, &bytes))
+    return NULL;
+  core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
+  if (!of)
+    return NULL;
+  p.runtime = of->runtime;
+  p.bytes = PyBytes_AsString(bytes);
+  p.size = (size_t)PyBytes_Size(bytes);
+  if (core_run(state, of, unpack_work, &p) == BRIM_OK)
+    return wrap(state, module, of, NULL, p.made);
+  brim_dataset_free(p.made);
+  return NULL;
 }
 
 /* hold_out(dataset, share, seed) -> (kept, held) */
@@ -664,7 +625,7 @@ static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
                                 {"sample", sample, METH_O, NULL},
                                 {"subset", subset, METH_O, NULL},
                                 {"excluded", excluded, METH_NOARGS, NULL},
-                                {"encoded_by", encoded_by, METH_O, NULL},
+                                {"pack", pack, METH_NOARGS, NULL},
                                 {"words", words, METH_O, NULL},
                                 {"name_classes", name_classes, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};

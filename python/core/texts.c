@@ -228,25 +228,64 @@ static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray 
   return is_string(s->format) ? string_at(s->format, a, i) : number_at(s->format, a, i, to);
 }
 
+static const char *read_length(const char *at, int32_t *length) {
+  memcpy(length, at, sizeof *length);
+  return at + sizeof *length;
+}
+
+/* The name of an extension type, whose storage need not be what it means (periods of pandas are stored as integers); of length 0:
+ * it is none. Metadata are a count, then keys and values, each after its length. */
+static brim_string extension_of(const struct ArrowSchema *s) {
+  static const char key[] = "ARROW:extension:name";
+  const char *at = s->metadata;
+  int32_t entries = 0;
+  if (at)
+    at = read_length(at, &entries);
+  for (; entries > 0; entries--) {
+    int32_t of_key, of_value;
+    const char *name = read_length(at, &of_key), *value = read_length(name + of_key, &of_value);
+    if (of_key == sizeof key - 1 && memcmp(name, key, sizeof key - 1) == 0)
+      return (brim_string){value, (size_t)of_value};
+    at = value + of_value;
+  }
+  return (brim_string){"", 0};
+}
+
 static bool known_type(const struct ArrowSchema *s, bool numbers) {
+  if (!is_string(s->format) && extension_of(s).length > 0)
+    return false;
   if (s->dictionary)
     return strlen(s->format) == 1 && strchr("cCsSiIlL", *s->format) && known_type(s->dictionary, numbers);
   return is_string(s->format) || (numbers && strlen(s->format) == 1 && strchr("nbcCsSiIlLefg", *s->format));
 }
 
 /* Of Arrow's formats, in words. */
-static const char *type_name(const char *format) {
+static const char *format_name(const char *format) {
   if (strlen(format) == 1 && strchr("cCsSiIlL", *format))
     return "whole numbers";
   if (strlen(format) == 1 && strchr("efg", *format))
     return "numbers";
   if (*format == 'd')
     return "decimals of fixed point";
-  if (strchr("zZ", *format) || strcmp(format, "vz") == 0)
+  if (strchr("zZw", *format) || strcmp(format, "vz") == 0)
     return "bytes";
   if (*format == 'n')
     return "nothing but nulls";
   return *format == 'b' ? "booleans" : *format == '+' ? "lists or objects" : *format == 't' ? "times" : "something else";
+}
+
+static void refuse_type(const struct ArrowSchema *s, const char *name, bool numbers) {
+  if (s->dictionary && extension_of(s).length == 0)
+    s = s->dictionary;
+  const brim_string extension = extension_of(s);
+  PyObject *own = PyUnicode_DecodeUTF8(extension.bytes, (Py_ssize_t)extension.length, "replace");
+  const char *needed = numbers ? ", a number or a boolean" : "", *type = format_name(s->format);
+  if (own && extension.length > 0)
+    PyErr_Format(PyExc_TypeError, "column \"%s\" holds %U, stored as %s, where a string%s is needed: cast it", name, own, type,
+                 needed);
+  else if (own)
+    PyErr_Format(PyExc_TypeError, "column \"%s\" holds %s where a string%s is needed", name, type, needed);
+  Py_XDECREF(own);
 }
 
 static int64_t find_column(const struct ArrowSchema *schema, const char *name, const char *fallback, bool needed, bool numbers) {
@@ -255,8 +294,7 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *name, c
     if (schema->children[i]->name && strcmp(schema->children[i]->name, wanted) == 0) {
       if (known_type(schema->children[i], numbers))
         return i;
-      PyErr_Format(PyExc_TypeError, "column \"%s\" holds %s where a string%s is needed", wanted,
-                   type_name(schema->children[i]->format), numbers ? ", a number or a boolean" : "");
+      refuse_type(schema->children[i], wanted, numbers);
       return -1;
     }
   if (needed || name)

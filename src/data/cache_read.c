@@ -1,6 +1,7 @@
 /* cache_read.c: the file of a cache as a dataset. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,6 +25,8 @@ typedef struct reading {
 } reading;
 
 static int damaged(const reading *r, const char *what, brim_error *err) {
+  if (!r->path)
+    return brim_error_set(err, BRIM_E_FORMAT, "the packed data set is damaged: %s", what);
   return brim_error_at(err, BRIM_E_FORMAT, r->path, 0, -1, "the cache is damaged: %s", what);
 }
 
@@ -40,8 +43,8 @@ static int read_header(reading *r, brim_error *err) {
   if (memcmp(h->magic, BRIM_CACHE_MAGIC, sizeof h->magic) != 0)
     return damaged(r, "it does not begin as caches do", err);
   if (h->version != BRIM_CACHE_VERSION || h->byte_order != BRIM_CACHE_ORDER)
-    return brim_error_at(err, BRIM_E_MISMATCH, r->path, 0, -1,
-                         "another version of brim or another kind of machine wrote the cache");
+    return brim_error_at(err, BRIM_E_MISMATCH, r->path, 0, -1, "another version of brim or another kind of machine wrote the %s",
+                         r->path ? "cache" : "packed data set");
   if (!brim_cache_counts_fit(h, r->size))
     return damaged(r, "its size is not what its header says", err);
   if (!brim_cache_check(r->bytes, r->size, &check) || check != h->check)
@@ -245,7 +248,7 @@ static int check_labels(const reading *r, const brim_task_rules *task, brim_erro
   brim_error ignored;
   bool fit = true;
   for (uint64_t i = 0; values && fit && i < r->header.blocks[BRIM_LABEL_BLOCK].numbers; i++)
-    fit = task->fits(d->labels.count, values[i]);
+    fit = isnan(values[i]) || task->fits(d->labels.count, values[i]); /* NaN: the row has none */
   for (uint64_t i = 0; of_tokens && fit && i < d->rows; i++)
     fit = !brim_token_labels_fit(d->labels.task, d->labels.count, of_tokens[i], d->lengths[i], (brim_row_name){.row = i},
                                  &ignored);
@@ -259,8 +262,8 @@ static int read_labels(reading *r, brim_error *err) {
   const brim_task_rules *task = h->task <= INT32_MAX ? brim_task_rules_of((brim_task)h->task) : NULL;
   const brim_label_type *type = brim_label_type_of(task ? (brim_task)h->task : BRIM_TASK_AUTO);
   const bool labelled = h->blocks[BRIM_LABEL_BLOCK].numbers > 0;
-  if (h->mapped > 2 || (h->mapped != 0) != labelled || strcmp(shape->name, "label") != 0 ||
-      shape->integers != (shape->per == BRIM_PER_TOKEN) || shape->per == BRIM_PER_TEXT)
+  if (h->mapped > 2 || strcmp(shape->name, "label") != 0 || shape->integers != (shape->per == BRIM_PER_TOKEN) ||
+      shape->per == BRIM_PER_TEXT)
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;
@@ -274,7 +277,7 @@ static int read_labels(reading *r, brim_error *err) {
   d->mapped = true;
   d->numbered = type->made; /* what is masked already has no file that it was read from */
   const brim_block_shape wanted = brim_labels_shape(&d->labels);
-  if (wanted.per != shape->per || wanted.width != shape->width)
+  if (labelled && (wanted.per != shape->per || wanted.width != shape->width))
     return damaged(r, "its labels do not belong to its rows", err);
   return check_labels(r, task, err);
 }
@@ -330,6 +333,15 @@ static int read_exclusions(reading *r, brim_error *err) {
   return BRIM_OK;
 }
 
+static int read_windows(reading *r, brim_error *err) {
+  const brim_cache_header *h = &r->header;
+  if (h->windows > INT32_MAX || h->window_overlap > INT32_MAX || h->windows_are_rows > 1)
+    return damaged(r, "it has impossible windows", err);
+  r->dataset->windows = (brim_windowing){.most = (int32_t)h->windows, .overlap = (int32_t)h->window_overlap};
+  r->dataset->windows_are_rows = h->windows_are_rows != 0;
+  return BRIM_OK;
+}
+
 static int read_all(reading *r, brim_error *err) {
   BRIM_TRY(read_header(r, err));
   BRIM_TRY(read_strings(r, err));
@@ -349,6 +361,7 @@ static int read_all(reading *r, brim_error *err) {
   d->from_texts = h->from_texts != 0;
   d->tokenizer = h->tokenizer;
   d->unlabelled_words = h->unlabelled_words;
+  BRIM_TRY(read_windows(r, err));
   BRIM_TRY(read_rows(r, err));
   BRIM_TRY(read_texts(r, err));
   BRIM_TRY(read_types(r, err));
@@ -384,19 +397,41 @@ static int map_file(reading *r, brim_error *err) {
   return BRIM_OK;
 }
 
+static int copy_bytes(reading *r, const void *bytes, size_t size, brim_error *err) {
+  void *copy = brim_alloc(r->runtime, size);
+  if (!copy)
+    return BRIM_NOMEM(err);
+  if (size > 0)
+    memcpy(copy, bytes, size);
+  r->bytes = r->dataset->map = copy;
+  r->size = r->dataset->map_size = size;
+  r->dataset->map_file = -1;
+  return BRIM_OK;
+}
+
+/* From the file at r->path, or else from bytes. */
+static int read_cache(reading *r, const void *bytes, size_t size, brim_dataset **out, brim_error *err) {
+  *out = NULL;
+  r->dataset = brim_dataset_new(r->runtime, err);
+  int status = !r->dataset ? BRIM_E_MEMORY : r->path ? map_file(r, err) : copy_bytes(r, bytes, size, err);
+  if (status == BRIM_OK)
+    status = read_all(r, err);
+  brim_release(r->runtime, r->strings);
+  if (status != BRIM_OK) {
+    brim_dataset_free(r->dataset);
+    return status;
+  }
+  *out = r->dataset;
+  return BRIM_OK;
+}
+
 int brim_cache_read(brim_runtime *runtime, const char *path, const brim_cache_origin *origin, brim_dataset **out,
                     brim_error *err) {
   reading r = {.runtime = runtime, .path = path, .origin = origin};
-  *out = NULL;
-  r.dataset = brim_dataset_new(runtime, err);
-  int status = r.dataset ? map_file(&r, err) : BRIM_E_MEMORY;
-  if (status == BRIM_OK)
-    status = read_all(&r, err);
-  brim_release(runtime, r.strings);
-  if (status != BRIM_OK) {
-    brim_dataset_free(r.dataset);
-    return status;
-  }
-  *out = r.dataset;
-  return BRIM_OK;
+  return read_cache(&r, NULL, 0, out, err);
+}
+
+int brim_dataset_unpack(brim_runtime *runtime, const void *bytes, size_t size, brim_dataset **out, brim_error *err) {
+  reading r = {.runtime = runtime};
+  return read_cache(&r, bytes, size, out, err);
 }

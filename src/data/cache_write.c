@@ -1,5 +1,9 @@
 /* cache_write.c: a dataset into one file. */
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hashmap.h"
@@ -131,7 +135,10 @@ static int prepare(writer *w, brim_error *err) {
                                   .unlabelled_words = d->unlabelled_words,
                                   .numbered = d->words ? d->token_count : 0,
                                   .losses = d->losses ? d->rows : 0,
-                                  .block_count = (uint64_t)d->block_count};
+                                  .block_count = (uint64_t)d->block_count,
+                                  .windows = (uint64_t)d->windows.most,
+                                  .window_overlap = (uint64_t)d->windows.overlap,
+                                  .windows_are_rows = d->windows_are_rows};
   memcpy(w->header.magic, BRIM_CACHE_MAGIC, sizeof w->header.magic);
   for (uint64_t i = 0; d->type_ids && i < d->rows; i++) {
     w->typed[i] = d->type_ids[i] != NULL;
@@ -225,4 +232,38 @@ int brim_cache_write(brim_runtime *runtime, const char *path, const brim_cache_o
 int brim_cache_write_to(brim_runtime *runtime, int descriptor, const brim_cache_origin *origin, const brim_dataset *dataset,
                         brim_error *err) {
   return write_file(runtime, NULL, descriptor, origin, dataset, err);
+}
+
+/* All of a file in memory as bytes. */
+static int take_bytes(brim_runtime *runtime, int descriptor, void **bytes, size_t *size, brim_error *err) {
+  struct stat info;
+  if (fstat(descriptor, &info) != 0)
+    return brim_error_system(err, "memory", "look at", errno);
+  char *to = brim_alloc(runtime, (size_t)info.st_size);
+  size_t at = 0;
+  if (!to)
+    return BRIM_NOMEM(err);
+  while (at < (size_t)info.st_size) {
+    const ssize_t count = pread(descriptor, to + at, (size_t)info.st_size - at, (off_t)at);
+    if (count <= 0 && errno != EINTR) {
+      brim_release(runtime, to);
+      return brim_error_system(err, "memory", "read", errno);
+    }
+    at += count > 0 ? (size_t)count : 0;
+  }
+  *bytes = to, *size = at;
+  return BRIM_OK;
+}
+
+int brim_dataset_pack(brim_runtime *runtime, const brim_dataset *dataset, void **bytes, size_t *size, brim_error *err) {
+  const brim_cache_origin nothing = {0};
+  const int descriptor = memfd_create("brim-rows", MFD_CLOEXEC);
+  *bytes = NULL, *size = 0;
+  if (descriptor < 0)
+    return brim_error_system(err, "memory", "make a file in", errno);
+  int status = brim_cache_write_to(runtime, descriptor, &nothing, dataset, err);
+  if (!status)
+    status = take_bytes(runtime, descriptor, bytes, size, err);
+  close(descriptor);
+  return status;
 }

@@ -93,6 +93,8 @@ void brim_dataset_free(brim_dataset *dataset) {
       brim_release(runtime, dataset->blocks[b].flat);
     brim_release(runtime, dataset->origins);
     brim_release(runtime, dataset->losses);
+  } else if (dataset->map_file < 0) {
+    brim_release(runtime, dataset->map);
   } else {
     munmap(dataset->map, dataset->map_size);
     close(dataset->map_file);
@@ -104,7 +106,8 @@ void brim_dataset_free(brim_dataset *dataset) {
 
 int brim_dataset_intact(const brim_dataset *dataset, brim_error *err) {
   struct stat info;
-  if (!dataset->map || (fstat(dataset->map_file, &info) == 0 && (uint64_t)info.st_size >= dataset->map_size))
+  if (!dataset->map || dataset->map_file < 0 ||
+      (fstat(dataset->map_file, &info) == 0 && (uint64_t)info.st_size >= dataset->map_size))
     return BRIM_OK;
   return brim_error_set(
       err, BRIM_E_IO,

@@ -56,9 +56,9 @@ struct brim_dataset {
   int32_t *own_ids;             /* lent: likewise, where the tokens are its own too (remask) */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
-  void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */
+  void *map; /* a cache, in which all of a row, and origins, then lie; NULL: they are its own */
   size_t map_size;
-  int map_file; /* its descriptor */
+  int map_file; /* the descriptor of the cache's file; -1: it is a copy in memory */
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);

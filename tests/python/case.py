@@ -83,6 +83,8 @@ def takes(many):
 
 
 class _Tap(unittest.TestResult):
+    failed = None  #: the test of which a part failed
+
     def _line(self, good, test, note=""):
         words = test.shortDescription() or test.id().split(".", 1)[-1]
         print(f"{'ok' if good else 'not ok'} {self.testsRun} - {words}{note}", flush=True)
@@ -95,8 +97,21 @@ class _Tap(unittest.TestResult):
         super().addSkip(test, reason)
         self._line(True, test, f" # SKIP {reason}")
 
+    def addSubTest(self, test, subtest, error):
+        """One line for a test, whatever number of its parts failed."""
+        super().addSubTest(test, subtest, error)
+        if error and test is not self.failed:
+            self._line(False, test)
+        if error:
+            self.failed = test
+            print(f"# {subtest}")
+            self._explain(test, error)
+
     def _bad(self, test, error):
         self._line(False, test)
+        self._explain(test, error)
+
+    def _explain(self, test, error):
         for line in self._exc_info_to_string(error, test).splitlines():
             print(f"# {line}")
 

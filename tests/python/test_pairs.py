@@ -152,6 +152,17 @@ class Pairs(unittest.TestCase):
             lines = case.program("predict", "-m", program, written("asked.jsonl", [{"text": a, "text_pair": b} for a, b in pairs])).splitlines()
             np.testing.assert_allclose(scores, [json.loads(line)["label"] for line in lines], atol=1e-6)
 
+    def test_reranker_of_lists(self):
+        """A query, a list of its documents and a score of each: the weights of the command, and evaluations of rows and files are one."""
+        rows = [{"query": row["anchor"], "documents": [row["positive"], row["negative"], WORDS[i % 8]], "scores": [1, 0, 0.5]} for i, row in enumerate(PAIRS)]
+        out, path = HERE / "reranker", written("lists.jsonl", rows)
+        result = brim.train(HERE / "model", rows, task="rerank", loss="list-net", output=out, overwrite=True, **HOW)
+        self.assertEqual(weights(out), weights(by_program(HERE / "model", "rerank", path, "--loss", "list-net")))
+        self.assertEqual(*(result.model.evaluate(one)["ndcg"] for one in (rows, str(path))))
+        rows[1]["documents"][1] = ""
+        with self.assertRaisesRegex(brim.Error, 'row 1: the list in "documents" has an empty text'):
+            brim.train(HERE / "model", rows, task="rerank", **HOW)
+
     def test_reranker_metrics(self):
         """MRR, nDCG and average precision, of the run and of Model.evaluate."""
         result = brim.train(HERE / "model", [tuple(row.values()) for row in ASKED], task="rerank", eval=ASKED, **HOW)

@@ -33,6 +33,23 @@ static brim_dataset *load(const char *const *paths, int count, brim_dataset_opti
   return dataset;
 }
 
+/* Bytes in place of a file. */
+static void packed(const char *name, const brim_dataset *dataset) {
+  brim_dataset *back = NULL;
+  brim_error err = {0};
+  void *bytes;
+  size_t size;
+  ok(brim_dataset_pack(data_runtime, dataset, &bytes, &size, &err) == BRIM_OK, "%s: packed", name);
+  ok(brim_dataset_unpack(data_runtime, bytes, size, &back, &err) == BRIM_OK && same(dataset, back), "%s: unpacked", name);
+  const brim_windowing here = brim_dataset_windows(dataset), there = brim_dataset_windows(back);
+  ok(here.most == there.most && here.overlap == there.overlap, "%s: with its windows", name);
+  brim_dataset_free(back);
+  back = NULL;
+  ok(brim_dataset_unpack(data_runtime, bytes, size - 8, &back, &err) == BRIM_E_FORMAT && !back && !*err.file, "%s: %s", name,
+     err.message);
+  brim_runtime_release(data_runtime, bytes);
+}
+
 /* Loads plain, then twice with a cache: made, then used. */
 static void round_trip(const char *name, const char *const *paths, int count, brim_dataset_options options) {
   const char *folder = scratch_file(name);
@@ -40,6 +57,7 @@ static void round_trip(const char *name, const char *const *paths, int count, br
   ok(!used && !*said && same(plain, made), "%s: made", name);
   brim_dataset *back = load(paths, count, options, folder);
   ok(used && !*said && same(plain, back), "%s: used, the same in every way", name);
+  packed(name, back);
   brim_dataset_free(plain);
   brim_dataset_free(made);
   brim_dataset_free(back);
@@ -54,6 +72,8 @@ static void round_trips(void) {
   const char *chosen[] = {
       scratch_write("chosen.csv", "text,split,label\nab,train,1\nc,dev,0\n,train,1\nde,train,0\nfg,,1\nhi,train,1\n")};
   round_trip("pairs and classes", pairs, 2, (brim_dataset_options){.source.need_label = true, .encode.max_length = 6});
+  const brim_encode_options windows = {.max_length = 5, .max_windows = 4, .window_overlap = 1};
+  round_trip("windows", numbers, 1, (brim_dataset_options){.source.need_label = true, .encode = windows});
   round_trip("texts alone", plain, 1, (brim_dataset_options){0});
   round_trip("regression", numbers, 1, (brim_dataset_options){.source.need_label = true});
   round_trip("excluded rows", chosen, 1,

@@ -1,0 +1,88 @@
+"""What a value of each option may be, by the annotations of the calls: what is none of them is refused with the option's name."""
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import os
+from collections.abc import Mapping
+from typing import Any, Callable
+
+from . import _core
+from .errors import UsageError
+
+
+def _is_number(value: Any) -> bool:
+    """Also a scalar of torch, or of what is registered nowhere."""
+    return isinstance(value, numbers.Real) or hasattr(value, "__float__")
+
+
+def _is_true_or_false(value: Any) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_") or isinstance(value, int) and value in (0, 1)
+
+
+#: Of each part of an annotation: its words in a message, and whether a value is one.
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "bool": ("True or False", _is_true_or_false),
+    "int": ("a whole number", lambda value: not _is_bool(value) and hasattr(value, "__index__")),
+    "float": ("a number", lambda value: not _is_bool(value) and _is_number(value)),
+    "str": ("a str", lambda value: isinstance(value, str)),
+    "Literal": ("a str", lambda value: isinstance(value, str)),
+    "bytes": ("bytes", lambda value: isinstance(value, bytes)),
+    "os.PathLike": ("a path", lambda value: isinstance(value, (bytes, os.PathLike))),
+    "Mapping": ("a dict", lambda value: isinstance(value, Mapping)),
+    "dict": ("a dict", lambda value: isinstance(value, Mapping)),
+    "Callable": ("a function", callable),
+    "Sequence": ("a list", lambda value: hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))),
+    "Iterable": ("a list", lambda value: hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))),
+    "list": ("a list", lambda value: hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))),
+    "Runtime": ("a Runtime", lambda value: isinstance(value, _core.Runtime)),
+}
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
+def _parts(annotation: str) -> list[str]:
+    """What the | of an annotation separate, without what is in brackets."""
+    parts, depth = [""], 0
+    for letter in annotation:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "|" and depth == 0:
+            parts.append("")
+        elif depth == 0 and letter not in " ]":
+            parts[-1] += letter
+    return [part for part in parts if part != "None"]
+
+
+#: Options of which more is said where they are used.
+_COLUMNS = ("text_column", "pair_column", "label_column")  # which may be numbered
+_SAID = {"folds", "compute_metrics", "columns", *_COLUMNS}
+
+
+@functools.cache
+def _of(function: Callable[..., Any], typed: tuple[type, ...]) -> dict[str, list[str]]:
+    """Of each option the kinds that it may have; without those of which any value is looked at where it is used."""
+    found = {name: parameter.annotation for name, parameter in inspect.signature(function).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+    for options in typed:
+        found |= {name: getattr(annotation, "__forward_arg__", annotation) for name, annotation in options.__annotations__.items()}
+    parts = {name: ["Runtime"] if name == "runtime" else _parts(annotation) for name, annotation in found.items()}
+    return {name: kinds for name, kinds in parts.items() if name not in _SAID and all(kind in _KINDS for kind in kinds)}
+
+
+def check(function: Callable[..., Any], given: Mapping[str, Any], *typed: type) -> None:
+    """Refuses values of other kinds than the annotations of the function, and of its ``Unpack[typed]``, say. None is as if left out.
+    given: its locals()."""
+    empty = next((name for name in _COLUMNS if given.get(name) == ""), None)
+    if empty:
+        raise UsageError(f"{empty} is empty: give the name of a column, or leave it out")
+    given = {**given, **given.get("options", {}), **given.get("plan", {})}
+    for name, kinds in _of(function, typed).items():
+        value = given.get(name)
+        if value is None or any(_KINDS[kind][1](value) for kind in kinds):
+            if isinstance(value, (str, bytes)) and not value and "os.PathLike" in kinds:
+                raise UsageError(f"{name} is empty: give a path, or leave it out")
+            continue
+        words = dict.fromkeys(_KINDS[kind][0] for kind in kinds)
+        raise TypeError(f"{name}: {' or '.join(words)} is needed, not {value!r:.60}")
