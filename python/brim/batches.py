@@ -214,6 +214,12 @@ def _remake_batch(arrays, numbers, pad_id, values, labelled, types, layout, epoc
     return Batch(core, pad_id=pad_id, values=values, labelled=labelled, types=types, layout=layout, epoch=epoch, index=index)
 
 
+def _rank(rank: Any, world_size: Any) -> int:
+    if not 0 <= whole("rank", rank) < max(whole("world_size", world_size), 1):
+        raise ValueError(f"rank {rank} of {world_size}: ranks count from 0")
+    return whole("rank", rank)
+
+
 class Plan:
     """The batches of one epoch, from lengths alone: a pure function of (lengths, options, epoch), equal on every rank. lengths: tokens of
     each row, int32, or a dataset, of which some rows may have several texts.
@@ -222,7 +228,7 @@ class Plan:
     """
 
     def __init__(self, lengths: Any, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime: Any = None, **options: Any):
-        self.rank: int = whole("rank", rank)
+        self.rank: int = _rank(rank, options.get("world_size", 1))
         epoch = _seed("epoch", epoch)
         self._made = (lengths, epoch, rows_for, options)
         self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), dict(options), epoch, rows_for)
@@ -284,8 +290,7 @@ class Batches:
             batch_size = 16
         if key is not None and len(key) != len(dataset):
             raise ValueError(f"the key has {len(key)} values for {len(dataset)} rows")
-        if not 0 <= whole("rank", rank) < max(whole("world_size", world_size), 1):
-            raise ValueError(f"rank {rank} of {world_size}: ranks count from 0")
+        _rank(rank, world_size)
         self.dataset, self.rank, self._rows_for = dataset, rank, rows_for
         self._key = key
         self._options = {"batching": batching, "padding": padding, "batch_size": batch_size, "max_tokens": max_tokens,

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import math
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from .errors import UsageError
@@ -28,10 +29,21 @@ def shown(shapes: Iterable[tuple[str, int, int, int]]) -> dict[str, Block]:
     return {name: Block(_PER[per], width, None, bool(integers)) for name, per, integers, width in shapes}
 
 
+#: What a batch and a row have besides blocks.
+_TAKEN = frozenset("input_ids attention_mask token_type_ids labels position_ids cu_seq_lens_q cu_seq_lens_k max_length_q max_length_k firsts".split())
+
+
+def _free(name: str) -> str:
+    """A name that nothing else of a batch has."""
+    if name in _TAKEN:
+        raise UsageError(f'blocks: {name} is a name of batches themselves: give another, and of columns {{"mine": Block(column="{name}")}}')
+    return name
+
+
 def _declared(blocks: Any) -> dict[str, Block]:
     if not isinstance(blocks, Mapping):
         raise UsageError(f'blocks={blocks!r:.60}: a dict is expected, such as {{"teacher": "row"}}')
-    return {str(name): one if isinstance(one, Block) else Block(*[one] if isinstance(one, str) else one) for name, one in blocks.items()}
+    return {_free(str(name)): one if isinstance(one, Block) else Block(*[one] if isinstance(one, str) else one) for name, one in blocks.items()}
 
 
 def of_files(blocks: Mapping[str, Any] | None) -> list[tuple] | None:
@@ -50,7 +62,7 @@ def of_arrays(blocks: Mapping[str, Any] | None, rows: int) -> list[tuple] | None
     """Numbers in memory, for the library: of each row a list of them or, of texts, a list of such lists; or an array."""
     if blocks is None:
         return None
-    return [(str(name), None, *_numbers(str(name), values, rows)) for name, values in blocks.items()]
+    return [(_free(str(name)), None, *_numbers(str(name), values, rows)) for name, values in blocks.items()]
 
 
 def _numbers(name: str, values: Any, rows: int) -> tuple[int, bool, int, Any, Any]:
@@ -58,8 +70,22 @@ def _numbers(name: str, values: Any, rows: int) -> tuple[int, bool, int, Any, An
         raise UsageError(f"blocks: {name} is {values!r:.60}: numbers of each row are expected")
     if len(values) != rows:
         raise UsageError(f"blocks: {name} has {len(values)} items for {rows} rows")
-    flat = _of_arrow(values) or _of_array(values)
-    return flat if flat is not None else _of_lists(name, values)
+    found = _of_arrow(values) or _of_array(values)
+    return _of_lists(name, values) if found is None else (*found[:3], _fitting(name, *found[1:]), found[4])
+
+
+def _fitting(name: str, integers: bool, width: int, flat: Any, begins: Any) -> Any:
+    """As the library has them: int32 and float32. Another number would become one that nobody gave."""
+    import numpy
+
+    with numpy.errstate(over="ignore"):
+        made = numpy.ascontiguousarray(flat, "int32" if integers else "float32")
+    wrong = numpy.flatnonzero(made != flat if integers else ~numpy.isfinite(made))
+    if len(wrong):
+        row = int(numpy.searchsorted(begins, wrong[0], "right")) - 1
+        what = "whole numbers are of 32 bits" if integers else "a finite number is expected"
+        raise UsageError(f"blocks: row {row} of {name} has {flat[wrong[0]]}: {what}")
+    return made
 
 
 def _of_array(values: Any) -> tuple[int, bool, int, Any, Any] | None:
@@ -73,7 +99,7 @@ def _of_array(values: Any) -> tuple[int, bool, int, Any, Any] | None:
     integers = found.dtype.kind in "iu"
     size = int(numpy.prod(shape[1:]))
     begins = array.array("q", range(0, shape[0] * size + 1, size))
-    return len(shape) - 2, integers, shape[-1], numpy.ascontiguousarray(found, "int32" if integers else "float32").reshape(-1), begins
+    return len(shape) - 2, integers, shape[-1], found.reshape(-1), begins
 
 
 def _of_arrow(values: Any) -> tuple[int, bool, int, Any, Any] | None:
@@ -89,7 +115,7 @@ def _of_arrow(values: Any) -> tuple[int, bool, int, Any, Any] | None:
     flat = column.flatten().to_numpy(zero_copy_only=False)
     integers = flat.dtype.kind in "iu"
     begins = numpy.concatenate(([0], numpy.cumsum(sizes))).astype("int64")
-    return 0, integers, 0, numpy.ascontiguousarray(flat, "int32" if integers else "float32"), begins
+    return 0, integers, 0, flat, begins
 
 
 def _of_lists(name: str, values: Any) -> tuple[int, bool, int, Any, Any]:
@@ -104,6 +130,10 @@ def _of_lists(name: str, values: Any) -> tuple[int, bool, int, Any, Any]:
                 raise UsageError(f"blocks: row {number} of {name}: each text has as many numbers, in all rows or in none")
             for one in lists:
                 flat.extend(map(float, one))
+            if not math.isfinite(sum(flat[begins[-1]:])):
+                raise UsageError(f"blocks: row {number} of {name} has a number that is not finite, or too large for 32 bits")
+        except UsageError:
+            raise
         except (TypeError, ValueError):
             raise UsageError(f"blocks: row {number} of {name} is {row!r:.60}: a list of numbers is expected") from None
         begins.append(len(flat))

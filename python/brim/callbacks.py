@@ -10,7 +10,7 @@ import os
 from typing import Any, Callable, Iterator, Sequence
 
 from . import _core, shapes as _shapes
-from .errors import Request
+from .errors import Request, UsageError
 
 #: Called with a kind and its fields, as log.jsonl has them; a Request (STOP, EVALUATE, SAVE) asks for something.
 Callback = Callable[[str, dict[str, Any]], Any]
@@ -56,6 +56,10 @@ class Predictions:
         return f"Predictions({self.name!r}, step {self.step}, logits {tuple(self.logits.shape)})"
 
 
+#: What the event of an evaluation says besides metrics, and the loss that was trained.
+_FIELDS = {"event", "step", "epoch", "name", "averaged", "rows", "tokens", "slots", "seconds", "loss"}
+
+
 def measured(compute_metrics: Callable[[Predictions], dict[str, Any]] | None):
     """The function as the library calls it: its metrics as pairs."""
     if compute_metrics is None:
@@ -67,6 +71,9 @@ def measured(compute_metrics: Callable[[Predictions], dict[str, Any]] | None):
         found = compute_metrics(Predictions(name, step, logits, labels))
         if not isinstance(found, dict):
             raise TypeError(f"compute_metrics returns a dict of metrics, {{name: number}}, not {found!r:.60}")
+        taken = next((key for key in found if str(key).removeprefix("eval_") in _FIELDS), None)
+        if taken is not None:
+            raise UsageError(f'compute_metrics: "{taken}" is what the event of an evaluation has besides metrics: give another name')
         try:
             return [(str(key).removeprefix("eval_"), float(value)) for key, value in found.items()]
         except (TypeError, ValueError):

@@ -150,20 +150,24 @@ class TextClassifier(ClassifierMixin, _Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TextClassifier:
         """Trains from the model's weights, whatever was fitted before. sample_weight: a row of twice the weight is seen twice as often, and
         of weight 0 never; weights without a common measure decide how often by a draw with seed."""
-        targets = _np.asarray(y)
+        given = [] if hasattr(y, "dtype") else list(y)  # which NumPy would make strings of
+        if len({isinstance(one, str) for one in given if one is not None and one == one}) > 1:
+            raise TypeError("y mixes strings and other values: give classes of one kind")
+        targets = _np.asarray(given if given else y)
         if targets.ndim != 1:
             raise ValueError(f"y has the shape {targets.shape}: one class a row is wanted")
         missing = next((at for at, one in enumerate(targets.tolist()) if one is None or one != one), None)
         if missing is not None:
             raise ValueError(f"row {missing} of y has no class: it is {targets[missing]!r}")
         check_classification_targets(targets)
-        self.classes_ = _np.unique(targets)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only, {self.classes_[0]!r}: two are needed" if len(self.classes_) else "y has no rows")
-        values = self.classes_.tolist()
+        classes = _np.unique(targets)
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only, {classes[0]!r}: two are needed" if len(classes) else "y has no rows")
+        values = classes.tolist()
         plain = all(isinstance(value, int) for value in values)
         label = (lambda value: value) if plain else str
         self._fit(X, [label(value) for value in targets.tolist()], sample_weight, "classification", [label(value) for value in values])
+        self.classes_ = classes
         return self
 
     def decision_function(self, X: Any) -> Any:

@@ -171,6 +171,8 @@ class IterableDataset(_data.IterableDataset[dict[str, Any]]):
         return {"source": self.source.state_dict(), "index": self._index}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if not isinstance(state, dict) or not {"source", "index"} <= state.keys():
+            raise MismatchError(f"{state!r:.60} is no state of an IterableDataset of brim")
         self.source.load_state_dict(state["source"])
         self._index, self._resumed = state["index"], True
 
@@ -290,9 +292,14 @@ class BatchSampler(_data.Sampler[list[int]]):
         return {"version": 1, "epoch": epoch, "batch": start + (self._taken if taken is None else taken), "rows": len(self.lengths)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state.get("version") != 1 or state["rows"] != len(self.lengths):
-            raise MismatchError(f"the state is for {state.get('rows')} rows, and there are {len(self.lengths)} here")
-        self._epoch, self._start = state["epoch"], state["batch"]
+        if not isinstance(state, dict) or state.get("version") != 1 or not {"epoch", "batch", "rows"} <= state.keys():
+            raise MismatchError(f"{state!r:.60} is no state of a BatchSampler of this version")
+        if state["rows"] != len(self.lengths):
+            raise MismatchError(f"the state is for {state['rows']} rows, and there are {len(self.lengths)} here")
+        epoch, batch = whole("epoch", state["epoch"], 0), whole("batch", state["batch"], 0)
+        if batch > len(self._plan(epoch)):
+            raise MismatchError(f"the state is after {batch} batches, and there are {len(self._plan(epoch))} here")
+        self._epoch, self._start = epoch, batch
         self._at, self._taken = (self._epoch, self._start), 0
 
 
@@ -333,12 +340,9 @@ class Collator:
         cut = [self._row(number, row) for number, row in enumerate(rows)]
         if not cut:
             raise ValueError("a batch has one row at least")
+        _all_have(cut)
         out = self._ragged(cut) if self.padding == "none" else self._padded(cut)
-        names = {name: None for row in cut for name in row if name not in _MODEL}
-        for name in names:
-            lacking = next((number for number, row in enumerate(cut) if name not in row), None)
-            if lacking is not None:
-                raise ValueError(f'row {lacking} has no "{name}", and others have it')
+        for name in (name for name in _all_have(cut) if name not in _MODEL):
             out[name] = self._feature(name, [row[name] for row in cut], cut)
         return out
 
@@ -353,8 +357,9 @@ class Collator:
             raise ValueError(f"row {number} has no input_ids: tokenize first")
         length = len(found["input_ids"])
         mask = found.get("attention_mask", [1] * length)
-        if len(mask) != length:
-            raise ValueError(f"row {number}: its attention_mask has {len(mask)} values for {length} tokens")
+        for name, values in {"attention_mask": mask, "token_type_ids": found.get("token_type_ids")}.items():
+            if values is not None and len(values) != length:
+                raise ValueError(f"row {number}: its {name} has {len(values)} values for {length} tokens")
         kept = length
         while kept and not mask[kept - 1]:
             kept -= 1
@@ -402,6 +407,16 @@ class Collator:
             return _torch.tensor([flat], dtype=kind)
         width = self._width(max(len(v) for v in values))
         return _torch.tensor([[*v, *[_FILL.get(name, 0)] * (width - len(v))] for v in values], dtype=kind)
+
+
+def _all_have(rows: list[dict[str, Any]]) -> list[str]:
+    """The features of the rows, each of which all have."""
+    names = {name: None for row in rows for name in row}
+    for name in names:
+        lacking = next((number for number, row in enumerate(rows) if name not in row), None)
+        if lacking is not None:
+            raise ValueError(f'row {lacking} has no "{name}", and others have it')
+    return [*names]
 
 
 _MODEL = ("input_ids", "attention_mask", "token_type_ids")

@@ -216,6 +216,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
+    if options.get("fold_column") is not None and hasattr(train, "__next__"):  # whose rows are looked at twice
+        train = list(train)
     for name, value in {"header": header, "keep_head": keep_head, "stratify": stratify, "no_type_ids": no_type_ids}.items():
         _options.flag(name, value)
     given = {"eval": eval, "output": output, "max_length": max_length}
@@ -296,7 +298,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked and (folds is not None or ways is not None or keep_head or labels is not None):
-        raise UsageError('task="mlm" takes texts without labels: leave out labels, keep_head and folds')
+        raise UsageError('task="mlm" takes texts without labels: ' + ("brim.compare has none of it" if ways is not None else "leave out labels, keep_head and folds"))
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
@@ -513,15 +515,13 @@ def _one_number(folds):
     return _options.whole("folds", one, most=_options.MOST) if isinstance(one, numbers.Integral) else one
 
 
-def _folds_given(folds, rows: int):
-    """The fold of each row, as whole numbers."""
+def _folds_given(folds):
+    """Folds of rows, as whole numbers."""
     try:
         given = array.array("i", folds.tolist() if hasattr(folds, "tolist") else folds.to_pylist() if hasattr(folds, "to_pylist") else list(folds))
     except (TypeError, OverflowError):
         raise TypeError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {folds!r:.60}") from None
-    if len(given) != rows:
-        raise ValueError(f"folds has {len(given)} numbers for {rows} rows")
-    if rows and min(given) < 0:
+    if given and min(given) < 0:
         raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
     return given
 
@@ -537,10 +537,10 @@ class Folds(NamedTuple):
     source: dict[str, Any]   # how files of them are read
     columns: Any             # of rows of several texts, as they were given
 
-    def given(self, rows: int, model):
+    def given(self, dataset: Dataset, model):
         """(count, fold of each row or None, column of files or None)"""
         if self.column is None:
-            return (self.folds, None, None) if isinstance(self.folds, int) else (0, _folds_given(self.folds, rows), None)
+            return (self.folds, None, None) if isinstance(self.folds, int) else (0, self._kept(self.folds, dataset), None)
         if _of_text_files(self.rows):
             named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
             source = {**{name: self.source[name] for name in named}, "words": reads.words,
@@ -551,15 +551,25 @@ class Folds(NamedTuple):
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
         try:
-            return self.folds, _folds_given(_rows.column_of(table, self.column), rows), None
+            folds = _rows.column_of(table, self.column)
         except UsageError as error:
             raise UsageError(f"fold_column: {error}") from None
+        return self.folds, self._kept([int(one) if isinstance(one, str) and one.isdecimal() else one for one in folds], dataset), None
+
+    def _kept(self, folds, dataset: Dataset):
+        """The fold of each row that was not left out."""
+        given, rows = _folds_given(folds), len(dataset)
+        if len(given) != rows and not isinstance(self.rows, Dataset) and (self.column is not None or hasattr(self.rows, "__len__") and len(self.rows) == len(given)):
+            given = array.array("i", (given[dataset.row(row)["origin"]] for row in range(rows)))
+        if len(given) != rows:
+            raise ValueError(f"folds has {len(given)} numbers for {rows} rows")
+        return given
 
 
 def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = None if output is None else os.fsdecode(output)
-    count, given, column = how.given(len(dataset), model)
+    count, given, column = how.given(dataset, model)
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
                               count, how.seed, how.stratify, given, column, told.measure)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]

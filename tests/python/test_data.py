@@ -45,6 +45,14 @@ class Blocks(unittest.TestCase):
         again = pickle.loads(pickle.dumps(data))
         self.assertEqual((again.blocks, again.fingerprint), (data.blocks, data.fingerprint))
         self.assertEqual([row["teacher"] for row in data.select([4, 2])], [[4.5, -4.0, 0.25], [2.5, -2.0, 0.25]])
+        import numpy as np
+        for numbers in ([[1.0], [float("nan")]], [[1.0], [1e300]], np.array([[1.0], [np.inf]]), np.array([[1], [2**31]]), np.array([[1], [2**31]], "uint32"), np.array([[1.0], [1e300]])):
+            with self.assertRaisesRegex(brim.errors.UsageError, "blocks: row 1 of mine has"):
+                brim.Dataset.from_texts(["a", "b"], TOKENIZER, blocks={"mine": numbers})
+        with self.assertRaisesRegex(brim.errors.UsageError, "labels is a name of batches themselves"):
+            brim.Dataset.from_texts(["a"], TOKENIZER, blocks={"labels": [[1.0]]})
+        with self.assertRaisesRegex(brim.errors.UsageError, "firsts is a name of batches themselves"):
+            brim.data.Dataset.from_files(path, TOKENIZER, blocks={"firsts": "row"})
         with self.assertRaisesRegex(brim.errors.UsageError, "beforehand"):
             brim.data.stream(path, TOKENIZER, batch_size=6, blocks={"teacher": "row"})
         with self.assertRaisesRegex(brim.errors.Error, 'no "other"'):

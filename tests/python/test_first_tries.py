@@ -263,7 +263,7 @@ TRIES = [
     ("transformers: its defaults", "transformers and torch and needs('accelerate') and brim.train(MODEL, transformers.TrainingArguments(output_dir=str(HERE / 'tb'), "
      "report_to='none'), train_dataset=DICTS).steps", 9),
     ("transformers: gradient_accumulation_steps", "brim.train(MODEL, DICTS, per_device_train_batch_size=4, gradient_accumulation_steps=3, num_train_epochs=1).steps", 2),
-    ("transformers: compute_metrics", "brim.train(MODEL, DICTS, eval=DICTS, max_steps=1, compute_metrics=lambda p: {'rows': len(p.label_ids)}).evaluations[0]['rows']", 24.0),
+    ("transformers: compute_metrics", "brim.train(MODEL, DICTS, eval=DICTS, max_steps=1, compute_metrics=lambda p: {'seen': len(p.label_ids)}).evaluations[0]['seen']", 24.0),
     ("compute_metrics that is no function", "brim.train(MODEL, DICTS, eval=DICTS, compute_metrics='f1')", fails(TypeError, "compute_metrics is a function of predictions")),
     ("compute_metrics that returns a number", "brim.train(MODEL, DICTS, eval=DICTS, max_steps=1, compute_metrics=lambda p: 1.0)", fails(TypeError, "returns a dict of metrics")),
     ("transformers: data_collator", "brim.train(MODEL, DICTS, data_collator=len)", fails(TypeError, "brim makes its batches itself")),

@@ -107,6 +107,9 @@ class Told(unittest.TestCase):
         words = [(["a", "good", "film"], ["O", "X", "O"])] * 4
         brim.train(MODEL, words, eval=words, task="tokens", max_steps=1, compute_metrics=lambda p: shapes.append((p.logits.shape, p.labels.shape)) or {})
         self.assertEqual(tuple(map(tuple, shapes[-1])), ((12, 2), (12,)))
+        for name in ("step", "eval_rows", "loss"):  # which the log would have twice
+            with self.assertRaisesRegex(brim.errors.UsageError, f'compute_metrics: "{name}" is what the event'):
+                brim.train(MODEL, TRAIN, eval=TEST, max_steps=1, compute_metrics=lambda p: {name: 1})
         with self.assertRaisesRegex(ValueError, 'best_metric is "mine"'):
             brim.train(MODEL, TRAIN, eval=TEST, max_steps=1, compute_metrics=lambda p: {"other": 1}, best_metric="mine")
         with self.assertRaisesRegex(ZeroDivisionError, "."):

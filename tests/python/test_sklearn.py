@@ -116,6 +116,15 @@ class Classifiers(unittest.TestCase):
 
 
 class Regressors(unittest.TestCase):
+    def test_failed_fit(self):
+        """What cannot be fitted leaves what was fitted before."""
+        one = TextClassifier(str(MODEL), max_steps=1).fit(["good", "bad"], ["x", "y"])
+        with self.assertRaisesRegex(ValueError, "row 1 of X"):
+            one.fit(["a", None, "b"], ["k", "l", "m"])
+        self.assertEqual((one.classes_.tolist(), one.predict_proba(["a"]).shape), (["x", "y"], (1, 2)))
+        with self.assertRaisesRegex(TypeError, "y mixes strings"):
+            one.fit(["a", "b"], ["k", 1])
+
     def test_values(self):
         """a value a text, and R squared as its score"""
         values = [1.0 if one == "yes" else 0.0 for one in CLASSES]

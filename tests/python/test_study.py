@@ -125,6 +125,16 @@ class Studies(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, words):
                 brim.train(MODEL, TRAIN, folds=wrong)
 
+    def test_folds_of_rows_that_are_left_out(self):
+        """A column of folds, and the fold of each row, are of the rows as they were given."""
+        rows = [{"text": "" if i == 0 else f"film {i}", "label": None if i == 5 else "ab"[i % 2], "part": i // 6} for i in range(12)]
+        how = {"min_chars": 1, "missing_label": "skip", "max_steps": 1}
+        for data in (rows, (row for row in rows), [{**row, "part": str(row["part"])} for row in rows]):
+            self.assertEqual(list(brim.train(MODEL, data, fold_column="part", **how).fold), [0] * 4 + [1] * 6)
+        self.assertEqual(list(brim.train(MODEL, rows, folds=[row["part"] for row in rows], **how).fold), [0] * 4 + [1] * 6)
+        with self.assertRaisesRegex(ValueError, "folds has 11 numbers for 10 rows"):
+            brim.train(MODEL, rows, folds=[0, 1] * 5 + [0], **how)
+
     def test_own_metrics_of_folds(self):
         """of every fold while it trains and at its end, of all held-out rows, and of sets that all folds predict"""
         seen = []

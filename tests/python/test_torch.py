@@ -288,7 +288,25 @@ class Loaders(unittest.TestCase):
         self.assertEqual((many["labels"].dtype, many["labels"].tolist()), (torch.float32, [[0, 1, 1], [1, 0, 0]]))
         with self.assertRaisesRegex(ValueError, "as many as input_ids"):
             brim.torch.Collator(theirs)([{"input_ids": [1, 2], "labels": [1, 2, 3]}])
+        one, typed = {"input_ids": [1, 2]}, {"input_ids": [1, 2], "token_type_ids": [0, 1]}
+        for rows, message in [([one, typed], 'row 0 has no "token_type_ids"'), ([typed, one], 'row 1 has no "token_type_ids"'),
+                              ([typed, {**typed, "token_type_ids": [0]}], "row 1: its token_type_ids has 1 values for 2 tokens")]:
+            for padding in ("longest", "none"):
+                with self.assertRaisesRegex(ValueError, message):
+                    brim.torch.Collator(theirs, padding=padding)(rows)
 
+    def test_states_that_are_none(self):
+        """a state of something else, or of another place, is refused when it is loaded"""
+        sampler = brim.torch.BatchSampler([3, 4, 5], batch_size=2)
+        for state in (None, {}, {"version": 1}, {**sampler.state_dict(), "version": 2}, {**sampler.state_dict(), "batch": 9}, {**sampler.state_dict(), "rows": 4}):
+            with self.assertRaises(brim.errors.MismatchError):
+                sampler.load_state_dict(state)
+        for state in (None, {}, sampler.state_dict()):
+            with self.assertRaises(brim.errors.MismatchError):
+                brim.torch.IterableDataset(brim.Dataset.from_texts(["a"], TOKENIZER).batches()).load_state_dict(state)
+        for rank in (-1, 2):
+            with self.assertRaisesRegex(ValueError, f"rank {rank} of 2"):
+                brim.torch.BatchSampler([3, 4, 5], rank=rank, world_size=2)
 
     def test_collator_of_padded_rows(self):
         """what the tokenizer's mask hides is cut off or stays hidden; never seen"""
