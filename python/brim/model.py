@@ -110,6 +110,7 @@ class Model:
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
+        self._home = _rows.from_here(self.path)
         encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
         bare = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
         self._core = _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense,
@@ -213,7 +214,7 @@ class Model:
         self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
-        if self._untrained and os.path.exists(os.path.join(self.path, "modules.json")):
+        if self._untrained and os.path.exists(os.path.join(self._home, "modules.json")):
             raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
         if self._untrained:
             raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
@@ -371,7 +372,7 @@ class Model:
     def _folder(self) -> Iterator[str]:
         """A folder that says what the model puts after its encoder, and which prompts it has."""
         if not self._changed:
-            yield self.path
+            yield self._home
             return
         with tempfile.TemporaryDirectory() as folder:
             self.save(folder)
