@@ -25,7 +25,7 @@ static const cli_option options[] = {
     ROWS(cli_windows_options),
     ROWS(cli_truncation_options),
     ROWS(cli_fold_options),
-    ROWS(cli_label_option),
+    ROWS_WITH("stratify html", cli_label_option),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     ROWS(cli_general_options),
@@ -106,10 +106,9 @@ typedef struct length_table {
   brim_windowing windows;
 } length_table;
 
-static int study_lengths(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer, length_table *out) {
+static void study_lengths(const cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer, length_table *out) {
   *out = (length_table){.windows = cli_windows(cli)};
-  return brim_study_lengths(dataset, tokenizer, &out->windows, (int32_t)cli->values->max_length, out->at, &out->count,
-                            &cli->error);
+  out->count = brim_study_lengths(dataset, tokenizer, &out->windows, (int32_t)cli->values->max_length, out->at);
 }
 
 static double share_of(uint64_t part, uint64_t all) {
@@ -234,7 +233,7 @@ static int study_folds(cli_call *cli, const brim_dataset *dataset, brim_overlap 
   brim_folds folds = {0};
   if (!cli_folds_wanted(cli->values))
     return BRIM_OK;
-  int status = cli_folds_make(cli, cli->arguments.operands, cli->arguments.operand_count, dataset, &folds);
+  int status = cli_folds_make(cli, cli->arguments.operands, cli->arguments.operand_count, dataset, cli_task(cli), &folds);
   if (!status)
     status = brim_study_folds(cli->runtime, dataset, &folds, overlap, &cli->error);
   brim_folds_free(&folds);
@@ -325,8 +324,7 @@ static int show(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer
   length_table lengths;
   const analysis found = {dataset, tokenizer, &study, &how, &overlap, &lengths};
   int status = cli_plan_options(cli, &how);
-  if (!status)
-    status = study_lengths(cli, dataset, tokenizer, &lengths);
+  study_lengths(cli, dataset, tokenizer, &lengths);
   if (!status)
     status = study_folds(cli, dataset, &overlap);
   if (!status)

@@ -22,9 +22,9 @@ static int cut_columns(cli_call *cli, cli_columns *c) {
 }
 
 /* A pair is one text, as a classifier of pairs has it; further documents make a row of several. */
-static void fill(const cli_columns *c, brim_task task, brim_source_options *source) {
+static void fill(const cli_columns *c, brim_source_options *source) {
   const brim_text_columns *found = &c->found;
-  if (brim_task_shape(task)->joins_pairs && found->count == 2) {
+  if (found->one_pair) {
     source->text_columns = NULL, source->text_column_count = 0;
     source->text_column = found->names[0], source->pair_column = found->names[1];
     source->label_column = found->label;
@@ -34,6 +34,7 @@ static void fill(const cli_columns *c, brim_task task, brim_source_options *sour
   source->text_columns = found->names, source->text_column_count = found->count;
   source->least_columns = found->least;
   source->paired = found->paired;
+  source->seen_columns = c->count > 0; /* a name that was given is no slip */
   source->need_label = source->need_label && found->label;
   source->label_column = source->need_label ? found->label : NULL;
 }
@@ -51,7 +52,7 @@ int cli_columns_find(cli_call *cli, const char *const *paths, int path_count, br
   if (!status)
     status = brim_text_columns_find(cli->runtime, paths, path_count, source, task, &columns->found, &cli->error);
   if (!status)
-    fill(columns, task, source);
+    fill(columns, source);
   return status;
 }
 

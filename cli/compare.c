@@ -10,10 +10,10 @@
 static const cli_option options[] = {
     HEADING("Model and data"),
     ROWS(cli_job_input_options),
-    TEXT("modes", compared, "MODE,MODE,..", .fallback = "fixed,dynamic,uniform,brim",
-         .help = "what to compare, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
-                 "(uniform+longest), brim (random+none), or any BATCHING+PADDING; each may have its own options: "
-                 "brim+checkpoint, uniform+max-tokens=2048+accumulate=2"),
+    NAMES("modes", compared, "MODE,MODE,..", .fallback = "fixed,dynamic,uniform,brim",
+          .help = "what to compare, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
+                  "(uniform+longest), brim (random+none), or any BATCHING+PADDING; each may have its own options: "
+                  "brim+checkpoint, uniform+max-tokens=2048+accumulate=2"),
     ROWS(cli_job_task_options),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
@@ -27,8 +27,8 @@ static const cli_option options[] = {
     ROWS(cli_method_options),
     ROWS(cli_optimizer_options),
     ROWS(cli_machine_options),
-    TEXT("precision", precisions, "NAME,NAME,..", .fallback = "fp32",
-         .help = "fp32, bf16 or fp32,bf16: each mode gets a row for each precision"),
+    NAMES("precision", precisions, "NAME,NAME,..", .fallback = "fp32",
+          .help = "fp32, bf16 or fp32,bf16: each mode gets a row for each precision"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     HEADING("Output"),

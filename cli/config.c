@@ -39,39 +39,16 @@ static const char *keep(cli_arguments *arguments, const char *text, size_t lengt
   return copy;
 }
 
-/* Whether a list means its items with commas between them. */
-static bool takes_commas(const cli_option *option) {
-  return option->kind == CLI_NAMES || (option->value && strstr(option->value, ",.."));
-}
-
 static int check_kind(const config *c, const cli_option *option, const brim_setting *setting, brim_error *err) {
   if (setting->boolean && option->kind != CLI_FLAG && !option->implied)
     return brim_error_set(err, BRIM_E_USAGE, "--%s is %s, without quotes: give %s, or leave it out", option->name, setting->value,
                           option->value);
-  if (setting->item >= 0 && option->kind != CLI_LIST && !takes_commas(option))
+  if (setting->item >= 0 && option->kind != CLI_LIST && option->kind != CLI_NAMES)
     return brim_error_set(err, BRIM_E_USAGE, "--%s is one value (%s), not a list", option->name,
                           option->kind == CLI_FLAG ? "true or false" : option->value);
   if (setting->item <= 0 && c->taken[option - c->arguments->options])
     return brim_error_set(err, BRIM_E_USAGE, "--%s is given twice: leave out one of them", option->name);
   return BRIM_OK;
-}
-
-/* "before,value" of a list's items. */
-static const char *join_items(config *c, const cli_option *option, const brim_setting *setting, brim_error *err) {
-  cli_given_as *before = &c->arguments->given_as[option - c->arguments->options];
-  const size_t used = strlen(before->text), size = used + setting->length + 1;
-  char *both = malloc(size + 1);
-  if (!both) {
-    brim_error_set(err, BRIM_E_MEMORY, "there is no memory for the values of --%s", option->name);
-    return NULL;
-  }
-  memcpy(both, before->text, used);
-  both[used] = ',';
-  memcpy(both + used + 1, setting->value, setting->length);
-  const char *text = keep(c->arguments, both, size, err);
-  free(both);
-  *before = (cli_given_as){0};
-  return text;
 }
 
 /* One member of the file, or one item of a member that is an array. Errors get their place from the reader. */
@@ -91,8 +68,7 @@ static int take_member(void *context, const brim_setting *setting, brim_error *e
   c->taken[at] = true;
   if (setting->boolean && option->implied)
     return setting->value[0] == 't' ? cli_give(c->arguments, option, NULL, option->implied, err) : BRIM_OK;
-  const bool joins = setting->item > 0 && option->kind != CLI_LIST && option->kind != CLI_NAMES; /* of those, cli_give does */
-  const char *text = joins ? join_items(c, option, setting, err) : keep(c->arguments, setting->value, setting->length, err);
+  const char *text = keep(c->arguments, setting->value, setting->length, err);
   return text ? cli_give(c->arguments, option, NULL, text, err) : BRIM_E_USAGE;
 }
 

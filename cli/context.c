@@ -124,14 +124,6 @@ static int check_max_windows(cli_call *cli) {
                         "--max-windows has no effect without --windows: add --windows or leave out --max-windows");
 }
 
-/* Masked words of pairs are cut where nothing else is said. */
-static int check_pairs(cli_call *cli, const brim_dataset *dataset, const char *path) {
-  if (!cli->masks || !brim_dataset_has_pairs(dataset) || (!cli_given(&cli->arguments, "windows") && !cli->values->max_windows))
-    return BRIM_OK;
-  return brim_error_set(&cli->error, BRIM_E_USAGE, "%s: windows are of rows of one text each: leave out --%s, or the other texts",
-                        path, cli_given(&cli->arguments, "windows") ? "windows" : "max-windows");
-}
-
 enum { WINDOWS = 16, MASKED_WINDOWS = 1024 /* the most that --max-windows takes */ };
 
 brim_windowing cli_windows(const cli_call *cli) {
@@ -156,6 +148,8 @@ int cli_encode_options(cli_call *cli, int32_t max_length, brim_encode_options *o
   out->max_length = max_length;
   if (windows.most > 1)
     out->max_windows = windows.most, out->window_overlap = windows.overlap;
+  /* Masked words are in windows where nothing is said, and pairs have none. */
+  out->cut_pairs = cli->masks && !cli_given(&cli->arguments, "windows") && !cli->values->max_windows;
   return status ? status : check_max_windows(cli);
 }
 
@@ -363,8 +357,9 @@ static void note_columns(const cli_call *cli, const char *path, const cli_column
   for (int i = 0; i < columns->found.count && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", columns->found.names[i]);
   if (columns->found.count)
-    cli_note(cli, "%s: texts are in the columns %s%s%s; --columns changes it", path, names,
-             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "");
+    cli_note(cli, "%s: texts are in the columns %s%s%s%s; --columns changes it", path, names,
+             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "",
+             columns->found.beginning ? " (rows after the first megabyte were asked for negatives alone)" : "");
 }
 
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
@@ -400,11 +395,6 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
   cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
   note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
-  if ((status = check_pairs(cli, *out, request->paths[0]))) {
-    brim_dataset_free(*out);
-    *out = NULL;
-    return status;
-  }
   if (request->silent)
     return BRIM_OK;
   note_truncation(cli, *out, request->paths[0], request->max_length);

@@ -31,7 +31,7 @@ static const cli_option options[] = {
     FLAG("resume", resume, .needs = "output",
          .help = "continue where this command was killed, with the bytes that it would have written. Other texts, options or "
                  "weights are refused"),
-    ROWS(cli_single_column_options),
+    ROWS(cli_text_options),
     ROWS(cli_general_options),
     {0},
 };

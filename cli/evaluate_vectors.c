@@ -19,8 +19,8 @@ const cli_option cli_retrieval_options[] = {
          .help = "queries as JSON lines with _id and text"),
     TEXT("relevant", relevant, "FILE", .path = CLI_READS_FILE, .needs = "corpus",
          .help = "tab-separated query-id, corpus-id and score, under a header with these names: above 0 is relevant"),
-    TEXT("at", at, "K,K,..", .needs = "corpus", .shown = "1,3,5,10,100",
-         .help = "count the first so many documents of each ranking"),
+    NAMES("at", at, "K,K,..", .needs = "corpus", .shown = "1,3,5,10,100",
+          .help = "count the first so many documents of each ranking"),
     TEXT("query-prompt", query_prompt, "NAME", .needs = "corpus", .shown = "query, or the model's default",
          .help = "which of the model's prompts queries begin with; none: with nothing"),
     TEXT("document-prompt", document_prompt, "NAME", .needs = "corpus", .shown = "document, passage, corpus, or the default",
@@ -109,6 +109,9 @@ static int pick_cuts(cli_call *cli, uint64_t at[BRIM_MOST_CUTS]) {
       return brim_error_set(&cli->error, BRIM_E_USAGE, "--at %s: a list of at most %d numbers from 1 to 100000, such as 1,10,100",
                             cli->values->at, BRIM_MOST_CUTS);
     at[i] = (uint64_t)k;
+    for (int before = 0; before < i; before++)
+      if (at[before] == at[i])
+        return brim_error_set(&cli->error, BRIM_E_USAGE, "--at %s: %lld is there twice", cli->values->at, k);
     text = *end ? end + 1 : end;
   }
   return BRIM_OK;

@@ -27,7 +27,7 @@ void cli_help_manual_overview(brim_text *out);
 void cli_help_manual(const cli_command *command, brim_text *out);
 /* All commands as one Markdown page. */
 void cli_help_markdown(brim_text *out);
-/* All commands as an object of arrays: of each option its name, other names, kind, value, default and help. */
+/* All commands as an object of arrays: of each option its row of the table, but for the fields that it fills. */
 void cli_help_json(brim_text *out);
 /* A completion script for "bash", "zsh" or "fish". */
 int cli_help_completion(const char *shell, brim_text *out, brim_error *err);

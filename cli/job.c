@@ -180,11 +180,13 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
                                  .max_length = max_length,
                                  .need_label = !cli->masks,
                                  .task = task};
-  if (cli->masks && (v->keep_head || v->label_column || source_skips(cli)))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "%s is for rows with labels, which --task mlm does not take",
-                          v->keep_head      ? "--keep-head"
-                          : v->label_column ? "--label-column"
-                                            : "--missing-label skip");
+  const char *of_labels = v->keep_head        ? "--keep-head"
+                          : v->label_column   ? "--label-column"
+                          : v->labels.count   ? "--labels"
+                          : source_skips(cli) ? "--missing-label skip"
+                                              : NULL;
+  if (cli->masks && of_labels)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%s is for rows with labels, which --task mlm does not take", of_labels);
   int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
   if (!status && v->keep_head)
     status = take_model_labels(cli, job);

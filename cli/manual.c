@@ -330,6 +330,14 @@ static void json_option(brim_json_writer *json, const cli_option *option) {
   brim_json_put_string(json, "value", option->value);
   brim_json_put_string(json, "default", option->shown ? option->shown : option->fallback);
   brim_json_put_bool(json, "constant", !option->shown && option->fallback);
+  brim_json_put_bool(json, "required", option->required);
+  if (option->least < option->most) {
+    brim_json_put_number(json, "least", option->least);
+    brim_json_put_number(json, "most", option->most);
+  }
+  brim_json_put_string(json, "implied", option->implied);
+  brim_json_put_string(json, "needs", option->needs);
+  brim_json_put_string(json, "excludes", option->excludes);
   brim_json_put_string(json, "help", option->help);
   brim_json_close_object(json);
 }

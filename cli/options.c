@@ -7,14 +7,16 @@
 
 /* ---- joining ---------------------------------------------------------------------------------------------- */
 
-static int join(const cli_option *list, cli_option *out, int count) {
+static int join(const cli_option *list, const char *needs, cli_option *out, int count) {
   for (; list->kind != CLI_END; list++) {
     if (list->kind == CLI_ROWS)
-      count = join(list->list, out, count);
+      count = join(list->list, list->needs ? list->needs : needs, out, count);
     else if (count < CLI_OPTION_LIMIT - 1) {
       out[count] = *list;
       if (list->words)
         out[count].value = list->words();
+      if (!list->needs)
+        out[count].needs = needs;
       count++;
     }
   }
@@ -22,7 +24,7 @@ static int join(const cli_option *list, cli_option *out, int count) {
 }
 
 void cli_join(const cli_option *list, cli_option out[CLI_OPTION_LIMIT]) {
-  out[join(list, out, 0)] = (cli_option){0};
+  out[join(list, NULL, out, 0)] = (cli_option){0};
 }
 
 /* ---- finding ---------------------------------------------------------------------------------------------- */

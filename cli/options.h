@@ -80,7 +80,7 @@ typedef struct cli_option {
   bool required;
   cli_path path;
   const char *needs;    /* the options of which one must be given, a space between them, or this one has no effect and is refused;
-                         * "batching=packed|sorted": with one of these values */
+                         * "batching=packed|sorted": with one of these values. ROWS: of those options that say nothing themselves */
   const char *excludes; /* the options that contradict it, a space between them: together they are refused */
   size_t offset;        /* of the field in cli_values */
   cli_target to[CLI_TARGETS];

@@ -12,6 +12,8 @@
 static const cli_option options[] = {
     HEADING("What to plan"),
     TEXT("lengths", lengths, "FILE", .path = CLI_READS_FILE,
+         .excludes = "tokenizer task stream cache truncation truncation-side windows max-windows text-column pair-column columns "
+                     "no-header format delimiter quote min-chars where max-record skip-damaged",
          .help = "lengths in tokens, one a line, instead of DATA and a tokenizer"),
     TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .path = CLI_READS_MODEL,
          .help = "tokenizer.json, vocab.txt, or a folder that holds one; needed with DATA"),
@@ -37,8 +39,8 @@ static const cli_option options[] = {
     FLAG("jsonl", jsonl, .help = "print every batch as a JSON line, then a summary, instead of a short table"),
     TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
          .help = "file to write; it is complete or absent"),
-    ROWS(cli_windows_options),
-    ROWS(cli_truncation_options),
+    ROWS_WITH("max-length", cli_windows_options),
+    ROWS_WITH("max-length", cli_truncation_options),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     ROWS(cli_general_options),
@@ -234,10 +236,6 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "give either DATA with --tokenizer, or --lengths FILE");
   if (data && !v->tokenizer)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
-  if (v->stream && !data)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream reads DATA: with --lengths there is none");
-  if (!data && (cli_given(&cli->arguments, "windows") || v->max_windows))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "windows are of texts: with --lengths there are none");
   if (v->stream && v->simulate)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--simulate looks at all lengths: leave --stream out");
   if (data)

@@ -83,6 +83,7 @@ int cli_plan_stream(cli_call *cli) {
   brim_tokenizer *tokenizer = NULL;
   brim_feed *feed = NULL;
   brim_file *file = NULL;
+  cli_columns columns = {0};
   if (v->world_size > 1 && !cli_given(&cli->arguments, "rank"))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream with --world-size %lld: give the --rank whose part is wanted",
                           (long long)v->world_size);
@@ -96,6 +97,7 @@ int cli_plan_stream(cli_call *cli) {
     const cli_feed_request request = {.paths = cli->arguments.operands,
                                       .path_count = cli->arguments.operand_count,
                                       .tokenizer = tokenizer,
+                                      .columns = &columns,
                                       .plan = &plan,
                                       .max_length = (int32_t)v->max_length,
                                       .rank = (int32_t)v->rank,
@@ -111,6 +113,7 @@ int cli_plan_stream(cli_call *cli) {
     status = brim_file_commit(file, &cli->error);
   brim_file_free(file);
   brim_feed_close(feed);
+  cli_columns_free(&columns);
   brim_tokenizer_free(tokenizer);
   return status;
 }

@@ -17,7 +17,7 @@ static const cli_option options[] = {
          .help =
              "of a reranker: the documents of each query from the best to the worst, with their rank; queries come in the order "
              "of their first rows, and index still counts the records of DATA"),
-    FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding sort",
+    FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding sort columns",
          .help = "answer each row before the next one is read, for a program that writes a text into a pipe and waits for "
                  "its line; slower than all rows together"),
     ROWS(cli_column_options),

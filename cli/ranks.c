@@ -81,13 +81,22 @@ int cli_ranks_open(cli_call *cli) {
 }
 
 int cli_ranks_share(cli_call *cli, int sets) {
+  enum { COLUMN = 1 << 20 };
   const brim_group *group = &cli->group;
-  double sums[2] = {sets, (double)sets * sets}; /* n times the sum of squares is the square of the sum where all are equal */
+  const double folds = (double)cli->values->folds + (cli->values->fold_column ? COLUMN : 0);
+  double sums[4] = {sets, (double)sets * sets, folds, folds * folds};
   if (group->world_size <= 1)
     return BRIM_OK;
-  const int status = group->sum_double(group->context, sums, 2, &cli->error);
-  cli->share_rows = !status && group->world_size * sums[1] == sums[0] * sums[0];
-  return status;
+  const int status = group->sum_double(group->context, sums, 4, &cli->error);
+  if (status)
+    return status;
+  /* n times the sum of squares is the square of the sum where all are equal */
+  cli->share_rows = group->world_size * sums[1] == sums[0] * sums[0];
+  if (group->world_size * sums[3] == sums[2] * sums[2])
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_MISMATCH,
+                        "the ranks would not train the same: --folds or --fold-column is not the same on all; start every rank "
+                        "with the same options");
 }
 
 int cli_ranks_settle(cli_call *cli, int status, bool *joined, bool *speaks) {

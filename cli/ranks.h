@@ -16,7 +16,8 @@ const char *cli_ranks_begin_to_speak(char text[32]);
  * than the first become quiet. */
 int cli_ranks_open(cli_call *cli);
 /* Before data sets are loaded, by every rank: those of one machine share their rows where all are about to load `sets` of them.
- * Where they are not, their options differ, and what differs is said later. */
+ * Where they are not, their options differ, and what differs is said later; folds on some alone are refused here, since a rank
+ * with folds and one without do not meet again. */
 int cli_ranks_share(cli_call *cli, int sets);
 /* The end of the command, which may have failed on this rank or another. *speaks: this one prints cli->error; *joined: as they
  * have agreed. */

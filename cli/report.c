@@ -12,9 +12,9 @@ static const cli_option options[] = {
                  "wrong rows with their texts. May be given several times"),
     TEXT("csv", csv, "FILE", .path = CLI_WRITES_FILE,
          .help = "write the steps, evaluations and epochs of all runs as one table; - is standard output"),
-    ROWS(cli_label_option),
-    ROWS(cli_missing_label_option),
-    ROWS(cli_column_options),
+    ROWS_WITH("data", cli_label_option),
+    ROWS_WITH("data", cli_missing_label_option),
+    ROWS_WITH("data", cli_column_options),
     ROWS(cli_general_options),
     {0},
 };

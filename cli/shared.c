@@ -130,9 +130,14 @@ const cli_option cli_selection_options[] = {
     {0},
 };
 
-static const cli_option name_options[] = {
+static const cli_option text_column_option[] = {
     TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header; of words tokens", .to = {SOURCE(text_column)},
          .help = "column of the text"),
+    {0},
+};
+
+static const cli_option name_options[] = {
+    ROWS(text_column_option),
     TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .to = {SOURCE(pair_column)},
          .help = "column of the second text"),
     {0},
@@ -155,9 +160,9 @@ static const cli_option file_options[] = {
 const cli_option cli_column_options[] = {
     HEADING("Data files"),
     ROWS(name_options),
-    TEXT("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
-         .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
-         .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
+    NAMES("columns", columns, "NAME,NAME,..", .excludes = "text-column pair-column",
+          .shown = "by their names: anchor, positive, negative; sentence1, sentence2; query, document",
+          .help = "embedding, rerank: the columns of a row's texts, in order; of JSON a column may be a list of texts"),
     ROWS(file_options),
     {0},
 };
@@ -165,6 +170,13 @@ const cli_option cli_column_options[] = {
 const cli_option cli_single_column_options[] = {
     HEADING("Data files"),
     ROWS(name_options),
+    ROWS(file_options),
+    {0},
+};
+
+const cli_option cli_text_options[] = {
+    HEADING("Data files"),
+    ROWS(text_column_option),
     ROWS(file_options),
     {0},
 };
@@ -309,8 +321,10 @@ const cli_option cli_stream_options[] = {
 const cli_option cli_fold_options[] = {
     HEADING("Folds"),
     INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "cut the rows into K parts and hold out each of them once"),
-    SEED("fold-seed", fold_seed, .fallback = "42", .help = "decides which rows are in which fold, or held out by --eval 10%"),
-    FLAG("stratify", stratify, .help = "make every fold like the whole: classes in proportion, values in bins"),
+    SEED("fold-seed", fold_seed, .fallback = "42", .excludes = "fold-column",
+         .help = "decides which rows are in which fold, or held out by --eval 10%"),
+    FLAG("stratify", stratify, .needs = "folds fold-column", .excludes = "fold-column",
+         .help = "make every fold like the whole: classes in proportion, values in bins"),
     TEXT("fold-column", fold_column, "NAME", .shown = "none",
          .help = "column with the fold, from 0, that holds out the row, instead of a random choice"),
     {0},
@@ -386,7 +400,7 @@ const cli_option cli_method_options[] = {
          .to = {TRAIN(checkpoint_activations)},
          .help = "keep only the input of each layer and compute the rest again in the backward pass: less memory, more "
                  "time, the same result"),
-    TEXT(
+    NAMES(
         "pooling", pooling, "WAY,..", .shown = "as the folder says, else cls", .to = {MODEL(pooling)}, .parse = parse_pooling,
         .expected =
             "cls, mean, max, mean-sqrt, weighted-mean or last, of embeddings also several, each once, with commas between",
@@ -424,9 +438,9 @@ const cli_option cli_vector_loss_options[] = {
          .help = "of triplet and contrastive"),
     REAL("temperature", temperature, "X", 1e-6, 1e6, .needs = "task=embedding", .shown = "1", .to = {TRAIN(loss.temperature)},
          .help = "of distill-kl"),
-    TEXT("directions", directions, "WAY,WAY,..", .needs = "task=embedding", .shown = "query-to-doc",
-         .to = {TRAIN(loss.directions)},
-         .help = "in-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-doc"),
+    NAMES("directions", directions, "WAY,WAY,..", .needs = "task=embedding", .shown = "query-to-doc",
+          .to = {TRAIN(loss.directions)},
+          .help = "in-batch: what is compared, with commas between: query-to-doc, doc-to-query, query-to-query, doc-to-doc"),
     CHOICE("partition", partition, "joint|per-direction", .also = "per_direction", .needs = "directions", .shown = "joint",
            .to = {TRAIN(loss.partition)}, .help = "in-batch: one softmax of all directions, or the mean of one for each"),
     CHOICE("similarity", similarity, "cosine|dot", .needs = "task=embedding", .shown = "cosine", .to = {TRAIN(loss.similarity)},
@@ -446,11 +460,11 @@ const cli_option cli_vector_loss_options[] = {
          .help =
              "a column of lists of numbers, of another model: the vector that each text of the row is to have (mse-vectors), or "
              "a score of each document (margin-mse, distill-kl)"),
-    TEXT("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",
-         .to = {TRAIN(loss.matryoshka)},
-         .help = "the sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128"),
-    TEXT("matryoshka-weights", matryoshka_weights, "X,X,..", .aliases = "weights", .needs = "matryoshka", .shown = "1 each",
-         .to = {TRAIN(loss.matryoshka_weights)}, .help = "the weight of each of these losses"),
+    NAMES("matryoshka", matryoshka, "N,N,..", .aliases = "dims", .needs = "task=embedding", .shown = "all numbers of a vector",
+          .to = {TRAIN(loss.matryoshka)},
+          .help = "the sum of the loss of the first N numbers of each vector, so that these are good alone: 384,256,128"),
+    NAMES("matryoshka-weights", matryoshka_weights, "X,X,..", .aliases = "weights", .needs = "matryoshka", .shown = "1 each",
+          .to = {TRAIN(loss.matryoshka_weights)}, .help = "the weight of each of these losses"),
     REAL("positive-weight", positive_weight, "X", 1e-6, 1e6, .needs = "task=rerank", .shown = "1",
          .to = {TRAIN(loss.positive_weight)}, .help = "bce: weight of relevant documents"),
     {0},
@@ -459,7 +473,8 @@ const cli_option cli_vector_loss_options[] = {
 const cli_option cli_loss_options[] = {
     HEADING("Loss"),
     TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each", .to = {TRAIN(class_weights)},
-         .help = "balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the step's rows. Multi-label: "
+         .help = "balanced, or NAME=X,NAME=Y (a name with a comma in quotes: \"a, b\"=2); the mean loss is divided by the "
+                 "weights of the step's rows. Multi-label: "
                  "weights of the positive terms"),
     REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
          .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),

@@ -9,6 +9,7 @@
  * .required, .needs, .excludes, .to. */
 #define HEADING(text)           {.kind = CLI_GROUP, .name = text}
 #define ROWS(other)             {.kind = CLI_ROWS, .list = other}
+#define ROWS_WITH(need, other)  {.kind = CLI_ROWS, .list = other, .needs = need} /* .needs of those rows that have none */
 #define FLAG(label, field, ...) {.kind = CLI_FLAG, .name = label, CLI_FIELD(field), __VA_ARGS__}
 #define INTEGER(label, field, what, low, high, ...)                                                                              \
   {.kind = CLI_INTEGER, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__}
@@ -61,8 +62,8 @@ bool cli_parse_quote(const char *text, void *field);
 /* Every command */
 extern const cli_option cli_general_options[];
 /* Data files: their columns, which rows are read, labels, the cache of encoded rows */
-extern const cli_option cli_selection_options[], cli_column_options[], cli_single_column_options[], cli_label_option[],
-    cli_missing_label_option[], cli_cache_option[];
+extern const cli_option cli_selection_options[], cli_column_options[], cli_single_column_options[], cli_text_options[],
+    cli_label_option[], cli_missing_label_option[], cli_cache_option[];
 /* Text */
 extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_windows_options[], cli_truncation_options[];
 /* Batches */

@@ -28,10 +28,12 @@ static bool take(wish *w, const char *name, const char *value) {
   } numbers[] = {
       {"ranks", &w->ranks}, {"bandwidth", &w->bandwidth}, {"latency", &w->latency}, {"speed", &w->speed}, {"update", &w->update}};
   if (strcmp(name, "model") == 0)
-    return snprintf(w->model, sizeof w->model, "%s", value) < (int)sizeof w->model;
+    return !*w->model && snprintf(w->model, sizeof w->model, "%s", value) < (int)sizeof w->model;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (strcmp(name, numbers[i].name) == 0) {
       char *end;
+      if (*numbers[i].to > 0) /* given twice */
+        return false;
       *numbers[i].to = strtod(value, &end);
       return end != value && !*end && *numbers[i].to > 0 && *numbers[i].to < 1e12;
     }

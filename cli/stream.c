@@ -47,8 +47,9 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
     status = cli_encode_options(cli, request->max_length, &how.encode);
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
-  if (!status && request->columns && request->labels)
-    status = cli_columns_find(cli, request->paths, request->path_count, request->labels->task, request->columns, &how.source);
+  if (!status && request->columns)
+    status = cli_columns_find(cli, request->paths, request->path_count, request->labels ? request->labels->task : cli_task(cli),
+                              request->columns, &how.source);
   if (!status && request->columns)
     status = cli_prompts_of(cli, request->columns, &how.encode);
   if (!status)
@@ -182,14 +183,20 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   brim_source_options source;
   if (cli->masks)
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
+  const bool values = brim_task_has_values(task);
+  if (values && names->count)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--labels are the names of classes, which --task %s does not have",
+                          brim_task_name(task));
   if (names->count)
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
-  if (brim_task_has_values(task))
-    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
+  bool once = false;
   for (int i = 0; i < path_count; i++)
-    if (is_pipe(paths[i]))
-      return brim_error_set(&cli->error, BRIM_E_USAGE,
-                            "standard input or a pipe can be read only once: name its classes with --labels");
+    once = once || is_pipe(paths[i]);
+  if (values && (once || brim_task_shape(task)->several_texts))
+    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
+  if (once)
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "standard input or a pipe can be read only once: name its classes with --labels");
   int status = cli_source_options(cli, true, &source);
   if (!status)
     status = brim_labels_scan(cli->runtime, paths, path_count, &source, task, cli_progress, cli, out, NULL, &cli->error);

@@ -11,7 +11,7 @@ typedef struct cli_feed_request {
   int path_count;
   const brim_tokenizer *tokenizer;
   const brim_labels *labels; /* NULL: labels are not looked at; borrowed by the feed */
-  cli_columns *columns;      /* of rows of several texts: filled, and borrowed by the feed; NULL: rows have one */
+  cli_columns *columns;      /* of rows of several texts: filled, and borrowed by the feed */
   const brim_plan_options *plan;
   int32_t max_length, rank;
   uint64_t first_epoch, epochs;

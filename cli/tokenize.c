@@ -15,7 +15,7 @@ static const cli_option options[] = {
            .help = "in place of type ids the number of each token's word, -1 of special tokens: as the tokenizer cuts words"),
     FLAG("no-special-tokens", no_special_tokens, .to = {ENCODE(no_special_tokens)},
          .help = "leave out [CLS], [SEP] and their like"),
-    ROWS(cli_truncation_options),
+    ROWS_WITH("max-length", cli_truncation_options),
     HEADING("Output"),
     TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
          .help = "file to write; it is complete or absent"),

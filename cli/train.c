@@ -38,7 +38,8 @@ static const cli_option options[] = {
                  "result is not bit-identical"),
     FLAG("overwrite", overwrite, .excludes = "resume", .to = {TRAIN(overwrite)}, .help = "replace what is in --output"),
     ROWS(cli_fold_options),
-    LIST("test", test, "[NAME=]DATA", .path = CLI_READS_DATA, .help = "rows that all folds predict together; no labels needed"),
+    LIST("test", test, "[NAME=]DATA", .path = CLI_READS_DATA, .needs = "folds fold-column",
+         .help = "rows that all folds predict together; no labels needed"),
     HEADING("Batches"),
     ROWS(cli_batch_options),
     ROWS(cli_method_options),
@@ -183,6 +184,16 @@ static void note_trained(const cli_call *cli, const brim_event *event) {
            tensors->integer == 1 ? "" : "s");
 }
 
+/* A run that was begun with larger parts keeps them. */
+static void note_limit(const cli_call *cli, int64_t planned) {
+  brim_train_options o;
+  brim_train_options_init(&o);
+  if (cli_fill(&cli->arguments, CLI_TRAIN, &o, NULL) || o.memory_limit == 0 || (uint64_t)planned <= o.memory_limit)
+    return;
+  cli_note(cli, "--memory-limit %s is less than this run takes: a run that is resumed keeps the parts that it began with",
+           cli->values->memory_limit);
+}
+
 /* How many steps, and how much memory, before the first of them. */
 static void note_start(const cli_call *cli, const brim_event *event) {
   const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
@@ -198,6 +209,12 @@ static void note_start(const cli_call *cli, const brim_event *event) {
   if (equal && equal->integer > 0)
     cli_note(cli, "in %lld row%s the second text is the first: there is little to learn from them", (long long)equal->integer,
              equal->integer == 1 ? "" : "s");
+  const brim_field *ignored = brim_event_field(event, "ignored_labels");
+  if (ignored && ignored->integer > 0)
+    cli_note(
+        cli,
+        "%lld row%s a score or label other than 1, which the loss %s does not look at: their texts are taken to belong together",
+        (long long)ignored->integer, ignored->integer == 1 ? " has" : "s have", loss->text);
   if (slices->integer > 0)
     snprintf(more, sizeof more, ", %.1f MB for slices", (double)slices->integer / 1e6);
   brim_count_text(steps->integer, count, sizeof count);
@@ -205,8 +222,27 @@ static void note_start(const cli_call *cli, const brim_event *event) {
   if (cli->values->warmup_steps >= steps->integer)
     cli_note(cli, "the warm-up takes %lld steps, and the run has %lld: the learning rate does not reach --lr",
              (long long)cli->values->warmup_steps, (long long)steps->integer);
+  note_limit(cli, planned->integer);
   cli_note(cli, "steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once%s)", count,
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
+}
+
+/* What a run finds in its folder, and what it leaves there. */
+static void note_folder(const cli_call *cli, const brim_event *event) {
+  const brim_field *kept = brim_event_field(event, "kept"), *names = brim_event_field(event, "names");
+  const brim_field *links = brim_event_field(event, "links"), *link = brim_event_field(event, "link");
+  const brim_field *readme = brim_event_field(event, "own_readme");
+  if (!kept || !names || !links || !link || !readme)
+    return;
+  const char *run = cli->values->output;
+  if (kept->integer > 0)
+    cli_note(cli, "%s keeps what is not the run's: %s", run, names->text);
+  if (links->integer > 0)
+    cli_note(cli, "%lld name%s in %s (%s) %s: the run's own files take their place, and what they point at stays",
+             (long long)links->integer, links->integer == 1 ? "" : "s", run, link->text,
+             links->integer == 1 ? "is a link" : "are links");
+  if (readme->integer)
+    cli_note(cli, "README.md in %s is not brim's and stays: how transformers computes this model will not be said there", run);
 }
 
 /* What a resumed run has otherwise than before. */
@@ -269,6 +305,8 @@ static int on_event(void *context, const brim_event *event) {
   cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
     note_trained(cli, event), note_start(cli, event);
+  if (strcmp(event->kind, "folder") == 0)
+    note_folder(cli, event);
   if (strcmp(event->kind, "resume") == 0)
     note_resume(cli, event);
   if (strcmp(event->kind, "step") == 0)
@@ -305,7 +343,8 @@ static void put_which(brim_text *out, const brim_train_result *r, const char *ru
     brim_text_printf(out, "the model is in %s\n", run);
 }
 
-static void put_result(brim_text *out, const brim_train_result *r, const char *run) {
+static void put_result(brim_text *out, const brim_train_result *r, const cli_values *v, bool evaluated) {
+  const char *run = v->output;
   char counts[4][32], duration[32];
   const double values[] = {(double)r->steps, (double)r->rows, (double)r->tokens, rate(r)};
   for (int i = 0; i < 4; i++)
@@ -313,6 +352,9 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   brim_duration_text(r->seconds, duration, sizeof duration);
   brim_text_printf(out, "%s step%s, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], r->steps == 1 ? "" : "s",
                    counts[1], counts[2], duration, counts[3], r->loss);
+  if (isnan(r->best_metric) && evaluated)
+    brim_text_printf(out, "no evaluation is the best: %s was undefined in all of them (--best-metric names another)\n",
+                     v->best_metric ? v->best_metric : "the metric");
   if (isfinite(r->best_metric))
     brim_text_printf(out, "%sbest evaluation: %s %.4f after step %llu\n",
                      r->stopped_early ? "stopped early: patience is at its end\n" : "", r->metric ? r->metric : "metric",
@@ -357,13 +399,23 @@ static bool newest_checkpoint(cli_call *cli, uint64_t *step) {
   return found;
 }
 
+/* Whether the failure is of a file in it. */
+static bool is_in_checkpoint(const cli_call *cli, uint64_t step) {
+  char path[64];
+  snprintf(path, sizeof path, "checkpoints/step-%llu/", (unsigned long long)step);
+  return strstr(cli->error.file, path);
+}
+
 /* What a failure to write says besides: where a resumed run begins. */
 static void say_what_is_kept(cli_call *cli) {
   char path[4200];
   const char *run = cli->values->output;
   uint64_t step;
   snprintf(path, sizeof path, "%s/replaced-run", run);
-  if (newest_checkpoint(cli, &step))
+  const bool found = newest_checkpoint(cli, &step);
+  if (found && is_in_checkpoint(cli, step))
+    return; /* it cannot be read */
+  if (found)
     snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %llu is kept, and --resume continues from it",
              (unsigned long long)step);
   else if (access(path, F_OK) == 0)
@@ -404,7 +456,7 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
   if (v->json)
     put_result_json(&out, result, v->output, cli->last_evals);
   else
-    put_result(&out, result, v->output);
+    put_result(&out, result, v, cli->last_evals->count > 0);
   int status = v->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   brim_text_free(&out);
   return status;

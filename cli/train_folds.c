@@ -188,7 +188,8 @@ int cli_train_folds(cli_call *cli, cli_job *job) {
   brim_folds folds = {0};
   int status = load_sets(cli, job, &sets);
   if (!status)
-    status = cli_folds_make(cli, cli->values->train.items, cli->values->train.count, job->train, &folds);
+    status = cli_folds_make(cli, cli->values->train.items, cli->values->train.count, job->train, brim_model_task(job->model),
+                            &folds);
   if (!status)
     status = train(cli, job, &folds, &sets);
   brim_folds_free(&folds);

@@ -64,6 +64,7 @@ typedef struct brim_source_options {
   int text_column_count;
   int least_columns;  /* the first of them, which every file and row has; 0: all. Of the others a file may have none, and a text
                          that is null or empty is not there */
+  bool seen_columns;  /* of a dataset: one of these columns that no row of the source has is an error, after the last row */
   int32_t most_texts; /* a row of more is an error; 0: of a dataset any number, of a feed a text a column */
   bool paired;
   const char *label_column; /* NULL: "label" or "labels" if there is such a column */
@@ -144,11 +145,16 @@ BRIM_API void brim_reader_close(brim_reader *reader);
  * names into `names` with commas between. 0 of what is no folder. */
 BRIM_API int brim_source_passed_over(brim_runtime *runtime, const char *path, brim_text *names, uint64_t *count,
                                      brim_error *err) BRIM_CHECK;
+/* Of names in `folder` that say how many files there are (as "data-00001-of-00003.csv" does): that none of them is missing whose
+ * name `pattern` means (a glob; NULL: any), and none there twice. Each line names `folder`. What is given by a folder or a glob
+ * is checked so when it is opened; a file that is named itself is not. */
+BRIM_API int brim_source_check_numbered(brim_runtime *runtime, const char *folder, const char *const *names, size_t count,
+                                        const char *pattern, brim_error *err) BRIM_CHECK;
 /* The rows left out so far, damaged ones too, in order; borrowed until the next call on the reader. */
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 
 /* Which columns of a source are the texts of a row, and which is its label: as `given` names them, else as data sets of
- * sentence-transformers do, by the first file's header or first objects: anchor, positive and negatives; query, document or
+ * sentence-transformers do, by the headers or first objects of all files: anchor, positive and negatives; query, document or
  * passage; question, answer; sentence1, sentence2; else all columns in order but a label (score, label, ..) and ids. */
 enum { BRIM_MOST_TEXT_COLUMNS = 64 };
 typedef struct brim_text_columns {
@@ -156,6 +162,9 @@ typedef struct brim_text_columns {
   int count, least;                          /* least: the first of them, which all rows have */
   const char *label;                         /* NULL: there is none */
   bool paired;                               /* rerankers: the first is one half of a pair with each of the others */
+  bool one_pair;  /* rerankers: two columns, and the second has no lists in the first rows of JSON: a row is one pair */
+  bool beginning; /* found by the first megabyte of JSON: rows after it may have columns that none
+                     before it has, but for negatives, which were looked for */
   /* private */
   void *memory;
   brim_runtime *runtime;
@@ -289,7 +298,8 @@ BRIM_API void brim_labels_set_strings(brim_labels *labels, bool strings);
 BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other,
                                brim_error *err) BRIM_CHECK;
 /* The mapping of a source whose rows are too many to keep: one pass over all records, in which nothing is encoded. Every record
- * needs a label. `progress` may be NULL; kind "progress", phase "labels", done and total (bytes), rows. `rows` may be NULL. */
+ * needs a label. `progress` may be NULL; kind "progress", phase "labels", done and total (bytes), rows. `rows` may be NULL: of
+ * values, whose task is given, the first record says all then, and no other is read. */
 BRIM_API int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                               brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows,
                               brim_error *err) BRIM_CHECK;

@@ -107,11 +107,27 @@ BRIM_API const char *brim_model_initialized_name(const brim_model *model, int in
  * others (LABEL_0 and the like are none): its rows kept their order, which may not be what is meant. NULL otherwise. */
 BRIM_API const char *brim_model_former_class(const brim_model *model, int32_t index);
 
-/* Writes model.safetensors (F32, Hugging Face's names) and config.json into the folder, which is made if need be; each file is
- * complete or as it was. config.json keeps what was read, in its order, but for architectures, id2label, label2id, problem_type
- * and dtype. A model that pools otherwise than by its first token has a README.md with lines of Python by which transformers
- * gives the same logits, unless there is a README.md of somebody else's. */
-BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *err) BRIM_CHECK;
+/* How rows were encoded, which the folder says for those who read others with it. */
+typedef struct brim_saving {
+  int32_t max_length;     /* tokens that rows were cut to; 0: what the tokenizer says */
+  brim_windowing windows; /* of long rows */
+} brim_saving;
+/* What was found where a model is written. */
+typedef struct brim_saved {
+  int links;       /* names that were links and are the folder's own files now; what they pointed at is as it was */
+  char link[80];   /* the first of them; "" */
+  bool own_readme; /* README.md is somebody's own and stays, where brim's would say how transformers computes the model */
+} brim_saved;
+/* Writes the folder of a model, which is made if need be: model.safetensors (F32, Hugging Face's names), config.json, what
+ * sentence-transformers reads of embeddings and rerankers, the tokenizer's files (NULL: none), and where transformers computes
+ * otherwise than brim (another pooling) a README.md with lines of Python that give the same logits, unless there is one of
+ * somebody else's. Each file is complete or as it was. config.json keeps what was read, in its order, but for architectures,
+ * id2label, label2id, problem_type and dtype.
+ *
+ * Before anything is written BRIM_E_USAGE names what is in the way: a folder or a link where the other is needed, and files of
+ * another model or another tokenizer that would be read with this one. `saving` NULL: all 0; `saved` may be NULL. */
+BRIM_API int brim_model_save(brim_model *model, const brim_tokenizer *tokenizer, const brim_saving *saving, const char *folder,
+                             brim_saved *saved, brim_error *err) BRIM_CHECK;
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model); /* positions that fit a text */
 BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per row */

@@ -58,15 +58,12 @@ typedef struct brim_length_study {
 } brim_length_study;
 enum { BRIM_MOST_LENGTHS = 24 };
 
-/* What the rows, encoded by this tokenizer, lose at `length` and what they cost, cut there or in windows. Of rows of which it is
- * not known what was cut off (brim_dataset_losses) it is taken that nothing was. BRIM_E_USAGE: rows have several texts that are
- * no windows, or `length` has no room for a token. */
-BRIM_API int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows,
-                               int32_t length, brim_length_study *out, brim_error *err) BRIM_CHECK;
-/* The same at 128, 256, 512, .. up to the first that cuts no row, and at `own` among them (0: none), rising. *count: how many;
- * 0: rows have several texts that are no windows. */
+/* What the rows, encoded by this tokenizer, lose and what they cost, cut or in windows, at 128, 256, 512, .. up to the first
+ * length that cuts no row, and at `own` among them, rising (without room for a token: without it). Of rows of which it is not
+ * known what was cut off (brim_dataset_losses) it is taken that nothing was. How many lengths there are; 0: rows have several
+ * texts that are no windows. */
 BRIM_API int brim_study_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows,
-                                int32_t own, brim_length_study out[BRIM_MOST_LENGTHS], int *count, brim_error *err) BRIM_CHECK;
+                                int32_t own, brim_length_study out[BRIM_MOST_LENGTHS]);
 
 /* One mode of a comparison. */
 typedef struct brim_mode {

@@ -89,8 +89,9 @@ typedef struct brim_encode_options {
   /* Rows of a data set, of single texts: one of more than max_length tokens becomes so many windows at most, each with its
    * special tokens, as the texts of one row. A window begins `window_overlap` tokens before the end of the one before it (as
    * tokenizers' stride and run_qa's doc_stride have it); what the last has no room for is cut, at the truncation side. 0 and 1:
-   * none. */
+   * none. A row that is a pair or has several texts is BRIM_E_USAGE; with `cut_pairs` pairs of `numbering` are cut instead. */
   int32_t max_windows, window_overlap;
+  bool cut_pairs;
   const char *prompts[BRIM_MOST_PROMPTS]; /* what the texts of a row begin with, each its own, and further ones with the last;
                                              NULL: nothing. Not of pairs, nor of windows. Borrowed, UTF-8 */
   bool stops; /* of a single text of more than BRIM_COUNTED bytes that is cut at its end, what comes after the cut is not

@@ -112,7 +112,8 @@ typedef struct brim_train_options {
   double warmup_ratio; /* share of all steps, used when warmup_steps is 0 */
   /* loss of training; evaluation reports the plain mean over rows */
   brim_loss_options loss;    /* of embeddings and rerankers */
-  const char *class_weights; /* NULL: all 1. "NAME=X,NAME=Y": of classes by name, 1 for the rest. "balanced": rows / (classes *
+  const char *class_weights; /* NULL: all 1. "NAME=X,NAME=Y": of classes by name, 1 for the rest; a name with a comma
+                                in quotes, as a field of csv. "balanced": rows / (classes *
                                 rows of the class), as scikit-learn. The mean divides by the sum of the weights of the whole
                                 optimizer step's rows. Multi-label: weights of the positive terms, BCEWithLogitsLoss's
                                 pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.

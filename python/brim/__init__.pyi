@@ -339,8 +339,8 @@ def train(
     shuffle_window: int. With stream: rows that are shuffled and planned together. Default: 100000.
     repeat: bool. With stream: a source that runs out begins again, so the shares always hold; training is one endless epoch.
     prefetch: int. With stream: number of windows prepared ahead. Default: 1.
-    class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
-        step's rows. Multi-label: weights of the positive terms. Default: 1 each.
+    class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y (a name with a comma in quotes: "a, b"=2); the
+        mean loss is divided by the weights of the step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
     loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-
         vectors", "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are

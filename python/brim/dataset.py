@@ -49,14 +49,21 @@ def _prompts(prompts: Sequence[str | None] | None) -> dict[str, str | None]:
     return {f"prompt{i}": given[min(i, len(given) - 1)] for i in range(MOST_PROMPTS)}
 
 
-def _windows(overlap: int | None, most: int | None) -> dict[str, int]:
-    """Windows of long texts, as the library takes them."""
+MASKED_WINDOWS = 1024  #: of a text at most, as the program has it
+
+
+def _windows(overlap: int | None, most: int | None, numbering: str | None = None, max_length: int | None = None) -> dict[str, int]:
+    """Windows of long texts, as the library takes them. Texts whose words are masked have them where nothing is said, and pairs are cut then."""
+    if numbering and overlap is None and most is None:
+        return {"window_overlap": 0, "max_windows": MASKED_WINDOWS, "cut_pairs": True} if max_length else {}
+    if overlap is None and numbering:
+        overlap = 0
     if overlap is None and most is not None:
         raise UsageError("max_windows has no effect without windows: add it or leave out max_windows")
     for name, value, least in (("windows", overlap, 0), ("max_windows", most, 1)):
         if value is not None:
             whole(name, value, least, MOST)
-    return {} if overlap is None else {"window_overlap": overlap, "max_windows": 16 if most is None else most}
+    return {} if overlap is None else {"window_overlap": overlap, "max_windows": (MASKED_WINDOWS if numbering else 16) if most is None else most}
 
 
 def refuse_encoded(data, **options) -> None:
@@ -131,7 +138,7 @@ class Dataset:
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
-                          text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
+                          truncation_side=truncation_side, windows=windows, max_windows=max_windows, text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
                           **({} if most_texts is None else {"most_texts": most_texts}), **({} if prompts is None else {"prompts": prompts}))
         if need_label is None:
             need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
@@ -139,7 +146,7 @@ class Dataset:
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
+                   "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                    "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
                    **_prompts(prompts)}
         core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, options, progress)
@@ -180,7 +187,7 @@ class Dataset:
         known, texts = _labels(mapping, runtime, task), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "most_texts": most_texts, "numbering": numbering,
+                   "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "most_texts": most_texts, "numbering": numbering,
                    "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
         core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
                                    labels,
@@ -221,7 +228,7 @@ class Dataset:
         known = _labels(found.names if mapping is None else mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
-                   "truncation_side": truncation_side, **_windows(windows, max_windows), "numbering": numbering,
+                   "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "numbering": numbering,
                    "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0), **_prompts(prompts)}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
@@ -281,8 +288,9 @@ class Dataset:
         if _rows.is_files(data):
             return cls.from_files(data, tokenizer, labels=labels, need_label=bool(labelled or label_column), task=task, text_columns=names,
                                   least_columns=least, paired=paired, label_column=label_column, **options)
-        texts, pairs = _rows.several(data, names, least, paired)
         found = _rows.column_of(data, label_column or "label") if labelled or label_column else None
+        counted = found is not None and any(isinstance(_rows.as_list(one), (list, tuple)) for one in found)
+        texts, pairs = _rows.several(data, names, least, paired, counted)
         return cls.from_texts(texts, tokenizer, pairs=pairs, labels=found, mapping=labels, task=task, **options)
 
     @classmethod
@@ -512,7 +520,7 @@ class Dataset:
         return self._core.text_lengths()
 
     _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
-    _pair: tuple[str, str] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
+    _pair: tuple[str, str | None] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 
     @property

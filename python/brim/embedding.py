@@ -64,15 +64,20 @@ def _note_cut(counts: Iterable[int], texts: int, length: int) -> None:
                     f", and {unread:,} bytes of long texts after these not looked at" if unread else "")
 
 
+def _checked(**options: Any) -> None:
+    """Numbers where 0 is none."""
+    for name in ("dimensions", "max_length", "batch_size", "max_tokens"):
+        if options.get(name) is not None:
+            whole(name, options[name], 1)
+
+
 def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: int | None, max_length: int | None, **options: Any) -> np.ndarray:
     """What Model.embed does."""
     import numpy as np
 
     facts = core.facts()
     texts = texts_of(texts, "texts")
-    for name, value in (("dimensions", dimensions), ("max_length", max_length), ("batch_size", options.get("batch_size"))):
-        if value is not None:
-            whole(name, value, 1)
+    _checked(dimensions=dimensions, max_length=max_length, **options)
     width = dimensions or facts["width"]
     if width > facts["width"]:
         raise UsageError(f"dimensions is {dimensions}: the model's vectors have {facts['width']} numbers")
@@ -151,6 +156,9 @@ def _as_file(data: Any, rows: Iterable[Any], name: str) -> Iterator[str]:
 def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int], query_prompt: str | None, document_prompt: str | None,
               **options: Any) -> dict[str, Any]:
     """What Model.evaluate_retrieval does."""
+    _checked(**options)
+    if not isinstance(at, Iterable):
+        raise UsageError(f"at={at!r}: numbers of documents are expected, such as (1, 10)")
     prompts = {name: _prompt(core, value, name) for name, value in (("query_prompt", query_prompt), ("document_prompt", document_prompt)) if value is not None}
     documents = (_document(name, value) for name, value in corpus.items()) if isinstance(corpus, Mapping) else ()
     asked = (_document(name, value) for name, value in queries.items()) if isinstance(queries, Mapping) else ()
@@ -165,6 +173,7 @@ def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterab
 
 def similarity(core: Any, pairs: Any, *, prompt: str | None, **options: Any) -> dict[str, Any]:
     """What Model.evaluate_similarity does."""
+    _checked(**options)
     rows = () if isinstance(pairs, (str, os.PathLike)) else _scored(pairs)
     with _as_file(pairs, rows, "pairs") as path:
         report, found, (texts, *counts) = core.similarity(os.fsencode(path), {"prompt": _prompt(core, prompt), **options})

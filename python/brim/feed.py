@@ -50,7 +50,7 @@ class Stream:
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows),
+                         "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows, numbering, max_length),
                          "numbering": numbering, "seed": 42, **plan}
         self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
@@ -176,7 +176,7 @@ class Streamed:
             raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
         of_texts = {"need_label": False, "numbering": numbering} if numbering else None
         if several:
-            of_texts = self._of_texts(files, source, task, columns, runtime)
+            of_texts = _pairs.read_as(files, source, task, columns, runtime)
         if of_texts:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
@@ -208,15 +208,6 @@ class Streamed:
         self._stream = stream
         if stream.labels is not None:
             self.labels = stream.labels
-
-    @staticmethod
-    def _of_texts(files, source, task, columns, runtime) -> dict[str, Any]:
-        """The columns of rows of several texts, whose labels are scores: there is nothing to scan."""
-        found = _pairs.columns_of(runtime, task, files, columns, source)
-        if _shapes.of(task).joins_pairs and len(found.texts) == 2:
-            return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
-        return {"text_columns": found.texts, "least_columns": found.least, "paired": _shapes.of(task).joins_pairs, "label_column": found.label,
-                "need_label": found.label is not None}
 
     @staticmethod
     def _scan(files, where, source, task, labels, runtime, counted: bool) -> tuple[Labels, int]:

@@ -238,8 +238,8 @@ class TrainOptions(TypedDict, total=False):
     shuffle_window: int. With stream: rows that are shuffled and planned together. Default: 100000.
     repeat: bool. With stream: a source that runs out begins again, so the shares always hold; training is one endless epoch.
     prefetch: int. With stream: number of windows prepared ahead. Default: 1.
-    class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the
-        step's rows. Multi-label: weights of the positive terms. Default: 1 each.
+    class_weights: str | Mapping[Any, float] | Sequence[float]. balanced, or NAME=X,NAME=Y (a name with a comma in quotes: "a, b"=2); the
+        mean loss is divided by the weights of the step's rows. Multi-label: weights of the positive terms. Default: 1 each.
     label_smoothing: float. Share of the target that is spread over all classes. Default: 0.
     loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-
         vectors", "bce", "mse", "in-group", "list-net"]. Of embeddings: in-batch (pairs and triples: all other documents of the step are
@@ -391,8 +391,8 @@ class TrainOptions(TypedDict, total=False):
     prefetch: int | None
     """With stream: number of windows prepared ahead. Default: 1."""
     class_weights: str | Mapping[Any, float] | Sequence[float] | None
-    """balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the step's rows. Multi-label: weights of the positive terms. Default:
-    1 each."""
+    """balanced, or NAME=X,NAME=Y (a name with a comma in quotes: "a, b"=2); the mean loss is divided by the weights of the step's rows. Multi-
+    label: weights of the positive terms. Default: 1 each."""
     label_smoothing: float | None
     """Share of the target that is spread over all classes. Default: 0."""
     loss: Literal["in-batch", "cosent", "angle", "cosine", "contrastive", "online-contrastive", "triplet", "margin-mse", "distill-kl", "mse-vectors", "bce", "mse", "in-group", "list-net"] | None
@@ -656,3 +656,84 @@ class TrainOptions(TypedDict, total=False):
     """As in TrainingArguments, as far as brim does it."""
     use_cpu: Any
     """As in TrainingArguments, as far as brim does it."""
+
+
+#: The least and the most that a number may be.
+RANGES: dict[str, tuple[float, float]] = {
+    "max_length": (1, 1073741824),
+    "windows": (0, 1073741824),
+    "max_windows": (1, 1024),
+    "epochs": (0, 1000000),
+    "max_steps": (1, 1e+18),
+    "batch_size": (1, 1e+18),
+    "max_tokens": (1, 1e+18),
+    "accumulate": (1, 1000000),
+    "slices": (1, 256),
+    "max_rows": (1, 1e+18),
+    "read_ahead": (1, 1e+18),
+    "pad_to_multiple_of": (1, 65536),
+    "required_batch_size_multiple": (1, 65536),
+    "dense": (1, 65536),
+    "reinit_layers": (0, 1024),
+    "shuffle_window": (1, 2000000000),
+    "prefetch": (0, 1000),
+    "label_smoothing": (0, 1),
+    "scale": (1e-06, 1000000),
+    "margin": (1e-06, 1000000),
+    "temperature": (1e-06, 1000000),
+    "hardness_strength": (1e-06, 1000000),
+    "positive_weight": (1e-06, 1000000),
+    "lr": (0, 1000),
+    "warmup_steps": (0, 1e+18),
+    "warmup_ratio": (0, 1),
+    "weight_decay": (0, 1000),
+    "mixout": (0, 1),
+    "clip": (0, 1000000000),
+    "layer_lr_decay": (0.001, 1),
+    "momentum": (0, 1),
+    "beta1": (0, 1),
+    "beta2": (0, 1),
+    "eps": (0, 1),
+    "log_every": (1, 1e+18),
+    "eval_every": (1, 1e+18),
+    "save_every": (1, 1e+18),
+    "keep_checkpoints": (0, 1000000),
+    "swa_start": (0, 1),
+    "swa_every": (1, 1e+18),
+    "patience": (0, 1e+18),
+    "min_delta": (0, 1000000000),
+    "eval_batch_size": (1, 1000000000),
+    "loss_scale": (1, 1099511627776),
+    "loss_scale_steps": (1, 1e+18),
+    "min_chars": (0, 1e+18),
+    "max_record": (1, 1e+18),
+}
+#: What an option is where nothing is said, and of which others it needs one, or one with such a value, to have an effect.
+NEEDS: dict[str, tuple[Any, str]] = {
+    "resume_anyway": (False, "resume"),
+    "read_ahead": (None, "batching=bucketed|packed"),
+    "pad_to_multiple_of": (None, "padding=longest|max_length eval_padding=longest|max_length"),
+    "oversize": ("error", "max_tokens"),
+    "tail": ("resplit", "max_tokens tail=drop"),
+    "dense": (None, "task=embedding"),
+    "dense_activation": (None, "dense"),
+    "loss": (None, "task=embedding|rerank"),
+    "scale": (None, "task=embedding|rerank"),
+    "distance": (None, "task=embedding"),
+    "margin": (None, "task=embedding"),
+    "temperature": (None, "task=embedding"),
+    "directions": (None, "task=embedding"),
+    "partition": (None, "directions"),
+    "similarity": (None, "task=embedding"),
+    "hardness": (None, "task=embedding"),
+    "hardness_strength": (None, "hardness"),
+    "matryoshka": (None, "task=embedding"),
+    "matryoshka_weights": (None, "matryoshka"),
+    "positive_weight": (None, "task=rerank"),
+    "mask_rate": (None, "task=mlm"),
+    "whole_words": (False, "task=mlm"),
+    "swa_every": (None, "swa_start"),
+    "min_delta": (0, "patience"),
+    "loss_scale": (None, "precision=fp16"),
+    "loss_scale_steps": (None, "precision=fp16"),
+}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import pathlib
@@ -10,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple,
 
 from . import _core, device as _device, embedding as _embedding, hub as _hub, kinds as _kinds, options as _options, pairs as _pairs, progress as _progress, rows as _rows, runtime as _runtime, shapes as _shapes
 from .dataset import Dataset, Files, refuse_encoded
-from .errors import MismatchError, UsageError
+from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
-from .layout import read_json
-from .notes import log, of_entities
+from .notes import log, of_entities, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
@@ -112,10 +112,13 @@ class Model:
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         self._home = _rows.from_here(self.path)
         encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
+        how = {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers,
+               "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32}
         bare = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
-        self._core = _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense,
-                                                                "dense_activation": dense_activation, "reinit_layers": reinit_layers,
-                                                                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
+        self._core = _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, dict(how))
+        if labels is None and not untrained and self._core.facts()["untrained"]:
+            self._core = self._of_vectors(how) or self._core
+        self._head_looks = {name: how[name] for name in ("pooling", "layers") if how[name] is not None}
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._core.encodes_with(self.tokenizer._core)
         self._embedder: Any = None
@@ -125,6 +128,15 @@ class Model:
         self._facts = self._core.facts()
         self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
+
+    def _of_vectors(self, how: dict[str, Any]) -> Any:
+        """The model with what its folder puts after the encoder, where the folder is one of vectors; None: it is another."""
+        if not gives_vectors(self.path):
+            return None
+        try:
+            return _core.model(self._runtime, os.fsencode(self.path), Labels(None, task="embedding", runtime=self._runtime)._core, dict(how))
+        except (FormatError, MismatchError, UnsupportedError):  # modules that `embed` has, and training has not
+            return None
 
     def _labels_given(self, labels) -> Labels | None:
         """What predictions say for the names of classes, where it was said."""
@@ -194,12 +206,19 @@ class Model:
         self._windowing = None if _shapes.of(self.task).made else rows.windows() if hasattr(rows, "windows") else rows._core.windows()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes config.json, model.safetensors and the tokenizer's files, as a run's folder has them: transformers opens it."""
-        self._core.save(os.fsencode(folder))
-        no_types = read_json(os.fspath(folder), "config.json").get("brim_type_ids") is False
-        self.tokenizer._core.save(os.fsencode(folder), _shapes.of(self.task).words, self._cut_at or 0, *(self._windowing or (0, 0)), no_types)
+        """Writes the folder that a run ends with, by the same code: config.json, model.safetensors, the tokenizer's files and what
+        sentence-transformers reads. transformers opens it. Files of another model or tokenizer that would be read with this one, and links
+        that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning."""
+        self._check_kept()
+        _of_saved(*self._core.save(os.fsencode(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
+
+    def _check_kept(self) -> None:
+        """What follows the encoder is in the folder alone where training does not have it: a copy would be another model."""
+        if self._untrained and not self._changed and gives_vectors(self.path):
+            raise MismatchError(f"{self.path} has modules after its encoder that brim computes and does not keep: copy the folder itself", self.path)
 
     def __getstate__(self) -> dict[str, Any]:
+        self._check_kept()
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
@@ -214,7 +233,7 @@ class Model:
         self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
-        if self._untrained and os.path.exists(os.path.join(self._home, "modules.json")):
+        if self._untrained and gives_vectors(self._home):
             raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
         if self._untrained:
             raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
@@ -235,6 +254,8 @@ class Model:
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         refuse_encoded(data, max_length=max_length, **columns)
+        if max_length is not None:
+            whole("max_length", max_length, 1)
         how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
         if _shapes.of(self.task).several_texts and not isinstance(data, Dataset):
             return self._of_pairs(data, labelled, columns, how)
@@ -281,6 +302,7 @@ class Model:
         and gives nearly the same. on_device: of a model on a GPU, they stay there: ``torch.from_dlpack(model.logits(texts, on_device=True))``
         copies nothing; nobody looks whether they are finite."""
         _kinds.check(Model.logits, locals(), PredictOptions)
+        _options.within(dict(options))
         self._check_trained()
         data = _data_or_file(data, file)
         data = data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else data  # an array of one text
@@ -324,6 +346,7 @@ class Model:
         """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
         encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
         _kinds.check(Model.predict_each, locals(), PredictOptions)
+        _options.within(dict(options))
         self._check_trained()
         self._refuse_masks()
         if _shapes.of(self.task).bare:
@@ -379,6 +402,8 @@ class Model:
             yield folder
 
     def _vectors(self) -> Any:
+        if self._head_looks and not _shapes.of(self.task).bare:
+            raise UsageError(f"{next(iter(self._head_looks))} is of the model's head, of {self.task}: vectors have it with labels=brim.Labels(None, task=\"embedding\")")
         if self._embedder is None:
             with self._folder() as folder:
                 self._embedder = _core.embedder(self._runtime, self._core, self.tokenizer._core, os.fsencode(folder))
@@ -403,7 +428,7 @@ class Model:
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         _kinds.check(Model.embed, locals())
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
-                                max_length=max_length or self._cut_at, batch_size=batch_size, max_tokens=max_tokens)
+                                max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate_retrieval(self, corpus: Any, queries: Any, relevant: Any, *, at: Iterable[int] | None = None, similarity: str | None = None,
                            query_prompt: str | None = None, document_prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
@@ -418,7 +443,7 @@ class Model:
         for nothing; None: the folder's "query", and "document", "passage" or "corpus", or its default. The others are those of ``embed``."""
         _kinds.check(Model.evaluate_retrieval, locals())
         return _embedding.retrieval(self._vectors(), corpus, queries, relevant, at=(1, 3, 5, 10, 100) if at is None else at, similarity=similarity, query_prompt=query_prompt,
-                                    document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
+                                    document_prompt=document_prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
                                     batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate_similarity(self, pairs: Any, *, prompt: str | None = None, dimensions: int | None = None, precision: str = "fp32",
@@ -428,7 +453,7 @@ class Model:
         pairs: a file with the columns sentence1, sentence2 and score, or anything to loop over that gives (text, text, score). The others are
         those of ``embed``."""
         _kinds.check(Model.evaluate_similarity, locals())
-        return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=max_length or self._cut_at,
+        return _embedding.similarity(self._vectors(), pairs, prompt=prompt, dimensions=dimensions, precision=precision, max_length=self._cut_at if max_length is None else max_length,
                                      batch_size=batch_size, max_tokens=max_tokens)
 
     def evaluate(self, data: Any, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
@@ -438,6 +463,7 @@ class Model:
         accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
         _kinds.check(Model.evaluate, locals(), PredictOptions)
+        _options.within(dict(options))
         self._check_trained()
         self._refuse_masks()
         dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
@@ -450,6 +476,15 @@ class Model:
         return Evaluation(of_task(self.task, metrics), judged, rows)
 
 
+def gives_vectors(folder: str) -> bool:
+    """It is a folder of sentence-transformers whose modules make a vector of a text's tokens."""
+    try:
+        modules = json.loads(pathlib.Path(folder, "modules.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(modules, list) and any(str(one.get("type", "")).endswith("Pooling") for one in modules if isinstance(one, dict))
+
+
 def _data_or_file(data, file):
     if isinstance(data, str) and " " not in data and _rows.plain_name(data).endswith(_rows.DATA_SUFFIXES):
         log.warning("%r is taken as a text, as every str is: the file of that name is pathlib.Path(%r), or file=", data[:200], data[:200])
@@ -459,4 +494,6 @@ def _data_or_file(data, file):
         return data
     if not isinstance(file, (str, os.PathLike)) and not (isinstance(file, (list, tuple)) and file):
         raise TypeError(f"file: a path, or a list of them, is needed, not {file!r:.60}")
+    if "" in (file if isinstance(file, (list, tuple)) else (file,)):
+        raise UsageError("file is an empty name: a path is needed")
     return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]

@@ -65,6 +65,9 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
             log.info("loss: %s", fields["loss"])
         if fields.get("equal_pairs"):
             log.warning("in %d row%s the second text is the first: there is little to learn from them", fields["equal_pairs"], "" if fields["equal_pairs"] == 1 else "s")
+        if fields.get("ignored_labels"):
+            log.warning("%d row%s a score or label other than 1, which the loss %s does not look at: their texts are taken to belong together",
+                        fields["ignored_labels"], " has" if fields["ignored_labels"] == 1 else "s have", fields["loss"])
     elif kind == "step" and fields["step"] == 1 and fields.get("negatives") is not None and fields.get("rows"):
         _of_negatives(fields["rows"], fields["negatives"], fields["equal_texts"])
     elif kind == "eval":
@@ -79,8 +82,21 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         if fields["former_kernels"] is not None:
             log.warning("the run was begun with %s and continues with %s: the last bits of the weights differ from those of a run without this change",
                         fields["former_kernels"], fields["kernels"])
+    elif kind == "folder":
+        if fields["kept"]:
+            log.warning("the run's folder keeps what is not the run's: %s", fields["names"])
+        of_saved(fields["links"], fields["link"], fields["own_readme"])
     elif kind == "fold":
         log.info("fold %d of 0 to %d", fields["fold"], fields["count"] - 1)
+
+
+def of_saved(links: int, link: str, own_readme: bool) -> None:
+    """What was found where a model is written."""
+    if links:
+        log.warning("%d %s in the folder (%s) %s: the model's own files take their place, and what they point at stays", links, "name" if links == 1 else "names",
+                    link, "is a link" if links == 1 else "are links")
+    if own_readme:
+        log.warning("README.md in the folder is not brim's and stays: how transformers computes this model is not said there")
 
 
 def _of_negatives(rows: int, negatives: int, equal: int) -> None:

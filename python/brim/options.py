@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import difflib
 import enum
+import numbers
 import operator
 import re
 from typing import Any
 
+from . import keywords as _keywords
 from .errors import UsageError
 
 re_size = re.compile(r"([\d.]+) *([A-Za-z]*)")
@@ -207,7 +209,35 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
     out = {name: value for name, value in out.items() if value is not None}
     for settle in (_rhythm, _warmup, _better):
         settle(out)
+    within({name: value for name, value in out.items() if name != "max_length"})  # of which the model says the most
     return out
+
+
+def within(options: dict[str, Any]) -> None:
+    """Refuses a number outside of its range, as the program does: in the library 0 often means that nothing is given."""
+    for name, value in options.items():
+        least, most = _keywords.RANGES.get(name, (None, None))
+        if least is not None and isinstance(value, numbers.Real) and not isinstance(value, bool) and not least <= value <= most:
+            raise UsageError(f"{name} is {value}: it must be from {least} to {most}")
+
+
+def _is_met(need: str, there: dict[str, Any]) -> bool:
+    """One of the options that another needs: it says something, or has one of the values."""
+    name, _, values = need.partition("=")
+    value = there.get(name)
+    if name == "task" and value is None:  # the library says which losses other tasks have
+        return True
+    return str(value) in values.split("|") if values else value not in (None, False, _keywords.NEEDS.get(name, (None,))[0])
+
+
+def refuse_idle(asked: dict[str, str], there: dict[str, Any]) -> None:
+    """Refuses what was asked for (the names as they were given, by brim's) and has no effect with the rest of what is there."""
+    for name in _keywords.NEEDS.keys() & asked.keys() & there.keys():
+        usual, needs = _keywords.NEEDS[name]
+        says = there[name] not in (None, False, usual) and not (there[name] is True and name in _keywords.RANGES)  # which is no number
+        if says and not any(_is_met(need, there) for need in needs.split()):
+            wanted = " or ".join(need.replace("=", '="').replace("|", '" or "') + '"' if "=" in need else need for need in needs.split())
+            raise UsageError(f"{asked[name]} has no effect without {wanted}: add it, or leave out {asked[name]}")
 
 
 def flag(name: str, value: Any) -> bool:
@@ -284,14 +314,18 @@ def class_weights(value: Any, labels: Any) -> str | None:
         if len(weights) != len(names):
             raise ValueError(f"class_weights has {len(weights)} weights for {len(names)} classes")
         pairs = list(zip(names, weights))
-    for name, _ in pairs:
-        if "," in name or "=" in name:
-            raise ValueError(f"class_weights: the class {name!r} has a comma or = in its name, which this option cannot say")
-    return ",".join(f"{name}={float(weight)!r}" for name, weight in pairs)
+    return ",".join(f"{_quoted(name)}={float(weight)!r}" for name, weight in pairs)
+
+
+def _quoted(name: str) -> str:
+    """The name of a class as a field of csv, where a comma or a quote needs that."""
+    return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith('"') else name
 
 
 def memory(value: Any) -> int | None:
     """Bytes: a number, or "2GB", "1500MB", "2GiB" as the program takes them."""
+    if isinstance(value, numbers.Integral) and value < 1:
+        raise UsageError(f"memory_limit is {value}: a size such as 2GB, or a number of bytes, is needed")
     if not isinstance(value, str):
         return value
     found = re_size.fullmatch(value.strip())

@@ -58,6 +58,8 @@ class Columns(NamedTuple):
     texts: list[str]
     least: int  #: of them, which each row has
     label: str | None
+    one_pair: bool  #: a row is one pair, not a text and several others
+    beginning: bool  #: found by the first megabyte of JSON
 
 
 def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
@@ -118,9 +120,18 @@ def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | No
     return found
 
 
+def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequence[str] | None, runtime) -> dict[str, Any]:
+    """How files of rows of several texts are read: their columns, whose labels are scores."""
+    found, joined = columns_of(runtime, task, files, columns, source), _shapes.of(task).joins_pairs
+    if found.one_pair:
+        return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
+    return {"text_columns": found.texts, "least_columns": found.least, "paired": joined, "label_column": found.label, "need_label": found.label is not None}
+
+
 def _note(name: str, found: Columns, columns) -> None:
     if columns is None:
-        log.info("%s: texts are in the columns %s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "")
+        log.info("%s: texts are in the columns %s%s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "",
+                 " (rows after the first megabyte were asked for negatives alone)" if found.beginning else "")
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool | None, runtime, name: str = "rows", text_column: str | None = None,
@@ -148,7 +159,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
     label = None if labelled is False else found.label
     joins = _shapes.of(task).joins_pairs
-    if joins and len(found.texts) == 2:  # one text for the model, as a classifier of pairs has it
+    if found.one_pair and (in_text or not _has_lists(data, found.texts[1])):  # one text for the model, as a classifier of pairs has it
         if labelled and label is None:
             raise UsageError(f"{task}: pairs need a score or a label each; the columns are {', '.join(found.texts)}")
         pairs = _of_pairs(data, tokenizer, found, label, known, in_text, rest)
@@ -157,8 +168,12 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
                       paired=joins, label_column=label, **rest)
     made._texts = found.texts
-    made._pair = (found.texts[0], found.texts[1]) if order is None or in_text else None  # which texts of a row are shown
+    made._pair = (found.texts[0], next(iter(found.texts[1:]), None)) if order is None or in_text else None  # which texts of a row are shown
     return made
+
+
+def _has_lists(data: Any, column: str) -> bool:
+    return any(not isinstance(cell, (str, bytes)) and isinstance(_rows.as_list(cell), (list, tuple)) for cell in _rows.column_of(data, column))
 
 
 def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels, in_text: bool, rest: dict[str, Any]) -> Dataset:
@@ -167,7 +182,7 @@ def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels,
                                   pair_column=found.texts[1], label_column=label, **rest)
     texts, pairs = (_rows.column_of(data, one) for one in found.texts)
     for column, values in zip(found.texts, (texts, pairs)):
-        missing = next((number for number, value in enumerate(values) if value is None), None)
+        missing = next((number for number, value in enumerate(values) if _rows._missing(value)), None)
         if missing is not None:
             raise UsageError(f'row {missing}: the value of column "{column}" is missing: fill it in')
     labels = _rows.column_of(data, label) if label else None

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Iterable, NamedTuple
 
+from . import _core, runtime as _runtime
 from .errors import FileError, NotFoundError, UsageError
 from .labels import _one_label, _plain
 
@@ -138,12 +139,21 @@ def _pick(names: list[str], text: str | None, pair: str | None, label: str | Non
         raise UsageError(f'there is no column "{wanted}"; the columns are {shown}: ' + _advice(names, option))
 
     text = there(text, "text_column", ["text"])
-    pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names else None
+    pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names and text != "text_pair" else None
+    if pair == text:
+        raise UsageError(f'the column "{text}" is named for both texts of a row: name each one\'s own')
     if labelled is False:
         return text, pair, None
-    if not label and not labelled and not {"label", "labels"} & set(names):
+    if not label and not labelled and not {"label", "labels"} & set(names) - {text, pair}:
         return text, pair, None
-    return text, pair, there(label, "label_column", ["label", "labels"])
+    return text, pair, _apart(there(label, "label_column", ["label", "labels"]), text, pair)
+
+
+def _apart(label: str, *texts: str | None) -> str:
+    """A row is not learned from its own label."""
+    if label in texts:
+        raise UsageError(f'the column "{label}" is named as a text and as the label: name each one\'s own')
+    return label
 
 
 def _advice(names: list[str], option: str) -> str:
@@ -425,8 +435,9 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     return of_rows(data, *how)
 
 
-def several(data: Any, names: list[str], least: int | None, paired: bool) -> tuple[list, list | None]:
-    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them."""
+def several(data: Any, names: list[str], least: int | None, paired: bool, counted: bool = False) -> tuple[list, list | None]:
+    """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them. counted: labels are lists
+    that count the texts."""
     least = len(names) if least is None else least
     fewest = 2 if paired else 1
     if not fewest <= least <= len(names):
@@ -439,8 +450,13 @@ def several(data: Any, names: list[str], least: int | None, paired: bool) -> tup
     for number, cells in enumerate(zip(*columns)):
         row = []
         for i, cell in enumerate(cells):
-            given = [cell] if cell is None or isinstance(cell, (str, bytes)) else list(cell)
+            given = [None if _missing(text) else text for text in ([cell] if isinstance(cell, (str, bytes)) or not hasattr(cell, "__iter__") else cell)]
+            other = next((text for text in given if not isinstance(text, (str, bytes, type(None)))), None)
+            if other is not None:
+                raise UsageError(f'row {number}: the value of column "{names[i]}" is {_short(other)}: a text is expected, or a list of them')
             texts = [text for text in given if text is not None and (text or (i < least and len(given) == 1 and cell == text))]
+            if counted and len(texts) < len(given) > 1:
+                raise UsageError(f'row {number}: the list in "{names[i]}" has an empty text, which the row\'s list of labels counts: leave out both')
             if i < least and not texts:
                 raise UsageError(f'row {number}: the value of column "{names[i]}" is missing: fill it in')
             row += texts
@@ -524,7 +540,7 @@ def _word_columns(names: list[str], text, label, labelled):
 
     text = there(text, "text_column", _WORDS)
     wanted = labelled or label or (labelled is None and any(n in names for n in _TAGS))
-    return text, there(label, "label_column", _TAGS) if wanted and labelled is not False else None
+    return text, _apart(there(label, "label_column", _TAGS), text) if wanted and labelled is not False else None
 
 
 def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> Columns:
@@ -575,7 +591,7 @@ def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -
     if classes is not None:
         row = [classes[one] if isinstance(one, int) and 0 <= one < len(classes) else one for one in row]
     allowed = (str, int, float, type(None)) if what == "labels" else (str, int, float)
-    wrong = next((one for one in row if not isinstance(one, allowed)), "")
+    wrong = next((one for one in row if not isinstance(one, allowed) or what == "words" and _missing(one)), "")
     if wrong != "":
         raise UsageError(f"row {number}: one of the {what} is {_short(wrong)}: a str or a number is expected")
     items = [_one_label(one) for one in row] if what == "labels" else [(str(one), "s") for one in row]
@@ -603,7 +619,7 @@ def read_tables(files: list[str]):
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise UsageError(f"{files[0]}: reading it needs pyarrow: pip install pyarrow") from None
-    paths = [path for file in files for path in (sorted(glob.glob(file)) or [file])]
+    paths = [path for file in files for path in _matches(file)]
     tables = []
     for path in paths:
         if not os.path.exists(path):
@@ -615,6 +631,17 @@ def read_tables(files: list[str]):
         except pyarrow.ArrowException as error:
             raise UsageError(f"{path}: {error}", path) from error
     return pyarrow.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0]
+
+
+def _matches(file: str) -> list[str]:
+    """The files of a glob, of which none may be missing by the others' names; or the file."""
+    found = sorted(glob.glob(file))
+    pattern = os.path.basename(file)
+    if found != [file]:
+        for place in {os.path.dirname(path) for path in found}:
+            names = [os.path.basename(path) for path in found if os.path.dirname(path) == place]
+            _core.check_numbered(_runtime.default(), os.fsencode(place or "."), encoded(names), os.fsencode(pattern))
+    return found or [file]
 
 
 def _read_arrow(pyarrow, path: str):

@@ -29,7 +29,6 @@ from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
 from .tokenizer import Tokenizer, _tokenizer
 
-MASKED_WINDOWS = 1024  # of a text at most, as the program has it
 
 
 class Event(NamedTuple):
@@ -278,6 +277,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f'{name} is of embeddings: task="embedding"')
         if value is not None and (options.get("stream") or isinstance(train, Stream)):
             raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
+    asked_now = {_options.brims(name): name for name in asked_for if ways is None or _options.brims(name) not in _options.PLAN}  # of which each way has its own
+    _options.refuse_idle(asked_now, {**options, "task": task if several else None, "dense": dense})
     wanted = _pairs.prompts(prompts)
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
@@ -289,6 +290,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     text_columns, columns = columns, {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
+    if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
+        refuse_encoded(_rows_to_train(train), **source, prompts=prompts, teacher_column=teacher_column, whole_words=whole_words or None)
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
     masked = shape.made
@@ -296,9 +299,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked and (folds is not None or ways is not None or keep_head or labels is not None):
         raise UsageError('task="mlm" takes texts without labels: leave out labels, keep_head and folds')
-    numbered, said_of_rows = {"numbering": "words" if whole_words else "tokens"} if masked else {}, source
-    if masked:  # of a long text each window is a row
-        source = {"windows": 0, "max_windows": MASKED_WINDOWS, **{name: value for name, value in source.items() if value is not None}}
+    numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         labelled = labelled and not masked
@@ -315,9 +316,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
-        idle = next((name for name in ("windows", "max_windows") if masked and said_of_rows.get(name) is not None and found._facts["has_pairs"]), None)
-        if idle:
-            raise UsageError(f"windows are of rows of one text each: leave out {idle}, or the other texts")
         if not isinstance(data, Dataset):
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
@@ -336,7 +334,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
-        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **(said_of_rows if isinstance(train, Stream) else {**source, **numbered})}, tokenizer, limit, seed, options, runtime, text_columns)
+        dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
         if streamed:
@@ -377,7 +375,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
             sources |= {"valid": (_rows_to_train(train), dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
-            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source})
+            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source}, text_columns)
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
 
@@ -542,14 +540,18 @@ class Folds(NamedTuple):
     column: str | None
     rows: Any                # as they were given
     source: dict[str, Any]   # how files of them are read
+    columns: Any             # of rows of several texts, as they were given
 
-    def given(self, rows: int):
+    def given(self, rows: int, model):
         """(count, fold of each row or None, column of files or None)"""
         if self.column is None:
             return (self.folds, None, None) if isinstance(self.folds, int) else (0, _folds_given(self.folds, rows), None)
         if _of_text_files(self.rows):
-            source = {"text_column": self.source["text_column"], "pair_column": self.source["pair_column"],
-                      **_options.for_files({n: v for n, v in self.source.items() if n not in ("text_column", "pair_column", "label_column")})}
+            named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
+            source = {**{name: self.source[name] for name in named}, "words": reads.words,
+                      **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
+            if reads.several_texts:
+                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)
             where = list((source.pop("where", None) or {}).items())
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
@@ -562,7 +564,7 @@ class Folds(NamedTuple):
 def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = None if output is None else os.fsdecode(output)
-    count, given, column = how.given(len(dataset))
+    count, given, column = how.given(len(dataset), model)
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
                               count, how.seed, how.stratify, given, column, told.measure)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]

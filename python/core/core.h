@@ -245,6 +245,7 @@ PyObject *core_dataset_unpack(PyObject *module, PyObject *args);
 PyObject *core_hold_out(PyObject *module, PyObject *args);
 PyObject *core_hub_find(PyObject *module, PyObject *args);
 PyObject *core_check_outputs(PyObject *module, PyObject *args);
+PyObject *core_check_numbered(PyObject *module, PyObject *args);
 PyObject *core_array_load(PyObject *module, PyObject *args);
 PyObject *core_array_copied(PyObject *module, PyObject *args);
 PyObject *core_batch_load(PyObject *module, PyObject *args);

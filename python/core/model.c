@@ -10,6 +10,9 @@ typedef struct job {
   const char *path;
   brim_model_options load;
   brim_model *loaded;
+  core_tokenizer *tokenizer;
+  brim_saving saving;
+  brim_saved saved;
 } job;
 
 /* ---- loading and saving ----------------------------------------------------------------------------------- */
@@ -21,8 +24,7 @@ static int load_work(void *context, brim_error *error) {
 
 static int save_work(void *context, brim_error *error) {
   job *j = context;
-  int status = brim_make_folder(j->runtime->runtime, j->path, error);
-  return status == BRIM_OK ? brim_model_save(j->model->model, j->path, error) : status;
+  return brim_model_save(j->model->model, j->tokenizer ? j->tokenizer->tokenizer : NULL, &j->saving, j->path, &j->saved, error);
 }
 
 static bool parse_pooling(const char *name, int *out) {
@@ -97,16 +99,23 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
                        (int)info.vocab_size, "type_count", (int)info.type_count);
 }
 
-static PyObject *save(PyObject *object, PyObject *folder) {
+/* save(folder, tokenizer, max_length, overlap, most) -> links that were replaced, the first, whether README.md is somebody
+ * else's; the folder alone: the model without a tokenizer */
+static PyObject *save(PyObject *object, PyObject *args) {
   core_model *self = (core_model *)object;
   job j = {.runtime = self->runtime, .model = self};
-  if (!core_path(folder, &j.path) || !core_enter(self))
+  PyObject *tokenizer = NULL;
+  int longest = 0;
+  if (!PyArg_ParseTuple(args, "O&|Oiii", core_path, &j.path, &tokenizer, &longest, &j.saving.windows.overlap,
+                        &j.saving.windows.most))
     return NULL;
-  int status = core_run(self->state, self->runtime, save_work, &j);
+  j.saving.max_length = longest;
+  j.tokenizer = tokenizer ? core_cast(self->state, tokenizer, CORE_TOKENIZER) : NULL;
+  if ((tokenizer && !j.tokenizer) || !core_enter(self))
+    return NULL;
+  const int status = core_run(self->state, self->runtime, save_work, &j);
   core_leave(self);
-  if (status != BRIM_OK)
-    return NULL;
-  Py_RETURN_NONE;
+  return status == BRIM_OK ? Py_BuildValue("isO", j.saved.links, j.saved.link, j.saved.own_readme ? Py_True : Py_False) : NULL;
 }
 
 /* ---- what it is ------------------------------------------------------------------------------------------- */
@@ -311,7 +320,7 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"save", save, METH_O, NULL},
+static PyMethodDef methods[] = {{"save", save, METH_VARARGS, NULL},
                                 {"predict", core_model_predict, METH_VARARGS, NULL},
                                 {"evaluate", core_model_evaluate, METH_VARARGS, NULL},
                                 {"facts", facts, METH_NOARGS, NULL},

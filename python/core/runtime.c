@@ -99,6 +99,23 @@ PyObject *core_check_outputs(PyObject *module, PyObject *args) {
   return result;
 }
 
+/* check_numbered(runtime, folder, names of its files, glob of names): brim_source_check_numbered. */
+PyObject *core_check_numbered(PyObject *module, PyObject *args) {
+  PyObject *runtime, *list;
+  const char *folder, *pattern;
+  Py_ssize_t count;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "OO&OO&", &runtime, core_path, &folder, &list, core_path, &pattern))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  const char **names = of ? core_strings(list, &count) : NULL;
+  if (!names)
+    return NULL;
+  const int status = brim_source_check_numbered(core_use(of), folder, names, (size_t)count, pattern, &error);
+  PyMem_Free(names);
+  return status ? core_fail(core_of(module), status, &error) : Py_NewRef(Py_None);
+}
+
 static PyObject *get_threads(PyObject *object, void *nothing) {
   (void)nothing;
   return PyLong_FromLong(brim_runtime_threads(core_use((core_runtime *)object)));

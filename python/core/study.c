@@ -29,6 +29,7 @@ typedef struct job {
   Py_ssize_t path_count;
   const char *fold_column;
   brim_source_options source;
+  PyObject *text_columns; /* holds the source's */
   int32_t fold_count;
   unsigned long long fold_seed;
   int stratify;
@@ -178,11 +179,9 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
 
 static int study_work(void *context, brim_error *error) {
   job *j = context;
-  int status = BRIM_OK;
   if (j->tokenizer)
-    status = brim_study_lengths(j->dataset, j->tokenizer, &j->windows, j->train.plan.max_length, j->at_length, &j->length_count,
-                                error);
-  return status ? status : brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
+    j->length_count = brim_study_lengths(j->dataset, j->tokenizer, &j->windows, j->train.plan.max_length, j->at_length);
+  return brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
 }
 
 /* A number, or None where there is none. */
@@ -363,7 +362,8 @@ static bool take_column(job *j, PyObject *column, brim_where **where) {
   if (column == Py_None)
     return true;
   if (!PyArg_ParseTuple(column, "OOOs", &paths, &conditions, &source, &j->fold_column) ||
-      !core_source_options(source, &j->source) || !core_no_more(source))
+      !core_text_columns(source, &j->source, &j->text_columns) || !core_source_options(source, &j->source) ||
+      !core_no_more(source))
     return false;
   *where = core_conditions(conditions, &j->source.where_count);
   j->source.where = *where;
@@ -404,6 +404,7 @@ PyObject *core_train_folds(PyObject *module, PyObject *args) {
   PyMem_Free(j.evals);
   PyMem_Free(j.paths);
   PyMem_Free(where);
+  Py_XDECREF(j.text_columns);
   Py_XDECREF((PyObject *)folds);
   return result;
 }

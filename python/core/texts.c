@@ -228,29 +228,31 @@ static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray 
   return is_string(s->format) ? string_at(s->format, a, i) : number_at(s->format, a, i, to);
 }
 
-/* Of a type that another library made of one of Arrow's: its name, and *length; NULL: it is Arrow's own. The metadata are a
- * number of pairs of strings, each with its length before it. */
-static const char *extension_name(const struct ArrowSchema *s, int32_t *length) {
+static const char *read_length(const char *at, int32_t *length) {
+  memcpy(length, at, sizeof *length);
+  return at + sizeof *length;
+}
+
+/* The name of an extension type, whose storage need not be what it means (periods of pandas are stored as integers); of length 0:
+ * it is none. Metadata are a count, then keys and values, each after its length. */
+static brim_string extension_of(const struct ArrowSchema *s) {
   static const char key[] = "ARROW:extension:name";
   const char *at = s->metadata;
-  int32_t pairs = 0, size = 0;
+  int32_t entries = 0;
   if (at)
-    memcpy(&pairs, at, sizeof pairs), at += sizeof pairs;
-  for (; pairs > 0; pairs--) {
-    memcpy(&size, at, sizeof size), at += sizeof size;
-    const bool found = size == (int32_t)sizeof key - 1 && memcmp(at, key, sizeof key - 1) == 0;
-    at += size;
-    memcpy(length, at, sizeof *length), at += sizeof *length;
-    if (found)
-      return at;
-    at += *length;
+    at = read_length(at, &entries);
+  for (; entries > 0; entries--) {
+    int32_t of_key, of_value;
+    const char *name = read_length(at, &of_key), *value = read_length(name + of_key, &of_value);
+    if (of_key == sizeof key - 1 && memcmp(name, key, sizeof key - 1) == 0)
+      return (brim_string){value, (size_t)of_value};
+    at = value + of_value;
   }
-  return NULL;
+  return (brim_string){"", 0};
 }
 
 static bool known_type(const struct ArrowSchema *s, bool numbers) {
-  int32_t length;
-  if (!is_string(s->format) && extension_name(s, &length))
+  if (!is_string(s->format) && extension_of(s).length > 0)
     return false;
   if (s->dictionary)
     return strlen(s->format) == 1 && strchr("cCsSiIlL", *s->format) && known_type(s->dictionary, numbers);
@@ -265,23 +267,25 @@ static const char *format_name(const char *format) {
     return "numbers";
   if (*format == 'd')
     return "decimals of fixed point";
-  if (strchr("zZ", *format) || strcmp(format, "vz") == 0)
+  if (strchr("zZw", *format) || strcmp(format, "vz") == 0)
     return "bytes";
   if (*format == 'n')
     return "nothing but nulls";
   return *format == 'b' ? "booleans" : *format == '+' ? "lists or objects" : *format == 't' ? "times" : "something else";
 }
 
-static PyObject *type_name(const struct ArrowSchema *s) {
-  int32_t length = 0;
-  const char *name = extension_name(s, &length);
-  PyObject *text = name ? PyUnicode_DecodeUTF8(name, length, "replace") : NULL;
-  PyObject *said = text ? PyUnicode_FromFormat("values of the type %U", text) : NULL;
-  Py_XDECREF(text);
-  if (name)
-    return said;
-  return s->dictionary ? PyUnicode_FromFormat("a dictionary of %s", format_name(s->dictionary->format))
-                       : PyUnicode_FromString(format_name(s->format));
+static void refuse_type(const struct ArrowSchema *s, const char *name, bool numbers) {
+  if (s->dictionary && extension_of(s).length == 0)
+    s = s->dictionary;
+  const brim_string extension = extension_of(s);
+  PyObject *own = PyUnicode_DecodeUTF8(extension.bytes, (Py_ssize_t)extension.length, "replace");
+  const char *needed = numbers ? ", a number or a boolean" : "", *type = format_name(s->format);
+  if (own && extension.length > 0)
+    PyErr_Format(PyExc_TypeError, "column \"%s\" holds %U, stored as %s, where a string%s is needed: cast it", name, own, type,
+                 needed);
+  else if (own)
+    PyErr_Format(PyExc_TypeError, "column \"%s\" holds %s where a string%s is needed", name, type, needed);
+  Py_XDECREF(own);
 }
 
 static int64_t find_column(const struct ArrowSchema *schema, const char *name, const char *fallback, bool needed, bool numbers) {
@@ -290,11 +294,7 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *name, c
     if (schema->children[i]->name && strcmp(schema->children[i]->name, wanted) == 0) {
       if (known_type(schema->children[i], numbers))
         return i;
-      PyObject *type = type_name(schema->children[i]);
-      if (type)
-        PyErr_Format(PyExc_TypeError, "column \"%s\" holds %U where a string%s is needed", wanted, type,
-                     numbers ? ", a number or a boolean" : "");
-      Py_XDECREF(type);
+      refuse_type(schema->children[i], wanted, numbers);
       return -1;
     }
   if (needed || name)

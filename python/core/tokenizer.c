@@ -27,6 +27,7 @@ bool core_encode_options(PyObject *options, brim_encode_options *out) {
       CORE_FIELD(brim_encode_options, max_length, CORE_I32),
       CORE_FIELD(brim_encode_options, max_windows, CORE_I32),
       CORE_FIELD(brim_encode_options, window_overlap, CORE_I32),
+      CORE_FIELD(brim_encode_options, cut_pairs, CORE_BOOL),
       CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
       {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
       {"truncation_side", CORE_ENUM, offsetof(brim_encode_options, truncation_side), parse_side},

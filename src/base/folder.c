@@ -214,15 +214,18 @@ static int sync_tree(brim_runtime *runtime, const char *path, brim_error *err) {
   return status == BRIM_OK ? brim_sync_folder(path, err) : status;
 }
 
-/* The old folder's name for the new one, in one step where the system can exchange names. */
-static int replace(brim_folder *f, brim_error *err) {
-  if (!brim_path_exists(f->path)) {
-    if (rename(f->temporary, f->path) != 0)
-      return brim_error_system(err, f->path, "rename to the folder", errno);
-    brim_release(f->runtime, f->temporary);
-    f->temporary = NULL;
-    return BRIM_OK;
-  }
+/* In two steps: between them nothing has the name. */
+static int exchange_in_steps(brim_folder *f, char *aside) {
+  if (rename(f->path, aside) != 0)
+    return errno;
+  if (rename(f->temporary, f->path) == 0)
+    return 0;
+  const int number = errno;
+  return rename(aside, f->path) != 0 ? errno : number;
+}
+
+/* The old folder's name for the new one, in one step where the system can exchange names. `temporary` is the old one's then. */
+static int exchange(brim_folder *f, brim_error *err) {
   if (renameat2(AT_FDCWD, f->temporary, AT_FDCWD, f->path, RENAME_EXCHANGE) == 0)
     return BRIM_OK;
   if (errno != EINVAL && errno != ENOSYS)
@@ -230,12 +233,7 @@ static int replace(brim_folder *f, brim_error *err) {
   char *aside = brim_temporary_name(f->runtime, f->path);
   if (!aside)
     return BRIM_NOMEM(err);
-  int number = rename(f->path, aside) != 0 ? errno : 0;
-  if (!number && rename(f->temporary, f->path) != 0) {
-    number = errno;
-    if (rename(aside, f->path) != 0)
-      number = errno;
-  }
+  const int number = exchange_in_steps(f, aside);
   if (number) {
     brim_release(f->runtime, aside);
     return brim_error_system(err, f->path, "replace the folder", number);
@@ -243,6 +241,11 @@ static int replace(brim_folder *f, brim_error *err) {
   brim_release(f->runtime, f->temporary);
   f->temporary = aside;
   return BRIM_OK;
+}
+
+static void let_go(brim_folder *folder) {
+  brim_release(folder->runtime, folder->temporary);
+  folder->temporary = NULL;
 }
 
 int brim_folder_commit_new(brim_folder *folder, brim_error *err) {
@@ -255,22 +258,18 @@ int brim_folder_commit_new(brim_folder *folder, brim_error *err) {
                                  "something has come there in the meantime, and stays: name another folder")
                  : brim_error_system(err, folder->path, "rename to the folder", errno);
   }
-  brim_release(folder->runtime, folder->temporary);
-  folder->temporary = NULL;
+  let_go(folder);
   return brim_sync_parent(folder->runtime, folder->path, err);
 }
 
-int brim_folder_commit(brim_folder *folder, brim_error *err) {
+int brim_folder_replace(brim_folder *folder, brim_error *err) {
   if (!folder->temporary)
     return BRIM_OK;
   BRIM_TRY(sync_tree(folder->runtime, folder->temporary, err));
-  BRIM_TRY(replace(folder, err));
+  BRIM_TRY(exchange(folder, err));
   BRIM_TRY(brim_sync_parent(folder->runtime, folder->path, err));
-  /* What `temporary` names now, if anything, is the old folder. */
-  if (folder->temporary)
-    BRIM_TRY(brim_remove_tree(folder->runtime, folder->temporary, err));
-  brim_release(folder->runtime, folder->temporary);
-  folder->temporary = NULL;
+  BRIM_TRY(brim_remove_tree(folder->runtime, folder->temporary, err));
+  let_go(folder);
   return BRIM_OK;
 }
 

@@ -3,17 +3,17 @@
 #define BRIM_BASE_FOLDER_H
 #include "brim/base.h"
 
-/* A folder is written under a temporary name (path.h) and renamed by commit; free without commit removes it. An
-existing
-     * folder of that name is replaced: it is there, whole, until the new one is. Files in it should be written with brim_file_*,
- * which syncs them.
- */
+/* A folder is written under a temporary name (path.h), and gets its own by one of two calls: where nothing is to be lost, or in
+ * the place of one that the caller knows. Free without either removes it. Files in it should be written with brim_file_*, which
+ * syncs them. */
 typedef struct brim_folder brim_folder;
 int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **out, brim_error *err) BRIM_CHECK;
-const char *brim_folder_path(const brim_folder *folder);                 /* where to write now */
-int brim_folder_commit(brim_folder *folder, brim_error *err) BRIM_CHECK; /* the folder must still be freed */
-/* The same, for a folder that is new or empty: what has come there since is never replaced, which is BRIM_E_USAGE. */
+const char *brim_folder_path(const brim_folder *folder); /* where to write now */
+/* Of a folder that is new or empty. What has come there in the meantime stays: BRIM_E_USAGE. The folder must still be freed, as
+ * after the next; a second call does nothing. */
 int brim_folder_commit_new(brim_folder *folder, brim_error *err) BRIM_CHECK;
+/* In the place of the folder that is there: it is there, whole, until the new one is. */
+int brim_folder_replace(brim_folder *folder, brim_error *err) BRIM_CHECK;
 void brim_folder_free(brim_folder *folder);
 
 /* Removes a file or a folder with all it holds (links are not followed); fine if it is absent. */

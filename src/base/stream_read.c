@@ -1,6 +1,7 @@
 /* stream_read.c: bytes of a stream's file as they are on disk, waited for where it is a pipe or a terminal. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -27,6 +28,16 @@ static int wait_readable(brim_stream *s, brim_error *err) {
   return brim_error_cancelled(err);
 }
 
+/* At the end of a file: whether it is where the end was when it was opened. What was added since is read. */
+static int check_end(const brim_stream *s, brim_error *err) {
+  struct stat now;
+  if (s->size < 0 || fstat(s->fd, &now) != 0 || now.st_size >= s->size)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_IO, s->name, 0, -1,
+                       "the file was cut while it was read: of %lld bytes there are %lld; leave it alone, and read it again",
+                       (long long)s->size, (long long)now.st_size);
+}
+
 int brim_stream_read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
   *got = 0;
   if (s->input_ended)
@@ -41,6 +52,6 @@ int brim_stream_read_file(brim_stream *s, char *to, size_t size, size_t *got, br
       return brim_error_system(err, s->name, "read", errno);
     *got = (size_t)n;
     s->input_ended = n == 0;
-    return BRIM_OK;
+    return n == 0 ? check_end(s, err) : BRIM_OK;
   }
 }

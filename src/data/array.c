@@ -7,15 +7,17 @@
 
 /* ---- between objects -------------------------------------------------------------------------------------- */
 
-/* Passes over spaces and line ends. *next: the byte after them, or 0 at the end of the stream. */
-static int skip_spaces(brim_reader *reader, char *next, brim_error *err) {
+enum { END = -1 };
+
+/* Passes over spaces and line ends. *next: the byte after them, or END at the end of the stream. */
+static int skip_spaces(brim_reader *reader, int *next, brim_error *err) {
   for (;;) {
     const char *bytes;
     size_t length, at = 0;
     BRIM_TRY(brim_stream_peek(reader->stream, 1, &bytes, &length, err));
     for (; at < length && brim_json_is_space(bytes[at]); at++)
       reader->next_line += bytes[at] == '\n';
-    *next = at < length ? bytes[at] : 0;
+    *next = at < length ? (unsigned char)bytes[at] : END;
     const bool over = at < length || length == 0;
     brim_stream_consume(reader->stream, at);
     if (over)
@@ -45,7 +47,7 @@ bool brim_reader_is_array(brim_reader *reader) {
 }
 
 static int begin_array(brim_reader *reader, brim_error *err) {
-  char next;
+  int next;
   BRIM_TRY(skip_spaces(reader, &next, err));
   if (next != '[')
     return fault_here(reader, "a JSON array was expected here", err);
@@ -57,16 +59,16 @@ static int begin_array(brim_reader *reader, brim_error *err) {
 
 /* After the array nothing may come. */
 static int end_array(brim_reader *reader, brim_error *err) {
-  char next;
+  int next;
   brim_stream_consume(reader->stream, 1);
   BRIM_TRY(skip_spaces(reader, &next, err));
-  return next ? fault_here(reader, "the array ended before this: a file has one", err) : BRIM_END;
+  return next != END ? fault_here(reader, "the array ended before this: a file has one", err) : BRIM_END;
 }
 
 /* To the `{` of the next object; BRIM_END after the last. */
 static int find_object(brim_reader *reader, brim_error *err) {
   const bool first = brim_stream_offset(reader->stream) == reader->array_byte;
-  char next;
+  int next;
   BRIM_TRY(skip_spaces(reader, &next, err));
   if (next == ']')
     return end_array(reader, err);
@@ -74,14 +76,14 @@ static int find_object(brim_reader *reader, brim_error *err) {
     brim_stream_consume(reader->stream, 1);
     BRIM_TRY(skip_spaces(reader, &next, err));
   } else if (!first) {
-    return fault_here(reader, next ? "a comma or ] was expected after an object" : "the array is never closed: the file was cut",
-                      err);
+    return fault_here(
+        reader, next != END ? "a comma or ] was expected after an object" : "the array is never closed: the file was cut", err);
   }
   if (next == '{')
     return BRIM_OK;
   return fault_here(reader,
-                    next ? "an object was expected here: the array holds {\"text\": ..}, .."
-                         : "the array is never closed: the file was cut",
+                    next != END ? "an object was expected here: the array holds {\"text\": ..}, .."
+                                : "the array is never closed: the file was cut",
                     err);
 }
 

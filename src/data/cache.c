@@ -99,6 +99,8 @@ static int name_cache(caching *c, const brim_tokenizer *tokenizer, brim_error *e
   brim_text text;
   brim_text_init(&text, c->runtime);
   brim_describe_encoding(&text, tokenizer, &o->encode);
+  if (o->encode.numbering && o->encode.max_windows > 1 && !o->encode.cut_pairs)
+    brim_text_string(&text, "whole pairs ");
   brim_describe_source(&text, &o->source);
   brim_text_printf(&text, "task %d %d ", o->source.need_label ? (int)o->task : 0, o->source.empty_label);
   brim_describe_labels(&text, o->source.need_label ? o->labels : NULL);

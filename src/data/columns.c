@@ -13,23 +13,34 @@
 #include "data/source.h"
 #include "task/task.h"
 
-enum { HEAD = 1 << 20, MOST = BRIM_MOST_TEXT_COLUMNS };
+enum { HEAD = 1 << 20, NEXT_HEAD = 1 << 16, LONGEST_KEY = 100, MOST_SEARCHED = 1 << 30, MOST_NAMES = 1024 };
 
 /* ---- the names of a file's columns --------------------------------------------------------------------------- */
 
 typedef struct names {
   brim_arena *arena;
-  const char *of[MOST];
+  const char *of[MOST_NAMES];
+  bool lists[MOST_NAMES]; /* JSON: a row has a list in the column */
   int count;
-  bool table; /* they are those of every row */
-  bool all;   /* no row has another */
+  bool table;        /* they are those of every row */
+  bool all;          /* no row has another */
+  bool of_head;      /* rows of JSON after the head may have another, but for negatives */
+  uint64_t searched; /* bytes of all files beyond their heads */
 } names;
 
 static int add_name(names *n, const char *text, size_t length, brim_error *err) {
-  if (n->count == MOST) /* nobody looks at so many */
+  if (n->count == MOST_NAMES) /* nobody looks at so many */
     return BRIM_OK;
   n->of[n->count] = brim_arena_copy_string(n->arena, text, length);
   return n->of[n->count++] ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+/* -1: there is no such name. */
+static int find_name(const names *n, const char *text, size_t length) {
+  for (int i = 0; i < n->count; i++)
+    if (strlen(n->of[i]) == length && memcmp(n->of[i], text, length) == 0)
+      return i;
+  return -1;
 }
 
 /* What does not end within the head has no names here: who reads the rows says why. */
@@ -42,7 +53,7 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
                                                                                               file->delimiter);
   for (size_t i = 0; scanned == BRIM_CSV_DONE && i < scan.count && !status; i++) {
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
-    status = add_name(n, decoded, used, err);
+    status = find_name(n, decoded, used) >= 0 ? BRIM_OK : add_name(n, decoded, used, err);
   }
   n->table = n->count > 0;
   brim_csv_scan_free(&scan);
@@ -50,11 +61,12 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
   return status;
 }
 
-static bool has_name(const names *n, const char *text, size_t length) {
-  for (int i = 0; i < n->count; i++)
-    if (strlen(n->of[i]) == length && memcmp(n->of[i], text, length) == 0)
-      return true;
-  return false;
+/* Of the value after the key that was read. */
+static bool is_list(const brim_json_reader *json) {
+  size_t at = json->at;
+  while (at < json->length && (json->bytes[at] == ':' || brim_json_is_space(json->bytes[at])))
+    at++;
+  return at < json->length && json->bytes[at] == '[';
 }
 
 /* The keys of an object that no one before it has. *whole: it was read to its end. */
@@ -66,8 +78,12 @@ static int add_keys(brim_json_reader *json, names *n, bool *whole, brim_error *e
     *whole = read && token.kind == BRIM_JSON_OBJECT_END;
     if (!read || token.kind != BRIM_JSON_KEY)
       return BRIM_OK;
-    if (!has_name(n, token.text, token.length))
+    int at = find_name(n, token.text, token.length);
+    if (at < 0)
       BRIM_TRY(add_name(n, token.text, token.length, err));
+    at = at < 0 ? find_name(n, token.text, token.length) : at; /* of more names than are looked at it is none */
+    if (at >= 0)
+      n->lists[at] |= is_list(json);
     if (brim_json_skip(json, &ignored))
       return BRIM_OK;
   }
@@ -103,7 +119,48 @@ static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, na
   return status;
 }
 
-static int read_names(brim_runtime *runtime, const brim_source_file *file, names *n, brim_error *err) {
+static bool has_negatives(const names *n) {
+  for (int i = 0; i < n->count; i++)
+    if (strncmp(n->of[i], "negative", 8) == 0)
+      return true;
+  return false;
+}
+
+/* "negative..": */
+static int add_negatives(names *n, const char *bytes, size_t length, brim_error *err) {
+  static const char begin[] = "\"negative";
+  const char *end = bytes + length, *at = bytes;
+  for (; (at = memmem(at, (size_t)(end - at), begin, strlen(begin))); at++) {
+    const char *key = at + 1, *quote = memchr(key, '"', (size_t)(end - key)), *colon = quote ? quote + 1 : end;
+    while (colon < end && *colon == ' ')
+      colon++;
+    const bool is_key = colon < end && *colon == ':' && at > bytes && at[-1] != '\\';
+    if (is_key && quote - key < LONGEST_KEY / 2 && find_name(n, key, (size_t)(quote - key)) < 0)
+      BRIM_TRY(add_name(n, key, (size_t)(quote - key), err));
+  }
+  return BRIM_OK;
+}
+
+/* Rows may have negatives long after the first that have none. What cannot be read, who reads the rows says. */
+static int search_negatives(brim_runtime *runtime, const brim_source_file *file, names *n, brim_error *err) {
+  brim_stream *stream = NULL;
+  brim_error ignored;
+  const char *bytes;
+  size_t length = HEAD;
+  if (file->format != BRIM_FORMAT_JSONL || strcmp(file->path, "-") == 0 || file->size < 0 ||
+      brim_stream_open(runtime, file->path, &stream, &ignored))
+    return BRIM_OK;
+  int status = BRIM_OK;
+  while (!status && length >= HEAD && n->searched < MOST_SEARCHED && !brim_stream_peek(stream, HEAD, &bytes, &length, &ignored)) {
+    status = add_negatives(n, bytes, length, err);
+    brim_stream_consume(stream, length < HEAD ? length : length - LONGEST_KEY);
+    n->searched += length;
+  }
+  brim_stream_free(stream);
+  return status;
+}
+
+static int read_names(brim_runtime *runtime, const brim_source_file *file, size_t head, names *n, brim_error *err) {
   brim_stream *stream = NULL;
   const char *bytes;
   size_t length = 0;
@@ -111,8 +168,9 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, names
     return BRIM_OK; /* it can be read once */
   int status = brim_stream_open(runtime, file->path, &stream, err);
   if (!status)
-    status = brim_stream_peek(stream, HEAD, &bytes, &length, err);
-  n->all = !status && length < HEAD;
+    status = brim_stream_peek(stream, head, &bytes, &length, err);
+  n->all = !status && length < head;
+  n->of_head |= !status && !n->all && file->format == BRIM_FORMAT_JSONL;
   if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
     bytes += 3, length -= 3;
   if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
@@ -150,7 +208,7 @@ static int best_of(const names *n, const char *const *list, int but) {
 }
 
 static void take(brim_text_columns *c, const char *name) {
-  if (c->count < MOST)
+  if (c->count < BRIM_MOST_TEXT_COLUMNS)
     c->names[c->count++] = name;
 }
 
@@ -213,6 +271,22 @@ static int refuse(const char *file, const names *n, brim_task task, brim_error *
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
+/* A text is not its own partner, nor the answer. A label that was not asked for gives way. */
+static int check_apart(const brim_source_options *given, brim_text_columns *out, brim_error *err) {
+  for (int i = 0; i < out->count; i++) {
+    for (int k = 0; k < i; k++)
+      if (strcmp(out->names[i], out->names[k]) == 0)
+        return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named twice: name each text's own", out->names[i]);
+    if (out->label && strcmp(out->names[i], out->label) == 0) {
+      if (given->label_column)
+        return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named as a text and as the label: name each one's own",
+                              out->label);
+      out->label = NULL;
+    }
+  }
+  return BRIM_OK;
+}
+
 /* Columns that the caller named: each once, and each is there. A line of JSON may lack the last ones; that all lines do is seen
  * where the head is the whole file. */
 static int check_given(const names *n, const char *file, const brim_source_options *given, brim_error *err) {
@@ -221,7 +295,7 @@ static int check_given(const names *n, const char *file, const brim_source_optio
     for (int k = 0; k < i; k++)
       if (strcmp(columns[i], columns[k]) == 0)
         return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named twice: name each text's own", columns[i]);
-    bool there = (!n->table && !n->all) || n->count == 0 || n->count == MOST;
+    bool there = (!n->table && !n->all) || n->count == 0 || n->count == MOST_NAMES;
     for (int k = 0; k < n->count && !there; k++)
       there = strcmp(columns[i], n->of[k]) == 0;
     if (!there)
@@ -241,9 +315,17 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
     take(out, given->text_column ? given->text_column : "text");
     take(out, given->pair_column ? given->pair_column : "text_pair");
   }
-  if (out->count == 0)
+  if (out->count == 0) {
     choose(n, given, out);
+    out->beginning = n->of_head;
+  }
+  BRIM_TRY(check_apart(given, out, err));
   out->paired = brim_task_shape(task)->joins_pairs;
+  out->one_pair = out->paired && out->count == 2;
+  if (out->one_pair) {
+    const int second = find_name(n, out->names[1], strlen(out->names[1]));
+    out->one_pair = second < 0 || !n->lists[second];
+  }
   out->least = out->count < 2 ? out->count : 2;
   const bool taught = given->block_count > 0 && !out->paired; /* a text has something to be compared with */
   return out->count >= (taught ? 1 : 2) ? BRIM_OK : refuse(file, n, task, err);
@@ -252,9 +334,16 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
 static int find(brim_source *source, brim_arena *arena, const brim_source_options *given, brim_task task, brim_text_columns *out,
                 brim_error *err) {
   names n = {.arena = arena};
-  if (!given->no_header)
-    BRIM_TRY(read_names(source->runtime, &source->files[0], &n, err));
-  n.all = n.all && source->count == 1;
+  bool known = !given->no_header;
+  for (size_t i = 0; i < source->count && !given->no_header; i++) {
+    n.table = n.all = false;
+    BRIM_TRY(read_names(source->runtime, &source->files[i], i == 0 ? HEAD : NEXT_HEAD, &n, err));
+    known = known && (n.table || n.all);
+  }
+  n.table = n.all = known;
+  const bool found = given->no_header || given->text_column_count > 0 || given->text_column || given->pair_column;
+  for (size_t i = 0; i < source->count && !found && !known && !has_negatives(&n); i++)
+    BRIM_TRY(search_negatives(source->runtime, &source->files[i], &n, err));
   return choose_among(&n, brim_source_name(&source->files[0]), given, task, out, err);
 }
 
@@ -262,7 +351,7 @@ int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, i
                             brim_task task, brim_text_columns *out, brim_error *err) {
   names n = {0};
   *out = (brim_text_columns){.runtime = runtime};
-  for (int i = 0; i < column_count && n.count < MOST; i++)
+  for (int i = 0; i < column_count && n.count < MOST_NAMES; i++)
     n.of[n.count++] = columns[i];
   n.table = n.count > 0;
   return choose_among(&n, NULL, given, task, out, err);

@@ -526,6 +526,10 @@ const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder, uint64_
   return encoder->ended ? brim_reader_excluded(encoder->reader, count) : NULL;
 }
 
+int brim_encoder_check_seen(const brim_encoder *encoder, brim_error *err) {
+  return brim_reader_check_seen(encoder->reader, err);
+}
+
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out) {
   brim_exclusions *list = &encoder->reader->selection.excluded;
   *out = *list;

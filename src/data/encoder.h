@@ -38,6 +38,9 @@ int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
 int32_t brim_masked_rows(const brim_encoded *row);
 const brim_encoded *brim_masked_row(const brim_encoded *row, int32_t number, brim_encoded *own); /* the row, or in *own */
 
+/* After BRIM_END: brim_reader_check_seen. */
+int brim_encoder_check_seen(const brim_encoder *encoder, brim_error *err) BRIM_CHECK;
+
 /* Moves the list of excluded rows out of the encoder, which must have returned BRIM_END. */
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out);
 

@@ -12,6 +12,8 @@ int32_t brim_dataset_label_width(const brim_dataset *dataset);
 
 /* Its tokens are numbered, and not masked yet. */
 bool brim_dataset_is_numbered(const brim_dataset *dataset);
+/* And the numbers are of words, which shows where one has two tokens. */
+bool brim_dataset_numbers_words(const brim_dataset *dataset);
 
 /* Whether texts of a row are windows of one: the row's answer is the mean of theirs, and a word's that of one of them. */
 bool brim_dataset_has_windows(const brim_dataset *dataset);

@@ -50,10 +50,24 @@ static int check_item(const brim_label_item *item, const brim_label_source *sour
   return BRIM_OK;
 }
 
+/* A decimal in a list is how much of a label a row has: other than 0.0 and 1.0 there are none. */
+static int refuse_share(const brim_label_taker *taker, const brim_label_text *label, const brim_label_source *source,
+                        brim_error *err) {
+  if (!source->list || label->kind != BRIM_LABEL_DECIMAL || label->real == 0 || label->real == 1 ||
+      (taker->known && brim_labels_find(taker->known, label->text, label->length, BRIM_FORM_NAME) >= 0))
+    return BRIM_OK;
+  return brim_error_at(
+      err, BRIM_E_FORMAT, source->file, source->line, -1,
+      "the list of labels holds %.*s: a row has a label or not (names, or 1.0 and 0.0 for every label there is); "
+      "if these are values, choose the task regression",
+      brim_label_shown(label->text, label->length, 60), label->text);
+}
+
 static int take_name(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, size_t row,
                      brim_error *err) {
   const brim_label_text label = brim_label_read(item->text, item->length, item->form);
   BRIM_TRY(check_item(item, source, err));
+  BRIM_TRY(refuse_share(taker, &label, source, err));
   if (taker->known) {
     int32_t id = 0;
     BRIM_TRY(brim_label_taker_known(taker, &label, source, &id, err));

@@ -64,6 +64,11 @@ void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_
   brim_hashmap_init(&taker->ids, runtime);
 }
 
+void brim_label_taker_init_of_rows(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known) {
+  const bool scores = known && brim_label_type_of(known->task)->scores;
+  brim_label_taker_init(taker, runtime, scores ? known->task : task, scores ? NULL : known);
+}
+
 static void free_classes(brim_label_taker *taker) {
   for (size_t i = 0; i < taker->class_count; i++)
     brim_release(taker->runtime, taker->classes[i].name);

@@ -147,6 +147,7 @@ static const brim_label_type class = {
 static const brim_label_type set = {
     .named = true, .each = true, .empty = true, .take = brim_label_take_set, .finish = finish_set};
 static const brim_label_type values = {.each = true, .take = take_values, .finish = finish_values};
+static const brim_label_type scores = {.each = true, .scores = true, .take = take_values, .finish = finish_values};
 static const brim_label_type tags = {
     .words = true, .named = true, .per = BRIM_PER_TOKEN, .take = take_tags, .finish = brim_label_taker_map};
 static const brim_label_type made = {.made = true, .per = BRIM_PER_TOKEN, .take = take_nothing, .finish = finish_made};
@@ -158,7 +159,7 @@ const brim_label_type *brim_label_type_of(brim_task task) {
     return &unknown;
   if (shape->words || shape->made)
     return shape->words ? &tags : &made;
-  return !shape->named ? &values : shape->one_class ? &class : &set;
+  return shape->named ? shape->one_class ? &class : &set : shape->several_texts ? &scores : &values;
 }
 
 void brim_label_type_read(brim_task task, brim_source_options *source) {

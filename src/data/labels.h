@@ -39,6 +39,7 @@ typedef struct brim_label_type {
   bool empty;   /* an empty cell is a label */
   bool named;   /* labels are classes, which have names; else numbers */
   bool each;    /* a label has a number for each output; else one */
+  bool scores;  /* numbers, as many as the rows have: a mapping says nothing of how many */
   brim_per per; /* what has a label */
   int none;     /* which numbers may say that there is none: BRIM_NONE_.. or'ed */
   int (*take)(brim_label_taker *taker, const brim_label_source *source, brim_error *err);
@@ -83,6 +84,9 @@ struct brim_label_taker {
 };
 
 void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known);
+/* The same for rows in memory: of embeddings and rerankers a mapping says the task alone, and the rows how many scores each has.
+ */
+void brim_label_taker_init_of_rows(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known);
 void brim_label_taker_free(brim_label_taker *taker);
 /* The next row's label; its place is for messages. Where its words have a label each, taker->values are those of this row's
  * words alone. */

@@ -86,14 +86,10 @@ const brim_format_ops brim_txt_format = {.begin = begin_txt, .next = next_txt, .
 
 static int begin_jsonl(brim_reader *reader, brim_error *err) {
   reader->json.name = brim_reader_file_name(reader);
-  if (!reader->no_header && brim_reader_is_array(reader)) {
-    reader->format = &brim_array_format;
-    return reader->format->begin(reader, err);
-  }
-  if (!reader->no_header)
+  if (!brim_reader_is_array(reader))
     return BRIM_OK;
-  return brim_error_at(err, BRIM_E_USAGE, reader->json.name, 0, -1,
-                       "JSON lines name their columns: no_header is for csv and tsv");
+  reader->format = &brim_array_format;
+  return reader->format->begin(reader, err);
 }
 
 static bool is_blank(const char *line, size_t length) {
@@ -259,6 +255,7 @@ static int take_member(brim_reader *reader, const brim_json_token *key, brim_err
     bool twice = false;
     if (!wants(slot, key, &twice))
       continue;
+    slot->seen = true;
     if (twice)
       return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
                                     "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));
@@ -295,7 +292,7 @@ static bool next_is_array(const brim_json_reader *json) {
   for (; at < json->length && found < 2; at++)
     if (json->bytes[at] == opening[found])
       found++;
-    else if (!strchr(" \t\r\n:", json->bytes[at]))
+    else if (json->bytes[at] != ':' && !brim_json_is_space(json->bytes[at]))
       return false;
   return found == 2;
 }

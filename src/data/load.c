@@ -143,6 +143,8 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   brim_dataset_expect(l->dataset, &source, &l->options->encode);
   BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));
+  if (source.seen_columns)
+    BRIM_TRY(brim_encoder_check_seen(l->encoder, err));
   brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);
   if (l->dataset->rows == 0)
     return no_rows(l, paths[0], err);
@@ -153,7 +155,7 @@ int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int pat
                         const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
   *out = NULL;
   loader l = {.runtime = runtime, .options = options, .started = brim_seconds_now()};
-  brim_label_taker_init(&l.taker, runtime, options->task, options->labels);
+  brim_label_taker_init_of_rows(&l.taker, runtime, options->task, options->labels);
   int status = load(&l, paths, path_count, tokenizer, err);
   brim_encoder_close(l.encoder);
   brim_label_taker_free(&l.taker);

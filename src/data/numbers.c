@@ -46,6 +46,17 @@ bool brim_dataset_is_numbered(const brim_dataset *d) {
   return d->numbered;
 }
 
+bool brim_dataset_numbers_words(const brim_dataset *d) {
+  brim_sample sample;
+  for (uint64_t row = 0; d->numbered && row < brim_dataset_rows(d); row++) {
+    brim_dataset_sample(d, row, &sample);
+    for (int32_t i = 1; i < sample.length; i++)
+      if (sample.token_labels[i] != BRIM_NO_LABEL && sample.token_labels[i] == sample.token_labels[i - 1])
+        return true;
+  }
+  return false;
+}
+
 int brim_dataset_set_numbered(brim_dataset *d, brim_error *err) {
   BRIM_TRY(brim_labels_make(d->runtime, brim_task_of_made(), NULL, BRIM_MAX_CLASSES, &d->labels, err));
   d->mapped = d->numbered = true;

@@ -118,6 +118,41 @@ static int make_slots(brim_reader *reader, const brim_source_options *options, b
   return reader->slots && reader->lists ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+static bool is_named(const brim_slot *slot, const char *name) {
+  return slot->name && name && strcmp(slot->name, name) == 0;
+}
+
+/* Of the names that a column may have instead, one that another column was given is not meant. */
+static void leave_out(brim_slot *slot, const brim_slot *other) {
+  for (int i = 0; slot->others && slot->others[i]; i++)
+    if (other->name && strcmp(slot->others[i], other->name) == 0) {
+      slot->others = NULL;
+      return;
+    }
+}
+
+/* A text is not its own partner, and a row is not learned from its label. */
+static int keep_apart(brim_reader *reader, bool need_label, brim_error *err) {
+  brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *pair = &reader->slots[BRIM_SLOT_PAIR],
+            *label = &reader->slots[BRIM_SLOT_LABEL];
+  if (is_named(pair, text->name) && pair->given)
+    return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named for both texts of a row: name each one's own",
+                          text->name);
+  if (is_named(pair, text->name)) {
+    brim_release(reader->runtime, pair->name);
+    pair->name = NULL;
+  }
+  bool shared = is_named(label, text->name) || is_named(label, pair->name);
+  for (int i = reader->slot_count - reader->further_slots; i < reader->slot_count; i++)
+    shared = shared || is_named(label, reader->slots[i].name);
+  if (need_label && shared)
+    return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named as a text and as the label: name each one's own",
+                          label->name);
+  leave_out(label, text);
+  leave_out(text, label);
+  return BRIM_OK;
+}
+
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
   static const char *const plural[] = {"labels", NULL};
   const bool others = !options->no_header && !reader->raw;
@@ -143,7 +178,7 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + options->where_count + b, options->blocks[b].column, NULL, true, err));
   if (options->need_label && !reader->slots[BRIM_SLOT_LABEL].name)
     return brim_error_set(err, BRIM_E_USAGE, "without a header the label column must be given, by its number (the first is 0)");
-  return BRIM_OK;
+  return keep_apart(reader, options->need_label, err);
 }
 
 static int open_reader(brim_reader *reader, const char *const *paths, int path_count, const brim_source_options *options,
@@ -159,8 +194,8 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->empty_label = options->empty_label || options->words;
   reader->skip_damaged = options->skip_damaged;
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
-  BRIM_TRY(name_slots(reader, options, err));
   BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err));
+  BRIM_TRY(name_slots(reader, options, err));
   return reader->skip_damaged ? BRIM_OK : brim_reader_begin_file(reader, 0, err); /* else the first record opens it */
 }
 

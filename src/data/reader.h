@@ -22,6 +22,7 @@ typedef struct brim_slot {
   const char *const *others; /* names that it may have instead, best first, to NULL; NULL: none */
   int found;                 /* JSON: which of them the present record has, 0 is `name` */
   bool given;                /* the caller named it */
+  bool seen;                 /* a file's header or a record had it */
   bool required;             /* every file must have it, and every record but for the label */
   int64_t column;            /* csv, tsv: its number in the present file, -1 if the file lacks it */
   const char *bytes;
@@ -151,6 +152,8 @@ int brim_reader_check_columns(const brim_source_options *options, brim_error *er
 bool brim_reader_is_block(const brim_reader *reader, const brim_slot *slot);
 /* The number of a further text's slot among these, or -1. */
 int brim_reader_further(const brim_reader *reader, const brim_slot *slot);
+/* After the last record: a further text's column that no file had is BRIM_E_USAGE. */
+int brim_reader_check_seen(const brim_reader *reader, brim_error *err) BRIM_CHECK;
 /* Whether each text of the present record that is there is long enough. */
 bool brim_reader_texts_long_enough(const brim_reader *reader);
 /* Fills in the record's texts, of which there is the first. */

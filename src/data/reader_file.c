@@ -84,6 +84,7 @@ static bool is_magic(const char *magic, bool letters, const char *bytes, size_t 
 /* What a file is that is no text, and what to do with it; NULL: it may be text. Only what is there already is looked at. */
 static const char *other_kind(const char *bytes, size_t length) {
   enum { TAR_AT = 257 };
+#define UNREAD "packed in a way that is not read: unpack it first (of packed files .gz, .zst, .xz and .bz2 are read)"
   static const struct {
     const char *magic, *says;
     bool begins_text; /* texts may begin so */
@@ -97,6 +98,14 @@ static const char *other_kind(const char *bytes, size_t length) {
       {"\xFD"
        "7zXZ",
        "packed twice: unpack it once", false},
+      {"7z\xBC\xAF", UNREAD, false},
+      {"Rar!\x1A", UNREAD, false},
+      {"\x04\"M\x18", UNREAD, false},
+      {"\x1f\x9d", UNREAD, false},
+      {"\x89HDF", "a file of HDF5: write its rows as JSON lines", false},
+      {"\x80\4\x95", "a pickle of Python: write its rows as JSON lines", false},
+      {"Obj\1", "an Avro file: write its rows as JSON lines", false},
+      {"\xD0\xCF\x11\xE0", "a document or spreadsheet of an old Office: save it as csv", false},
       {"%PDF-", "a PDF: take its text out first (pdftotext)", false},
       {"\x89PNG", "a picture", false},
       {"\x93NUMPY", "an array of NumPy: write its rows as JSON lines", false},
@@ -107,6 +116,7 @@ static const char *other_kind(const char *bytes, size_t length) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (is_magic(known[i].magic, known[i].begins_text, bytes, length))
       return known[i].says;
+#undef UNREAD
   const bool tar = length > TAR_AT && is_magic("ustar", false, bytes + TAR_AT, length - TAR_AT) && has_control(bytes, TAR_AT);
   return tar ? "a tar archive: take the files out (tar -x)" : NULL;
 }

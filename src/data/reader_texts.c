@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/label_text.h"
 #include "data/reader.h"
 
 int brim_reader_check_columns(const brim_source_options *o, brim_error *err) {
@@ -29,6 +30,16 @@ int brim_reader_further(const brim_reader *reader, const brim_slot *slot) {
 
 static const brim_slot *further_slot(const brim_reader *reader, int i) {
   return &reader->slots[reader->slot_count - reader->further_slots + i];
+}
+
+int brim_reader_check_seen(const brim_reader *reader, brim_error *err) {
+  for (int i = 0; i < reader->further_slots; i++) {
+    const brim_slot *slot = further_slot(reader, i);
+    if (!slot->seen && !reader->skip_damaged) /* what is left out might have it */
+      return brim_error_at(err, BRIM_E_USAGE, brim_source_name(&reader->source.files[0]), 0, -1,
+                           "no row has the column \"%.60s\": leave it out, or name another", slot->name);
+  }
+  return BRIM_OK;
 }
 
 /* The next text of a slot, from byte *at of its value on; false after the last. One that is empty is none, unless it is the value
@@ -68,16 +79,41 @@ static int refuse(const brim_reader *reader, brim_error *err, const char *what, 
                        (long long)number, (long long)reader->most_texts);
 }
 
+/* Labels of a list are of its texts, one after another: none may be left out. */
+static bool loses_text(const brim_reader *reader, const brim_slot *slot, size_t taken) {
+  const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
+  if (!slot->present || !slot->is_list || !label->present || !label->is_list)
+    return false;
+  for (size_t i = 0; i < slot->length; i++)
+    taken -= slot->bytes[i] == 0;
+  return taken != 0;
+}
+
+/* A text may look so; a column of this name has lists. */
+static bool is_printed_list(const brim_slot *slot) {
+  return slot->present && !slot->is_list && strcmp(slot->name, "negatives") == 0 &&
+         brim_label_is_printed_list(slot->bytes, slot->length);
+}
+
 static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   const size_t before = reader->further_count;
   brim_string text;
   if (!slot->present && slot->required)
     return reader->format->missing(reader, slot, err);
+  if (is_printed_list(slot))
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "\"%.60s\" holds a list as Python or JSON writes it, in one field: csv has a column for each text "
+                         "(negative_1, negative_2, ..), JSON lines have lists",
+                         slot->name);
   for (size_t at = 0; next_text(slot, &at, &text);) {
     BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->further, &reader->further_room, reader->further_count + 1,
                        sizeof *reader->further, err));
     reader->further[reader->further_count++] = text;
   }
+  if (loses_text(reader, slot, reader->further_count - before))
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "the list in \"%s\" has an empty text, which the row's list of labels counts: leave out both",
+                         slot->name);
   if (slot->required && reader->further_count == before)
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
                          "the list in \"%s\" has no text: fill it in, or do not ask for one in every row (least_columns)",

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "data/labels.h"
 #include "data/position.h"
+#include "data/reader.h"
 
 enum { EVERY = 4096 }; /* records between two events */
 
@@ -66,10 +67,12 @@ static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t 
   return BRIM_OK;
 }
 
-static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, uint64_t *rows, brim_event_fn progress, void *context,
-                brim_error *err) {
+static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, bool counted, uint64_t *rows, brim_event_fn progress,
+                void *context, brim_error *err) {
   brim_record record;
   int status;
+  if (!counted && taker->task_given && !taker->type->named) /* the first says how many values all have */
+    brim_reader_end_after(reader, 1);
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
     const brim_label_source label = {record.label, record.label_length, record.label_is_list,
                                      record.file,  record.line,         record.label_forms};
@@ -101,7 +104,7 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
   tally t = {.runtime = runtime};
-  int status = scan(reader, &taker, &t, &count, progress, context, err);
+  int status = scan(reader, &taker, &t, rows != NULL, &count, progress, context, err);
   if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, out, &values, err);
   if (status == BRIM_OK)

@@ -84,6 +84,9 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
                          file->format == BRIM_FORMAT_JSONL ? "JSON"
                          : file->format == BRIM_FORMAT_TXT ? "txt"
                                                            : "conll");
+  if (options->no_header && file->format == BRIM_FORMAT_JSONL)
+    return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
+                         "JSON lines name their columns: no_header is for csv and tsv");
   if (options->quote != BRIM_QUOTE_AUTO && file->format != BRIM_FORMAT_CSV && file->format != BRIM_FORMAT_TSV)
     return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1, "quotes are for csv and tsv: leave out --quote");
   file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote != BRIM_QUOTE_NONE;
@@ -117,14 +120,27 @@ static bool is_data(const char *name) {
   return name[0] != '.' && format_of_name(name) != BRIM_FORMAT_AUTO && !ends_with(name, strlen(name), ".json");
 }
 
+/* Leaves of a folder's names those that are data, or match the pattern (a leading dot must be written). */
+static void keep_names(brim_runtime *runtime, char **names, size_t *count, const char *pattern) {
+  size_t kept = 0;
+  for (size_t i = 0; i < *count; i++) {
+    if (pattern ? fnmatch(pattern, names[i], FNM_PERIOD) == 0 : is_data(names[i]))
+      names[kept++] = names[i];
+    else
+      brim_release(runtime, names[i]);
+  }
+  *count = kept;
+}
+
 /* The data files of a folder, by the names that say so. */
 static int add_folder(brim_source *source, const char *path, const brim_source_options *options, brim_error *err) {
   char **names = NULL;
   size_t count = 0, before = source->count;
   int status = brim_list_folder(source->runtime, path, &names, &count, err);
+  keep_names(source->runtime, names, &count, NULL);
+  if (!status)
+    status = brim_source_check_numbered(source->runtime, path, (const char *const *)names, count, NULL, err);
   for (size_t i = 0; i < count && status == BRIM_OK; i++) {
-    if (!is_data(names[i]))
-      continue;
     char *file = brim_path_join(source->runtime, path, names[i]);
     if (!file)
       status = BRIM_NOMEM(err);
@@ -205,15 +221,18 @@ static int glob_into(brim_source *source, const char *folder, const char *compon
   return status;
 }
 
-/* Matches the first component of `rest` among the names in `folder`. A leading dot must be written. */
+/* Matches the first component of `rest` among the names in `folder`. */
 static int glob_names(brim_source *source, const char *folder, const char *pattern, const char *rest,
                       const brim_source_options *options, brim_error *err) {
   char **names = NULL;
   size_t count = 0;
-  int status = brim_list_folder(source->runtime, *folder ? folder : ".", &names, &count, err);
+  const char *place = *folder ? folder : ".";
+  int status = brim_list_folder(source->runtime, place, &names, &count, err);
+  keep_names(source->runtime, names, &count, pattern);
+  if (!status && !*rest)
+    status = brim_source_check_numbered(source->runtime, place, (const char *const *)names, count, pattern, err);
   for (size_t i = 0; i < count && status == BRIM_OK; i++)
-    if (fnmatch(pattern, names[i], FNM_PERIOD) == 0)
-      status = glob_into(source, folder, names[i], strlen(names[i]), rest, options, err);
+    status = glob_into(source, folder, names[i], strlen(names[i]), rest, options, err);
   brim_names_free(source->runtime, names, count);
   return status;
 }
@@ -285,7 +304,9 @@ int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_c
                               : brim_error_set(err, BRIM_E_USAGE, "no data files are given");
   for (int i = 0; i < path_count && status == BRIM_OK; i++) {
     bool literal = strcmp(paths[i], "-") == 0 || brim_path_exists(paths[i]) || !has_magic(paths[i], strlen(paths[i]));
-    status = literal ? add_path(source, paths[i], options, err) : add_glob(source, paths[i], options, err);
+    status = !*paths[i] ? brim_error_set(err, BRIM_E_USAGE, "the name of a data file is empty")
+             : literal  ? add_path(source, paths[i], options, err)
+                        : add_glob(source, paths[i], options, err);
   }
   if (status == BRIM_OK)
     status = refuse_doubles(source, err);

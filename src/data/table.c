@@ -223,6 +223,7 @@ static int find_columns(brim_reader *reader, brim_error *err) {
       BRIM_TRY(find_column(reader, slot->name, &slot->column, err));
     for (int k = 0; slot->others && slot->others[k] && slot->column < 0; k++)
       BRIM_TRY(find_column(reader, slot->others[k], &slot->column, err));
+    slot->seen |= slot->column >= 0;
     if (slot->column < 0 && slot->required)
       return no_such_column(reader, slot->name, err);
   }

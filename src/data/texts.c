@@ -387,7 +387,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
   BRIM_TRY(brim_block_columns_check(&options->source, false, err));
   texts t = {.runtime = runtime, .tokenizer = tokenizer, .options = options, .rows = rows, .context = context, .count = count};
   t.selection.excluded.runtime = runtime;
-  brim_label_taker_init(&t.taker, runtime, options->task, options->labels);
+  brim_label_taker_init_of_rows(&t.taker, runtime, options->task, options->labels);
   t.none_labels = options->source.need_label && options->labels ? brim_labels_none(options->labels) : 0;
   t.words = options->source.words || t.taker.type->words;
   int status = make(&t, err);

@@ -303,16 +303,19 @@ int brim_folds_given(brim_runtime *runtime, const int32_t *fold, uint64_t rows, 
 
 static int column_number(const brim_record *record, const char *column, int32_t *fold, brim_error *err) {
   int64_t number;
+  size_t length = record->label_length;
   if (!record->label)
     return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, record->byte,
                          "column \"%.100s\" is empty here: every row needs the number of its fold", column);
-  if (brim_number_integer(record->label, record->label_length, &number) && number >= 0 && number < BRIM_MOST_FOLDS) {
+  if (length > 0 && record->label[length - 1] == 0) /* labels of words come as a list: here of one */
+    length--;
+  if (brim_number_integer(record->label, length, &number) && number >= 0 && number < BRIM_MOST_FOLDS) {
     *fold = (int32_t)number;
     return BRIM_OK;
   }
   return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, record->byte,
                        "column \"%.100s\" has \"%.*s\": a fold is a whole number from 0 to %d", column,
-                       (int)(record->label_length < 40 ? record->label_length : 40), record->label, BRIM_MOST_FOLDS - 1);
+                       (int)(length < 40 ? length : 40), record->label, BRIM_MOST_FOLDS - 1);
 }
 
 /* One number for every row of the data set, which has been read from the same records. */

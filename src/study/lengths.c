@@ -33,13 +33,6 @@ static bool has_several(const brim_dataset *dataset) {
   return brim_dataset_firsts(dataset) && brim_dataset_windows(dataset).most < 2;
 }
 
-static int whole_rows_of(const brim_dataset *dataset, const brim_tokenizer *tokenizer, whole_rows *out, brim_error *err) {
-  if (has_several(dataset))
-    return brim_error_set(err, BRIM_E_USAGE, "rows of several texts have no length at which they are cut");
-  *out = (whole_rows){dataset, (uint64_t)brim_tokenizer_added(tokenizer, brim_dataset_has_pairs(dataset))};
-  return BRIM_OK;
-}
-
 static void add_cut(brim_length_study *out, uint64_t whole, uint64_t room, uint64_t added) {
   const uint64_t kept = whole < room ? whole : room;
   out->cut_rows += whole > room;
@@ -56,50 +49,44 @@ static void add_windows(brim_length_study *out, uint64_t whole, uint64_t room, u
   out->window_computed += kept + (count - 1) * overlap + count * added;
 }
 
-int brim_study_length(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows, int32_t length,
-                      brim_length_study *out, brim_error *err) {
-  whole_rows rows = {0};
-  *out = (brim_length_study){.length = length};
-  BRIM_TRY(whole_rows_of(dataset, tokenizer, &rows, err));
-  if (length < 0 || (uint64_t)length <= rows.added)
-    return brim_error_set(err, BRIM_E_USAGE, "at a length of %d tokens there is no room but for the %d special ones", (int)length,
-                          (int)rows.added);
-  const uint64_t room = (uint64_t)length - rows.added;
-  out->has_windows = windows->most > 1 && windows->overlap >= 0 && (uint64_t)windows->overlap < room &&
-                     !brim_dataset_has_pairs(dataset);
-  for (uint64_t row = 0; row < brim_dataset_rows(dataset);) {
-    const uint64_t whole = next_whole(&rows, &row);
-    out->rows++;
-    out->tokens += whole;
-    add_cut(out, whole, room, rows.added);
-    if (out->has_windows)
-      add_windows(out, whole, room, rows.added, windows);
+/* At a length that has room for a token. */
+static brim_length_study study_length(const whole_rows *rows, const brim_windowing *windows, int32_t length) {
+  brim_length_study out = {.length = length};
+  const uint64_t room = (uint64_t)length - rows->added;
+  out.has_windows = windows->most > 1 && windows->overlap >= 0 && (uint64_t)windows->overlap < room &&
+                    !brim_dataset_has_pairs(rows->dataset);
+  for (uint64_t row = 0; row < brim_dataset_rows(rows->dataset);) {
+    const uint64_t whole = next_whole(rows, &row);
+    out.rows++;
+    out.tokens += whole;
+    add_cut(&out, whole, room, rows->added);
+    if (out.has_windows)
+      add_windows(&out, whole, room, rows->added, windows);
   }
-  return BRIM_OK;
+  return out;
 }
 
 int brim_study_lengths(const brim_dataset *dataset, const brim_tokenizer *tokenizer, const brim_windowing *windows, int32_t own,
-                       brim_length_study out[BRIM_MOST_LENGTHS], int *count, brim_error *err) {
-  whole_rows rows = {0};
+                       brim_length_study out[BRIM_MOST_LENGTHS]) {
+  const whole_rows rows = {dataset, (uint64_t)brim_tokenizer_added(tokenizer, brim_dataset_has_pairs(dataset))};
   uint64_t longest = 0;
-  *count = 0;
+  int count = 0;
   if (has_several(dataset))
-    return BRIM_OK;
-  BRIM_TRY(whole_rows_of(dataset, tokenizer, &rows, err));
+    return 0;
   for (uint64_t row = 0; row < brim_dataset_rows(dataset);) {
     const uint64_t whole = next_whole(&rows, &row) + rows.added;
     longest = whole > longest ? whole : longest;
   }
-  bool put = (uint64_t)own <= rows.added;
-  for (int64_t length = FIRST; *count < BRIM_MOST_LENGTHS - 1; length *= 2) {
+  bool put = own < 0 || (uint64_t)own <= rows.added;
+  for (int64_t length = FIRST; count < BRIM_MOST_LENGTHS - 1; length *= 2) {
     if (!put && own <= length) {
-      BRIM_TRY(brim_study_length(dataset, tokenizer, windows, own, &out[(*count)++], err));
+      out[count++] = study_length(&rows, windows, own);
       put = true;
     }
     if (length != own)
-      BRIM_TRY(brim_study_length(dataset, tokenizer, windows, (int32_t)length, &out[(*count)++], err));
+      out[count++] = study_length(&rows, windows, (int32_t)length);
     if ((uint64_t)length >= longest && put)
       break;
   }
-  return BRIM_OK;
+  return count;
 }

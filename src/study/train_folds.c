@@ -32,7 +32,8 @@ typedef struct fold_job {
   const brim_train_options *options;
   brim_folds_result *result;
   brim_run_folder folder;
-  float *weights; /* every fold starts from these */
+  brim_run_found found; /* in it */
+  float *weights;       /* every fold starts from these */
   size_t outputs;
   uint64_t *firsts; /* of logits, by row of `dataset`: brim_logit_firsts; NULL: a row has one */
 } fold_job;
@@ -90,6 +91,7 @@ static int open_folder(fold_job *job, brim_error *err) {
     return brim_error_at(err, BRIM_E_USAGE, o->output, 0, -1,
                          "the folder holds a run that is not in folds: resume it without folds, replace it (overwrite), or "
                          "name another folder");
+  BRIM_TRY(brim_run_folder_look(&job->folder, NULL, NULL, o->overwrite, &job->found, err));
   BRIM_TRY(write_assignment(job, err));
   return brim_log_cut(&job->folder.log, 0, err);
 }
@@ -120,6 +122,16 @@ static int note_begin(fold_job *job, brim_error *err) {
                                BRIM_FIELD_UNSIGNED("seed", job->options->seed),
                                BRIM_FIELD_JSON("options", job->options->options_json ? job->options->options_json : "null")};
   return note(job, "folds", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+/* To the program alone, as a run without folds does. */
+static int tell_found(const fold_job *job, brim_error *err) {
+  brim_field fields[BRIM_FOUND_FIELDS];
+  const brim_event event = {"folder", fields, BRIM_FOUND_FIELDS};
+  if (!job->folder.output || !job->options->event || !brim_run_found_fields(&job->found, fields))
+    return BRIM_OK;
+  const int status = job->options->event(job->options->event_context, &event);
+  return status ? brim_error_set(err, status, "training was stopped by the program that started it") : BRIM_OK;
 }
 
 /* What a held-out part, or (fold -1) all of them, are worth. */
@@ -331,7 +343,8 @@ static int begin_folds(fold_job *job, brim_error *err) {
   BRIM_TRY(fit_sets(job, err));
   BRIM_TRY(make_result(job, err));
   BRIM_TRY(open_folder(job, err));
-  return note_begin(job, err);
+  BRIM_TRY(note_begin(job, err));
+  return tell_found(job, err);
 }
 
 static int end_folds(fold_job *job, brim_error *err) {
@@ -404,6 +417,7 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
   if (job.weights)
     restored = brim_model_write(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, status ? &ignored : err);
   status = status ? status : restored;
+  brim_run_found_free(&job.found);
   brim_run_folder_close(&job.folder);
   for (int i = 0; i <= MOST_EVALS; i++)
     brim_dataset_free(job.mapped[i]);

@@ -168,6 +168,10 @@ static int check_rows(const brim_vector_loss *loss, const brim_row_facts *facts,
                           facts->most_texts > facts->least_texts ? facts->most_texts : 0);
   if (labelled && facts->labels == BRIM_RANGE_NONE && loss->teacher_width == 0)
     return brim_error_set(err, BRIM_E_MISMATCH, "the loss %s needs a label of each row: a column score or label", name);
+  if (loss->hardness == BRIM_HARDNESS_OWN && facts->most_texts == 2)
+    return brim_error_set(
+        err, BRIM_E_MISMATCH,
+        "hardness is \"own\", which weighs a row's own negatives, and no row has any: use in-batch, or leave it out");
   if (loss->kind == BRIM_LOSS_CONTRASTIVE && facts->labels > BRIM_RANGE_UNIT)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the loss contrastive needs labels from 0 (unlike) to 1 (alike): use cosent for others");
@@ -245,6 +249,7 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
                 : kind == BRIM_LOSS_CONTRASTIVE      ? BRIM_RANGE_UNIT
                 : kind == BRIM_LOSS_COSINE           ? BRIM_RANGE_SIGNED
                                                      : BRIM_RANGE_NONE;
+  how->ignores_labels = kind == BRIM_LOSS_IN_BATCH || kind == BRIM_LOSS_TRIPLET;
   *target = compares ? &of_step : &of_part;
   return BRIM_OK;
 }

@@ -34,7 +34,7 @@ static int check_documents(const brim_loss_how *how, int32_t documents, bool lab
   if (is_by_score(how))
     return need_labels(how, err);
   return brim_error_set(err, BRIM_E_MISMATCH,
-                        "the loss %s compares the documents of a row: give a query, a positive and negatives",
+                        "the loss %s compares the documents of a row: every row needs a query, a positive and negatives",
                         brim_score_loss_name(how->scores.kind));
 }
 
@@ -65,6 +65,7 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
     how->scores.positive_weight = options->positive_weight;
   BRIM_TRY(check_rows(how, facts, err));
   how->labels = how->scores.kind == BRIM_SCORE_BCE ? BRIM_RANGE_UNIT : BRIM_RANGE_NONE;
+  how->ignores_labels = how->scores.kind == BRIM_SCORE_IN_GROUP;
   *target = is_by_score(how) && facts->most_texts > 1 ? &of_step : &of_part;
   return BRIM_OK;
 }

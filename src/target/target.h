@@ -42,6 +42,7 @@ typedef struct brim_loss_how {
   bool normalized;          /* of vectors brought to length 1 */
   brim_score_loss scores;   /* of rerankers */
   brim_label_range labels;  /* the widest range of labels that it takes; NONE: whatever there is */
+  bool ignores_labels;      /* what comes first is the positive, whatever its label */
 } brim_loss_how;
 
 /* What a loss found besides. */

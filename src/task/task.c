@@ -158,7 +158,7 @@ int brim_row_error(brim_error *err, int status, brim_row_name row, const char *f
 int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t width, bool may_lack, brim_row_name row,
                     brim_error *err) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  const int32_t expected = r->shape.one_class ? 1 : outputs;
+  const int32_t expected = r->shape.several_texts ? width : r->shape.one_class ? 1 : outputs;
   bool lacks = !label;
   if (r->shape.words || r->shape.made)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has no labels of tokens, which the model takes");

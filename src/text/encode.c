@@ -64,7 +64,7 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
   if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
   if (options->max_length && options->max_length < added)
-    return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
+    return brim_error_set(err, BRIM_E_USAGE, "max_length %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");
   return brim_makes_windows(options) && !pair ? brim_windows_check(tokenizer, options, err) : BRIM_OK;
 }
@@ -219,6 +219,10 @@ static void number_row(const numbered *n, bool pair, const size_t kept[2], int32
   }
 }
 
+static int refuse_texts(brim_error *err) {
+  return brim_error_set(err, BRIM_E_USAGE, "windows are of rows of one text each: leave them out, or the other texts");
+}
+
 /* Of a single text, whose exact tokens begin at `from`. */
 static int number_windows(const brim_tokenizer *t, brim_scratch *s, size_t from, const brim_encode_options *options,
                           brim_encoding *out, brim_word_numbers *numbers, brim_text_lengths *lengths, brim_error *err) {
@@ -241,6 +245,8 @@ int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch,
   numbered n = {tokenizer, scratch, options, {0}};
   size_t counts[2] = {0};
   BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
+  if (brim_makes_windows(options) && pair.bytes && !options->cut_pairs)
+    return refuse_texts(err);
   out->unread = 0;
   scratch->exact.count = 0;
   for (int which = 0; which < 1 + (pair.bytes != NULL); which++) {
@@ -317,7 +323,7 @@ static int encode_each(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
 static int encode_windows(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, bool more, bool valid,
                           const brim_encode_options *options, brim_encoding *out, brim_text_lengths *lengths, brim_error *err) {
   if (more)
-    return brim_error_set(err, BRIM_E_USAGE, "windows are of rows of one text each: leave them out, or the other texts");
+    return refuse_texts(err);
   BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
   if (!valid)
     BRIM_TRY(brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err));

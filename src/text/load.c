@@ -6,11 +6,13 @@
 #include "text/beginning.h"
 #include "text/fast.h"
 #include "text/fields.h"
+#include "text/files.h"
 #include "text/resolve.h"
 #include "text/tokenizer.h"
 #include "text/unicode_tables.h"
 #include <string.h>
 
+#define CONFIG "tokenizer_config.json"
 enum { FILE_LIMIT = 1 << 30 };
 
 /* ---- tokenizer.json --------------------------------------------------------------------------------------- */
@@ -322,6 +324,27 @@ void brim_tokenizer_free(brim_tokenizer *t) {
   brim_release(t->runtime, t);
 }
 
+bool brim_is_tokenizer_file(const char *name) {
+  static const char *const names[] = {"tokenizer.json",    CONFIG,         "special_tokens_map.json",
+                                      "added_tokens.json", "vocab.txt",    "vocab.json",
+                                      "merges.txt",        "spiece.model", "sentencepiece.bpe.model"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i]) == 0)
+      return true;
+  return false;
+}
+
+_Static_assert(BRIM_MOST_TOKENIZER_FILES > BRIM_TOKENIZER_FILES, "files, and tokenizer_config.json");
+
+int brim_tokenizer_file_names(const brim_tokenizer *t, const char *names[BRIM_MOST_TOKENIZER_FILES]) {
+  const brim_tokenizer *whole = t->parent ? t->parent : t;
+  int count = 0;
+  for (int i = 0; i < whole->file_count; i++)
+    names[count++] = whole->files[i].name;
+  names[count++] = CONFIG;
+  return count;
+}
+
 static int save_one(const brim_tokenizer *t, const char *folder, const char *name, const char *bytes, size_t length,
                     brim_error *err) {
   char *path = brim_path_join(t->runtime, folder, name);
@@ -344,7 +367,7 @@ int brim_tokenizer_save(const brim_tokenizer *t, const char *folder, const brim_
   if (status == BRIM_OK)
     status = save_one(t, folder, t->files[0].name, t->files[0].bytes, t->files[0].length, err);
   if (status == BRIM_OK)
-    status = save_one(t, folder, "tokenizer_config.json", config.data, config.length, err);
+    status = save_one(t, folder, CONFIG, config.data, config.length, err);
   brim_text_free(&config);
   const brim_tokenizer *whole = t->parent ? t->parent : t;
   for (int i = 1; i < whole->file_count && status == BRIM_OK; i++)

@@ -8,8 +8,10 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/facts.h"
 #include "dist/group.h"
 #include "feed/steps.h"
+#include "model/config.h"
 #include "model/run/ask.h"
 
 enum { MOST_EVALS = 64, MOST_ITEMS = 32 + BRIM_TRAIN_OPTION_FIELDS + 4 * MOST_EVALS, SHOWN = 40, MOST_LISTED = 4 };
@@ -46,6 +48,20 @@ static void put_hash(items *all, const char *name, uint64_t value) {
   put(all, name, text);
 }
 
+static void put_flag(items *all, const char *name, bool value) {
+  put(all, name, value ? "true" : "false");
+}
+
+/* "each epoch": what eval_when and save_when say. */
+static void put_rhythm(items *all, const char *name, brim_rhythm rhythm) {
+  put(all, name, rhythm == BRIM_NEVER ? "never" : rhythm == BRIM_EVERY_STEPS ? "every so many steps" : "each epoch");
+}
+
+/* As it is called where it is given: the order's seed is the run's there. */
+static const char *option_name(const char *field) {
+  return strcmp(field, "plan_seed") == 0 ? "seed" : field;
+}
+
 /* Each option's value, as JSON. */
 static int put_options(items *all, const brim_trainer *t, brim_error *err) {
   brim_field fields[BRIM_TRAIN_OPTION_FIELDS];
@@ -56,7 +72,7 @@ static int put_options(items *all, const brim_trainer *t, brim_error *err) {
     brim_text_clear(&text);
     brim_json_put_field(&(brim_json_writer){.out = &text}, &fields[i], false);
     if (text.length)
-      put(all, fields[i].name, text.data);
+      put(all, option_name(fields[i].name), text.data);
   }
   const int status = brim_text_status(&text, err);
   brim_text_free(&text);
@@ -89,30 +105,58 @@ static int put_feed(items *all, const brim_trainer *t, brim_error *err) {
   return status;
 }
 
+/* "64,32": numbers of what dense layers give. */
+static void put_dense(items *all, const brim_config *config) {
+  char widths[12 * BRIM_MOST_DENSE + 8] = "none", *end = widths;
+  for (int32_t i = 0; i < config->dense_count; i++)
+    end += snprintf(end, 12, "%s%d", i ? "," : "", (int)config->dense[i].out);
+  put(all, "dense", widths);
+}
+
+/* Options first, then what follows from them. */
+static void put_model(items *all, const brim_trainer *t) {
+  char dense[BRIM_DENSE_NAMES], pooling[BRIM_POOLING_NAME], layers[BRIM_LAYERS_NAME];
+  put(all, "kernels", t->identity.kernels);
+  put(all, "model", t->identity.model_type);
+  put(all, "task", brim_task_name(brim_model_task(t->model)));
+  put(all, "pooling", brim_pooling_name(brim_model_pooling(t->model), pooling));
+  put(all, "layers", brim_model_layers(t->model, layers));
+  put_dense(all, brim_model_config(t->model));
+  put(all, "dense_activation", brim_model_dense(t->model, dense));
+  put_flag(all, "no_type_ids", !t->identity.type_ids);
+  put_number(all, "number of the model's outputs", (uint64_t)brim_model_outputs(t->model));
+  put_number(all, "number of the model's weights", (uint64_t)brim_model_flat_size(t->model));
+  put_hash(all, "weights of the model", t->identity.initial_weights);
+}
+
+/* Likewise. */
+static void put_rows(items *all, const brim_trainer *t) {
+  const brim_feed *feed = t->supply.feed;
+  const brim_windowing windows = brim_supply_windows(&t->supply);
+  put_flag(all, "whole_words",
+           feed ? brim_feed_how(feed)->encode.numbering == BRIM_NUMBER_WORDS : brim_dataset_numbers_words(t->supply.dataset));
+  put_number(all, "max_windows", (uint64_t)windows.most);
+  put_number(all, "windows", (uint64_t)windows.overlap);
+  put_number(all, "rows of the training data", t->identity.data_rows);
+  put_hash(all, "texts or labels of the training data", t->identity.data_fingerprint);
+}
+
 static int put_all(items *all, const brim_trainer *t, brim_error *err) {
-  char build[BRIM_BUILD_SIZE], dense[BRIM_DENSE_NAMES];
+  char build[BRIM_BUILD_SIZE];
   brim_build(build);
   put(all, "version of brim", brim_version());
   put(all, "build of brim", build);
   BRIM_TRY(put_options(all, t, err)); /* before what follows from them, as kernels do from the precision */
-  put(all, "kernels", t->identity.kernels);
-  put(all, "model", t->identity.model_type);
-  put_number(all, "number of the model's outputs", (uint64_t)brim_model_outputs(t->model));
-  put_number(all, "number of the model's weights", (uint64_t)brim_model_flat_size(t->model));
-  put(all, "pooling", t->identity.pooling);
-  put(all, "dense_activation", brim_model_dense(t->model, dense));
-  put(all, "token types", t->identity.type_ids ? "read" : "ignored");
-  put_hash(all, "weights of the model", t->identity.initial_weights);
-  put_number(all, "rows of the training data", t->identity.data_rows);
-  put_hash(all, "texts or labels of the training data", t->identity.data_fingerprint);
+  put_model(all, t);
+  put_rows(all, t);
   put(all, "sums of gradients", t->options.group.apart ? "after backward" : "during backward");
-  put(all, "resume", t->options.resume ? "true" : "false");
-  put(all, "resume_anyway", t->options.resume_anyway ? "true" : "false");
-  put(all, "overwrite", t->options.overwrite ? "true" : "false");
-  put(all, "folder of the run", t->options.output ? "given" : "not given");
-  put(all, "weights at the end", brim_final_name(t->options.final));
-  put_number(all, "when to evaluate", (uint64_t)t->options.eval_when);
-  put_number(all, "when to save", (uint64_t)t->options.save_when);
+  put_flag(all, "resume", t->options.resume);
+  put_flag(all, "resume_anyway", t->options.resume_anyway);
+  put_flag(all, "overwrite", t->options.overwrite);
+  put(all, "output", t->options.output ? "given" : "not given");
+  put(all, "keep", brim_final_name(t->options.final));
+  put_rhythm(all, "eval_when", t->options.eval_when);
+  put_rhythm(all, "save_when", t->options.save_when);
   put_number(all, "number of steps", t->outlook.total_steps);
   put_number(all, "number of warm-up steps", t->warmup);
   put_number(all, "tokens computed at once", (uint64_t)t->outlook.limits.max_slots);

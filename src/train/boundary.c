@@ -21,7 +21,8 @@ static void boundary_note_best(brim_trainer *t, double value) {
     t->state.best = value;
     t->state.best_step = t->state.step;
   }
-  t->state.waited++;
+  if (!isnan(value) || !isnan(t->state.best)) /* before the first that is defined there is nothing to improve on */
+    t->state.waited++;
   if (boundary_better(t, value, t->state.reference, t->options.min_delta)) {
     t->state.reference = value;
     t->state.waited = 0;
@@ -177,19 +178,16 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 
 /* ---- checkpoint ------------------------------------------------------------------------------------------- */
 
-/* What the run's tokenizer says of how rows were encoded. */
-static brim_tokenizer_saving boundary_saving(const brim_trainer *t) {
-  return (brim_tokenizer_saving){.max_length = t->options.plan.max_length,
-                                 .words = brim_model_shape(t->model)->words,
-                                 .no_type_ids = !brim_model_reads_types(t->model),
-                                 .windows = brim_supply_windows(&t->supply)};
+/* How rows were encoded, as the folder says it. */
+static brim_saving boundary_saving(const brim_trainer *t) {
+  return (brim_saving){.max_length = t->options.plan.max_length, .windows = brim_supply_windows(&t->supply)};
 }
 
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
   BRIM_TRY(brim_run_folder_held(&t->folder, err));
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
-  const brim_tokenizer_saving saving = boundary_saving(t);
+  const brim_saving saving = boundary_saving(t);
   BRIM_TRY(
       brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &saving, &t->state, t->average, &t->identity, &t->supply, err));
   BRIM_TRY(brim_run_folder_settle(&t->folder, err));
@@ -292,11 +290,9 @@ int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
 }
 
 static int boundary_write_model(brim_trainer *t, brim_error *err) {
-  const brim_tokenizer_saving saving = boundary_saving(t);
+  const brim_saving saving = boundary_saving(t);
   BRIM_TRY(brim_run_folder_held(&t->folder, err));
-  if (t->tokenizer)
-    BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, &saving, err));
-  return brim_model_save(t->model, t->folder.output, err);
+  return brim_model_save(t->model, t->tokenizer, &saving, t->folder.output, NULL, err);
 }
 
 /* These do not count for the best checkpoint: of the average there is none, and what is reported again has counted. */

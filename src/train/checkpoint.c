@@ -44,25 +44,23 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
   return status;
 }
 
-static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
-                           const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average,
+static int checkpoint_fill(const char *path, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
+                           const brim_saving *saving, const brim_train_state *state, const float *average,
                            const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
-  const char *path = brim_folder_path(aside);
-  BRIM_TRY(brim_model_save(model, path, err));
-  if (tokenizer)
-    BRIM_TRY(brim_tokenizer_save(tokenizer, path, saving, err));
+  BRIM_TRY(brim_model_save(model, tokenizer, saving, path, NULL, err));
   BRIM_TRY(checkpoint_write_optimizer(runtime, model, path, err));
   if (state->averaged > 0)
     BRIM_TRY(checkpoint_write_average(runtime, model, path, average, err));
   BRIM_TRY(checkpoint_write_state(runtime, model, path, state, average, identity, err));
-  BRIM_TRY(brim_supply_save(supply, path, err));
-  return brim_folder_commit(aside, err);
+  return brim_supply_save(supply, path, err);
 }
 
-/* A checkpoint is replaced by one of the same step only where that is brim's. */
-static int checkpoint_refuse_taken(brim_runtime *runtime, const char *checkpoints, const char *path, brim_error *err) {
+/* *there: one of the same step, which is replaced; only where that is brim's. */
+static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints, const char *path, bool *there,
+                                  brim_error *err) {
   bool ours = true;
-  if (brim_path_exists(path))
+  *there = brim_path_exists(path);
+  if (*there)
     BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, brim_path_name(path), &ours, err));
   return ours ? BRIM_OK
               : brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
@@ -70,21 +68,23 @@ static int checkpoint_refuse_taken(brim_runtime *runtime, const char *checkpoint
 }
 
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
-                         const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average,
+                         const brim_saving *saving, const brim_train_state *state, const float *average,
                          const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
   brim_runtime *runtime = folder->runtime;
   BRIM_TRY(brim_make_folder(runtime, folder->checkpoints, err));
   char *path = brim_checkpoint_path(runtime, folder->checkpoints, state->step);
   if (!path)
     return BRIM_NOMEM(err);
-  brim_folder *aside;
-  int status = checkpoint_refuse_taken(runtime, folder->checkpoints, path, err);
+  brim_folder *aside = NULL;
+  bool there;
+  int status = checkpoint_find_former(runtime, folder->checkpoints, path, &there, err);
   if (!status)
     status = brim_folder_create(runtime, path, &aside, err);
-  if (!status) {
-    status = checkpoint_fill(aside, runtime, model, tokenizer, saving, state, average, identity, supply, err);
-    brim_folder_free(aside);
-  }
+  if (!status)
+    status = checkpoint_fill(brim_folder_path(aside), runtime, model, tokenizer, saving, state, average, identity, supply, err);
+  if (!status)
+    status = there ? brim_folder_replace(aside, err) : brim_folder_commit_new(aside, err);
+  brim_folder_free(aside);
   brim_release(runtime, path);
   return status;
 }

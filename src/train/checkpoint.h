@@ -8,7 +8,7 @@
 /* Writes checkpoints/step-N under a temporary name, syncs it and renames it into place: the checkpoints before it stay as they
  * were when that fails. */
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
-                         const brim_tokenizer_saving *saving, const brim_train_state *state, const float *average,
+                         const brim_saving *saving, const brim_train_state *state, const float *average,
                          const brim_train_identity *identity, const brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Weights and moments into the model (prepared for training), the state, and the supply's position. A model that this fails for
  * is not to be used. */

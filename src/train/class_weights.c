@@ -1,4 +1,4 @@
-/* class_weights.c: "balanced", or "NAME=X,NAME=Y". */
+/* class_weights.c: "balanced", or NAME=X,NAME=Y, where a name may be quoted as a field of csv. */
 #include "train/class_weights.h"
 
 #include <math.h>
@@ -63,37 +63,77 @@ static int balance_data(brim_runtime *runtime, const brim_labels *labels, const 
 
 /* ---- by name ---------------------------------------------------------------------------------------------- */
 
-/* "NAME=X" within [text, text + length): the name ends at the last =. */
-static int take_weight(const brim_labels *labels, const char *text, size_t length, double *weights, brim_error *err) {
-  const char *equals = memrchr(text, '=', length);
+/* NAME=X, and where it ends. A name without quotes ends at the last =. */
+typedef struct item {
+  const char *text, *number, *end; /* number NULL: there is no =, or no closing quote */
+  const char *name;
+  size_t name_length;
+} item;
+
+/* "A ""quoted"" name"; `room` is as long as the text. */
+static void read_quoted(item *i, char *room) {
+  const char *at = i->text + 1;
+  size_t length = 0;
+  for (; *at && (*at != '"' || at[1] == '"'); at++) {
+    at += *at == '"';
+    room[length++] = *at;
+  }
+  i->name = room, i->name_length = length;
+  i->number = *at == '"' && at[1] == '=' ? at + 2 : NULL;
+  i->end = strchrnul(*at ? at + 1 : at, ',');
+}
+
+static item read_item(const char *text, char *room) {
+  item i = {.text = text};
+  if (*text == '"') {
+    read_quoted(&i, room);
+    return i;
+  }
+  i.end = strchrnul(text, ',');
+  const char *equals = memrchr(text, '=', (size_t)(i.end - text));
+  i.name = text, i.name_length = equals ? (size_t)(equals - text) : 0;
+  i.number = equals ? equals + 1 : NULL;
+  return i;
+}
+
+static int take_weight(const brim_labels *labels, const item *i, double *weights, brim_error *err) {
+  const int length = (int)(i->end - i->text);
   double value = 0.0;
-  if (!equals)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\" is not NAME=WEIGHT; \"balanced\" is given alone",
-                          (int)length, text);
-  size_t name = (size_t)(equals - text), rest = length - name - 1;
-  if (!brim_number_real(equals + 1, rest, &value) || !isfinite(value) || value < 0.0)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\": a weight is a number of at least 0", (int)length, text);
-  int32_t class = brim_labels_find(labels, text, name, BRIM_FORM_TEXT);
+  if (!i->number)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "class_weights: \"%.*s\" is not NAME=WEIGHT (write a name with a comma in quotes, \"a, b\"=2); "
+                          "\"balanced\" is given alone",
+                          length, i->text);
+  if (!brim_number_real(i->number, (size_t)(i->end - i->number), &value) || !isfinite(value) || value < 0.0)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\": a weight is a number of at least 0", length, i->text);
+  const int32_t class = brim_labels_find(labels, i->name, i->name_length, BRIM_FORM_TEXT);
   if (class < 0)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: there is no class \"%.*s\" among the %d of the data", (int)name,
-                          text, (int)labels->count);
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: there is no class \"%.*s\" among the %d of the data",
+                          (int)i->name_length, i->name, (int)labels->count);
   if (!isnan(weights[class]))
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\" is given twice: leave out one of them", (int)name, text);
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\" is given twice: leave out one of them", (int)i->name_length,
+                          i->name);
   weights[class] = value;
   return BRIM_OK;
 }
 
-static int read_weights(const brim_labels *labels, const char *text, double *weights, brim_error *err) {
+static int read_weights(brim_runtime *runtime, const brim_labels *labels, const char *text, double *weights, brim_error *err) {
+  char *room = brim_alloc(runtime, strlen(text) + 1);
+  int status = room ? BRIM_OK : BRIM_NOMEM(err);
   double sum = 0.0;
   for (int32_t c = 0; c < labels->count; c++)
     weights[c] = (double)NAN;
-  for (const char *at = text, *end; *at; at = *end ? end + 1 : end) {
-    end = strchrnul(at, ',');
-    BRIM_TRY(take_weight(labels, at, (size_t)(end - at), weights, err));
+  for (const char *at = text; *at && !status;) {
+    const item i = read_item(at, room);
+    status = take_weight(labels, &i, weights, err);
+    at = *i.end ? i.end + 1 : i.end;
   }
+  brim_release(runtime, room);
   for (int32_t c = 0; c < labels->count; c++)
     sum += weights[c] = isnan(weights[c]) ? 1.0 : weights[c];
-  return sum > 0.0 ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "class_weights: all weights are 0: nothing would be learnt");
+  if (!status && sum <= 0.0)
+    status = brim_error_set(err, BRIM_E_USAGE, "class_weights: all weights are 0: nothing would be learnt");
+  return status;
 }
 
 int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, const brim_class_rows *rows, const char *text,
@@ -109,7 +149,7 @@ int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, cons
   if (!weights)
     return BRIM_NOMEM(err);
   int status = strcmp(text, "balanced") == 0 ? balance_data(runtime, labels, rows, weights, err)
-                                             : read_weights(labels, text, weights, err);
+                                             : read_weights(runtime, labels, text, weights, err);
   if (status)
     brim_release(runtime, weights);
   else

@@ -56,6 +56,13 @@ static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field
   return brim_reduce_is_broken(t->reduce) ? status : brim_group_agree(&t->options.group, status, err);
 }
 
+int brim_trainer_emit_folder(brim_trainer *t, brim_error *err) {
+  brim_field fields[BRIM_FOUND_FIELDS];
+  const brim_event event = {"folder", fields, BRIM_FOUND_FIELDS};
+  const int status = brim_run_found_fields(&t->found, fields) ? emit_here(t, false, &event, err) : BRIM_OK;
+  return brim_group_agree(&t->options.group, status, err);
+}
+
 /* Values of all tensors, and of those that are trained. */
 typedef struct parameters {
   int64_t all, trained, trained_tensors;
@@ -108,8 +115,9 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_JSON("given", t->options.options_json ? t->options.options_json : "null"),
       BRIM_FIELD_TEXT("loss", t->options.loss.name), /* where there are several */
       BRIM_FIELD_INT("equal_pairs", data && t->options.loss.name ? brim_equal_pairs(data) : 0),
+      BRIM_FIELD_INT("ignored_labels", data && t->host_loss.how.ignores_labels ? brim_ignored_labels(data) : 0),
   };
-  const int count = BRIM_FIELD_COUNT(fields) - (t->options.loss.name ? 0 : 2);
+  const int count = BRIM_FIELD_COUNT(fields) - (t->options.loss.name ? 0 : 3);
   if (!status)
     status = emit(t, t->state.step == 0 || (t->resumed.log_lost && t->folder.log.bytes == 0), "start", fields, count, err);
   brim_text_free(&text);

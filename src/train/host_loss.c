@@ -25,6 +25,8 @@ void brim_host_loss_init(brim_host_loss *h, brim_runtime *runtime, const brim_ta
 void brim_host_loss_expect(brim_host_loss *h, const brim_block_shape *shapes, int count) {
   memcpy(h->shapes, shapes, (size_t)count * sizeof *shapes);
   h->block_count = count;
+  if (shapes[BRIM_LABEL_BLOCK].per == BRIM_PER_ROW)
+    h->label_width = shapes[BRIM_LABEL_BLOCK].width; /* a model says nothing of how many scores a row has */
 }
 
 /* Whether a step's outputs come with block b, gathered from all ranks. */

@@ -11,6 +11,7 @@
 static int train_announce(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_trainer_open_epoch(t, err));
   BRIM_TRY(brim_trainer_emit_start(t, err));
+  BRIM_TRY(brim_trainer_emit_folder(t, err));
   if (t->saved_step == BRIM_NO_STEP)
     return BRIM_OK;
   BRIM_TRY(brim_trainer_emit_resume(t, err));

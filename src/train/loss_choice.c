@@ -13,11 +13,12 @@
 
 /* ---- facts of rows ------------------------------------------------------------------------------------------- */
 
-static void add_row(brim_row_facts *facts, int32_t texts, const float *label) {
+static void add_row(brim_row_facts *facts, int32_t texts, const float *labels, int32_t width) {
   facts->least_texts = facts->least_texts == 0 || texts < facts->least_texts ? texts : facts->least_texts;
   facts->most_texts = texts > facts->most_texts ? texts : facts->most_texts;
-  if (label && !isnan(*label))
-    facts->labels = brim_label_range_with(facts->labels, *label);
+  for (int32_t i = 0; labels && i < width; i++)
+    if (!isnan(labels[i]))
+      facts->labels = brim_label_range_with(facts->labels, labels[i]);
 }
 
 static brim_row_facts facts_of(const brim_dataset *dataset) {
@@ -27,7 +28,7 @@ static brim_row_facts facts_of(const brim_dataset *dataset) {
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
-    add_row(&facts, sample.text_lengths ? sample.text_count : 1, sample.labels);
+    add_row(&facts, sample.text_lengths ? sample.text_count : 1, sample.labels, sample.label_width);
   }
   return facts;
 }
@@ -39,6 +40,16 @@ uint64_t brim_equal_pairs(const brim_dataset *dataset) {
     brim_dataset_sample(dataset, row, &s);
     count += s.text_count > 1 && s.text_lengths[0] == s.text_lengths[1] &&
              memcmp(s.ids, s.ids + s.text_lengths[0], (size_t)s.text_lengths[0] * sizeof *s.ids) == 0;
+  }
+  return count;
+}
+
+uint64_t brim_ignored_labels(const brim_dataset *dataset) {
+  uint64_t count = 0;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    brim_sample s;
+    brim_dataset_sample(dataset, row, &s);
+    count += s.labels && !isnan(s.labels[0]) && s.labels[0] != 1;
   }
   return count;
 }

@@ -86,25 +86,6 @@ static void possible_names(brim_task task, const brim_metrics *possible, char na
       used += (size_t)snprintf(names + used, BRIM_METRIC_NAMES - used, "%s%s", used ? ", " : "", fields[i].name);
 }
 
-/* One that the labels of the set do not allow would never be better. */
-static int check_metric(const brim_trainer *t, const brim_named_dataset *set, brim_error *err) {
-  const brim_task task = brim_model_task(t->model);
-  brim_metrics possible;
-  char names[BRIM_METRIC_NAMES];
-  if (!brim_metrics_tried(task))
-    return BRIM_OK;
-  BRIM_TRY(brim_metrics_possible(t->runtime, task, set->dataset, set->name, &possible, err));
-  if (!isnan(brim_metric_value(t->metric, &possible)))
-    return BRIM_OK;
-  possible_names(task, &possible, names);
-  const char *why = brim_task_rules_of(task)->possible
-                        ? ""
-                        : " (an order needs queries with a relevant document and another, a correlation labels that differ, "
-                          "accuracy labels of 0 and 1)";
-  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which the labels of \"%s\" do not allow%s: use %s",
-                        t->options.best_metric, set->name, why, *names ? names : "other rows");
-}
-
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   brim_train_options *o = &t->options;
@@ -128,9 +109,7 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   if (slash && t->metric_set == count)
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
-  const bool decides = given || o->patience > 0 || o->final == BRIM_FINAL_BEST;
-  if (decides && t->metric && count > 0)
-    BRIM_TRY(check_metric(t, &evals[t->metric_set], err));
+  t->decides = given || o->patience > 0 || o->final == BRIM_FINAL_BEST;
   if (o->patience > 0 && (count == 0 || o->eval_when == BRIM_NEVER))
     return brim_error_set(err, BRIM_E_USAGE, "patience needs an evaluation set to look at");
   for (int i = 0; i < count; i++)
@@ -229,9 +208,22 @@ static uint64_t eval_outputs(const brim_dataset *dataset) {
   return texts > outcomes ? texts : outcomes;
 }
 
-/* What the first evaluation would refuse. */
+/* What the first evaluation would refuse, and what its rows do not allow: a best metric that would never be better. */
 static int check_rows(const brim_trainer *t, const brim_eval_set *set, brim_error *err) {
-  return brim_metrics_possible(t->runtime, brim_model_task(t->model), set->dataset, set->name, NULL, err);
+  const brim_task task = brim_model_task(t->model);
+  const bool measured = t->decides && t->metric && t->eval_count == t->metric_set && brim_metrics_tried(task);
+  brim_metrics possible;
+  char names[BRIM_METRIC_NAMES];
+  BRIM_TRY(brim_metrics_possible(t->runtime, task, set->dataset, set->name, measured ? &possible : NULL, err));
+  if (!measured || !isnan(brim_metric_value(t->metric, &possible)))
+    return BRIM_OK;
+  possible_names(task, &possible, names);
+  const char *why = brim_task_rules_of(task)->possible
+                        ? ""
+                        : " (an order needs queries with a relevant document and another, a correlation labels that differ, "
+                          "accuracy labels of 0 and 1)";
+  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which the labels of \"%s\" do not allow%s: use %s",
+                        t->options.best_metric, set->name, why, *names ? names : "other rows");
 }
 
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
@@ -301,6 +293,7 @@ static int start_position(brim_trainer *t, brim_error *err) {
   if (o->group.rank == 0) {
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
     BRIM_TRY(start_over_folds(t, err));
+    BRIM_TRY(brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err));
   } else {
     BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
   }
@@ -425,8 +418,19 @@ static int32_t shortest_text(const brim_dataset *dataset) {
   return shortest;
 }
 
+/* Wider rows than the model reads come of rounding alone: rows themselves fit. */
+static int check_width(const brim_trainer *t, brim_error *err) {
+  const int32_t most = brim_model_max_length(t->model), multiple = t->options.plan.pad_to_multiple_of;
+  if (multiple <= 1 || t->outlook.limits.max_length <= most)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "pad_to_multiple_of is %d: rows would be %d tokens wide, more than the %d that the model reads", multiple,
+                        t->outlook.limits.max_length, most);
+}
+
 static int outlook(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_supply_outlook(&t->supply, &t->outlook, err));
+  BRIM_TRY(check_width(t, err));
   t->outlook.limits.checkpoint_activations = t->options.checkpoint_activations;
   t->outlook.limits.precision = t->options.precision;
   t->outlook.limits.chosen_share = t->supply.masks.runtime ? brim_masks_highest(&t->supply.masks) : 0;
@@ -631,5 +635,6 @@ void brim_trainer_close(brim_trainer *t) {
   brim_reduce_close(t->reduce);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);
+  brim_run_found_free(&t->found);
   brim_run_folder_close(&t->folder);
 }

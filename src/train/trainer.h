@@ -39,12 +39,14 @@ typedef struct brim_trainer {
   double *class_weights;     /* [outputs] or NULL */
   const brim_metric *metric; /* what decides the best, of evals[metric_set]; NULL: one of options.own_metrics */
   int metric_set;
+  bool decides;         /* it was asked for: the rows of its set have to allow it */
   bool small;           /* of it less is better */
   brim_eval_set *evals; /* [eval_room] */
   int eval_count, eval_room;
   brim_dataset **masked; /* [masked_count] evaluation sets of masked words */
   int masked_count;
   brim_run_folder folder;
+  brim_run_found found; /* in it, by rank 0 */
   brim_train_identity identity;
 
   brim_train_state state;
@@ -106,6 +108,8 @@ double brim_trainer_seconds(const brim_trainer *trainer);
 /* Epochs done, as a fraction. */
 double brim_trainer_epochs_done(const brim_trainer *trainer);
 int brim_trainer_emit_start(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+/* What is said of the run's folder, if anything is. */
+int brim_trainer_emit_folder(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_resume(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_step(brim_trainer *trainer, double loss, double lr, double norm, brim_error *err) BRIM_CHECK;
 /* `own`: metrics of the caller's. */

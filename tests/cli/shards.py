@@ -11,12 +11,11 @@ import sys
 CASES = pathlib.Path(__file__).resolve().parent / "cases"
 # Hundredths of a second of a processor, of those that take longer than others. They need not be exact: only how even shares are depends on them.
 COSTS = {
-    "doctor": 740, "compare-builds": 280, "evaluate-many-classes": 150, "token-labels": 120, "first-tries": 70,
-    "train-folds-interrupt": 60, "report-predictions-tasks": 55, "train-interrupt": 55, "train-meanwhile": 250, "outputs-and-inputs": 40, "run-folder-links": 25, "train-precision": 50,
-    "report-predictions": 50, "stream-bad": 45, "report-many-steps": 40, "predict-unbuffered": 40, "report-tensorboard": 35,
-    "train-long": 35, "train-longer": 35, "data-files": 35, "train-stream-multi-label": 30, "torch-weights": 25,
-    "train-stream": 20, "train-folds-tasks": 20, "stream-sources": 20, "train-methods": 20, "train-multi-label": 20,
-    "train-folds": 20,
+    "doctor": 360, "embed": 250, "compare-builds": 200, "train-folds": 160, "evaluate-many-classes": 140, "train-embedding": 130, "token-labels": 110,
+    "report-predictions": 100, "train-meanwhile": 100, "train-interrupt": 95, "windows-masked": 90, "first-tries": 80, "report-predictions-tasks": 80,
+    "train-long": 70, "train-rerank": 65, "embed-resume": 65, "train-folds-interrupt": 60, "report-tensorboard": 60, "train-precision": 60,
+    "stream-bad": 55, "train-stream": 55, "report-many-steps": 50, "windows-words": 50, "train-longer": 45, "evaluate-vectors": 40, "mlm": 40,
+    "options-without-effect": 40, "outputs-and-inputs": 40, "train-freeze": 35, "data-files": 35, "label-names": 35,
 }
 OTHER = 4  # of every other
 

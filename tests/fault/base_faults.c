@@ -114,7 +114,7 @@ static int folder(brim_runtime *runtime, void *context, brim_error *err) {
   BRIM_TRY(brim_folder_create(runtime, context, &f, err));
   int status = fill_folder(runtime, brim_folder_path(f), err);
   if (status == BRIM_OK)
-    status = brim_folder_commit(f, err);
+    status = brim_path_is_folder(context) ? brim_folder_replace(f, err) : brim_folder_commit_new(f, err);
   brim_folder_free(f);
   return status;
 }

@@ -94,7 +94,7 @@ static int begin_with_prompts(brim_runtime *runtime, void *context, brim_error *
   if (!status)
     status = brim_prompts_use(&prompts, tokenizer, model, err);
   if (!status)
-    status = brim_model_save(model, fault_file("saved"), err);
+    status = brim_model_save(model, NULL, NULL, fault_file("saved"), NULL, err);
   if (!status)
     status = brim_embedder_over(runtime, model, tokenizer, fault_file("saved"), &embedder, err);
   brim_embedder_free(embedder);

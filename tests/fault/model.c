@@ -25,7 +25,7 @@ static int live(brim_runtime *runtime, void *context, brim_error *err) {
     status = brim_model_prepare(model, &bytes, err);
   }
   if (!status)
-    status = brim_model_save(model, saved, err);
+    status = brim_model_save(model, NULL, NULL, saved, NULL, err);
   brim_model_free(model);
   return status;
 }

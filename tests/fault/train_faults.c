@@ -1,9 +1,11 @@
 /* Training when memory or the disk is full: one clear error, nothing lost, nothing half-written. */
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "fault.h"
 #include "file_faults.h"
+#include "train/folder/owned.h"
 #include "train_case.h"
 
 static const char *model_folder, *small_model; /* the second one where a run is made thousands of times */
@@ -110,6 +112,43 @@ static void allocations(const char *name, job_fn run) {
   small_run r = {.run = run, .output = fault_file("run")};
   fault_check_case(&(fault_case){
       .name = name, .threads = 1, .cpu = "plain", .work = work_small, .context = &r, .begin = begin_small, .end = end_small});
+}
+
+/* What a run that replaces another finds in its folder: modules that are listed, and what is somebody else's. */
+static int look_around(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_owned_modules modules = {.runtime = runtime};
+  brim_text names;
+  size_t count;
+  bool ours = false;
+  brim_text_init(&names, runtime);
+  int status = brim_owned_others(runtime, context, 1, &names, &count, err);
+  if (!status && (count != 2 || strcmp(names.data, "mine and 1 more") != 0))
+    status = brim_error_set(err, BRIM_E_INTERNAL, "%zu others: %s", count, names.data);
+  if (!status)
+    status = brim_owned_modules_open(runtime, context, &modules, err);
+  if (!status)
+    status = brim_owned_module(&modules, "projection", &ours, err);
+  if (!status && !ours)
+    status = brim_error_set(err, BRIM_E_INTERNAL, "the module is not the run's");
+  brim_owned_modules_close(&modules);
+  brim_text_free(&names);
+  return status;
+}
+
+static void found(void) {
+  static const char listed[] = "[{\"path\":\"\"},{\"path\":\"projection\"},{\"path\":\"mine\"}]";
+  const char *folder = fault_file("found");
+  char inside[600];
+  if (mkdir(folder, 0777))
+    abort();
+  case_write(case_path(folder, "modules.json"), listed, strlen(listed));
+  for (int i = 0; i < 3; i++) {
+    snprintf(inside, sizeof inside, "%s/%s", folder, i == 0 ? "projection" : i == 1 ? "mine" : "theirs");
+    if (mkdir(inside, 0777))
+      abort();
+    case_write(case_path(inside, i ? "notes.txt" : "config.json"), "{}", 2);
+  }
+  fault_check_case(&(fault_case){.name = "what is found in a folder", .work = look_around, .context = (void *)folder});
 }
 
 /* Steps allocate nothing once the first epoch has been seen. */
@@ -270,6 +309,7 @@ int main(void) {
   allocations("a comparison", compare_job);
   case_remove(fault_file("run"));
   allocations("training in folds", folds_job);
+  found();
   steady_state();
   full_disk();
   failing_changes(false);

@@ -82,7 +82,7 @@ static void check_saved(brim_model *model) {
   size_t length;
   const char *folder = scratch_file("saved");
   char path[600];
-  if (brim_model_save(model, folder, &err))
+  if (brim_model_save(model, NULL, NULL, folder, NULL, &err))
     case_stop("save", &err);
   snprintf(path, sizeof path, "%s/config.json", folder);
   char *config = case_read_file(path, &length);

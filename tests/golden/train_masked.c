@@ -32,13 +32,18 @@ static void stop_at(brim_error *err) {
   exit(99);
 }
 
-static brim_dataset *encode(brim_runtime *runtime, const brim_tokenizer *tokenizer, int first, int count) {
+static brim_dataset *encode_as(brim_runtime *runtime, const brim_tokenizer *tokenizer, int first, int count,
+                               brim_numbering numbering) {
   brim_dataset *dataset;
   brim_error err;
-  const brim_dataset_options options = {.encode = {.max_length = 30, .numbering = BRIM_NUMBER_WORDS}};
+  const brim_dataset_options options = {.encode = {.max_length = 30, .numbering = numbering}};
   if (brim_dataset_from_texts(runtime, get_text, &first, (uint64_t)count, tokenizer, &options, &dataset, &err))
     stop_at(&err);
   return dataset;
+}
+
+static brim_dataset *encode(brim_runtime *runtime, const brim_tokenizer *tokenizer, int first, int count) {
+  return encode_as(runtime, tokenizer, first, count, BRIM_NUMBER_WORDS);
 }
 
 /* ---- runs ----------------------------------------------------------------------------------------------------- */
@@ -50,6 +55,7 @@ typedef struct masked_run {
   const char *stream; /* a file; NULL: rows in memory */
   uint64_t cancel_at;
   int threads;
+  int32_t by_tokens; /* the rank that chooses tokens; 0: all choose words */
   int status;
   brim_train_result result;
   brim_error err;
@@ -73,7 +79,9 @@ static int watch(void *context, const brim_event *event) {
 }
 
 static int train(masked_run *run, const brim_tokenizer *tokenizer, brim_model *model) {
-  brim_dataset *rows = encode(run->runtime, tokenizer, 0, ROWS), *held = encode(run->runtime, tokenizer, ROWS, HELD);
+  const bool tokens = run->by_tokens > 0 && run->by_tokens == run->member.rank;
+  brim_dataset *rows = encode_as(run->runtime, tokenizer, 0, ROWS, tokens ? BRIM_NUMBER_TOKENS : BRIM_NUMBER_WORDS),
+               *held = encode(run->runtime, tokenizer, ROWS, HELD);
   const brim_named_dataset eval = {"dev", held};
   brim_feed *feed = NULL;
   int status = BRIM_OK;
@@ -252,6 +260,18 @@ static void refused(void) {
   free(smooth.weights), free(weighed.weights), free(rate.weights);
 }
 
+/* Ranks that choose tokens otherwise: the option is named, rather than what became of it. */
+static void differing(void) {
+  const masked_run like = {.options = masked_options(NULL), .by_tokens = 1};
+  masked_run runs[2];
+  with_ranks(2, &like, runs);
+  for (int r = 0; r < 2; r++) {
+    ok(runs[r].status == BRIM_E_MISMATCH && strstr(runs[r].err.message, ": whole_words: false on rank 1, true on rank 0"),
+       "rank %d: %s", r, runs[r].err.message);
+    free(runs[r].weights);
+  }
+}
+
 int main(void) {
   folder = case_path(tap_source(), "tests/golden/tasks/folders/fill-mask");
   make_texts();
@@ -264,6 +284,7 @@ int main(void) {
   streams();
   evaluated();
   refused();
+  differing();
   free(one.weights);
   return tap_done();
 }

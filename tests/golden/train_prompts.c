@@ -109,7 +109,7 @@ static double apart(const job *j) {
 static brim_embedder *save_and_load(const job *j, const char *folder) {
   brim_error err;
   brim_embedder *embedder;
-  if (brim_model_save(j->model, folder, &err) || brim_tokenizer_save(j->tokenizer, folder, NULL, &err) ||
+  if (brim_model_save(j->model, j->tokenizer, NULL, folder, NULL, &err) ||
       brim_embedder_load(runtime, folder, NULL, &embedder, &err))
     stop(folder, &err);
   return embedder;

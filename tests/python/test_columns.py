@@ -103,10 +103,10 @@ class Columns(unittest.TestCase):
         """what has no name is refused with its type"""
         pd, pa = module("pandas"), module("pyarrow")
         period = pa.Table.from_pandas(pd.DataFrame({"text": TEXTS, "label": pd.PeriodIndex(["2020-01", "2020-02"] * 2, freq="M")}))
-        for make, wanted in ((lambda: brim.Dataset.from_arrow(period, TOKENIZER), r'column "label" holds values of the type pandas\.period where'),
+        for make, wanted in ((lambda: brim.Dataset.from_arrow(period, TOKENIZER), r'column "label" holds pandas\.period, stored as whole numbers, where'),
                              (lambda: brim.Dataset.of(pd.DataFrame({"text": pd.period_range("2020-01", periods=4, freq="M")}), TOKENIZER), "a text is str or bytes, not .*Period"),
                              (lambda: brim.Dataset.of(pd.DataFrame({"text": [1j] * 4}), TOKENIZER), "a text is str or bytes, not .*complex"),
-                             (lambda: brim.Dataset.of(pd.DataFrame({"text": pd.Series([3, 5]).astype("category")}), TOKENIZER), "holds a dictionary of whole numbers where a string"),
+                             (lambda: brim.Dataset.of(pd.DataFrame({"text": pd.Series([3, 5]).astype("category")}), TOKENIZER), "holds whole numbers where a string"),
                              (lambda: brim.Dataset.of(pd.to_datetime(pd.Series(["2020-01-01"])), TOKENIZER), "row 0 is Timestamp")):
             with self.assertRaisesRegex((TypeError, ValueError), wanted):
                 make()

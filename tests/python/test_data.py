@@ -2,6 +2,7 @@
 import json
 import os
 import pickle
+import tempfile
 import traceback
 import unittest
 
@@ -180,10 +181,31 @@ class Rows(unittest.TestCase):
             brim.Dataset.from_arrow(table, TOKENIZER, text_column="nothing")
         with self.assertRaises(TypeError):
             brim.Dataset.from_arrow(table, TOKENIZER, text_column="id")
+        stored = pyarrow.ExtensionArray.from_storage(pyarrow.bool8(), pyarrow.array([0, 1], pyarrow.int8()))
+        for odd, named in ((stored, "arrow.bool8, stored as whole numbers"), (pyarrow.array([b"a", b"b"]).dictionary_encode(), "holds bytes")):
+            with self.assertRaisesRegex(TypeError, named):
+                brim.Dataset.from_arrow(pyarrow.table({"text": ["a", "b"], "label": odd}), TOKENIZER)
+        for given, words in (({"text_column": "label"}, "as a text and as the label"), ({"label_column": "text"}, "as a text and as the label"),
+                             ({"pair_column": "label"}, "as a text and as the label"), ({"pair_column": "text"}, "both texts")):
+            with self.assertRaisesRegex(brim.errors.UsageError, words):
+                brim.Dataset.from_arrow(table, TOKENIZER, labels=True, **given)
         holes = pyarrow.table({"text": ["a", None]})
         with self.assertRaises(brim.errors.FormatError) as caught:
             brim.Dataset.from_arrow(holes, TOKENIZER)
         self.assertIn("row 1", str(caught.exception))
+
+    def test_numbered_tables(self):
+        """Of table files whose names say how many there are none is missing."""
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            self.skipTest("pyarrow is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            for i in (0, 2):
+                pyarrow.parquet.write_table(pyarrow.table({"text": [f"film {i}"]}), f"{folder}/part-0000{i}-of-00003.parquet")
+            with self.assertRaisesRegex(OSError, "1 of 3 files is missing: part-00001-of-00003.parquet"):
+                brim.Dataset.from_files(f"{folder}/part-*.parquet", TOKENIZER)
+            self.assertEqual(len(brim.Dataset.from_files([f"{folder}/part-0000{i}-of-00003.parquet" for i in (0, 2)], TOKENIZER)), 2)
 
     def test_polars_and_pandas(self):
         found = 0

@@ -1,7 +1,10 @@
 """Model.embed: the bits of `brim embed`, from anything that can be looped over."""
+import copy
 import json
 import logging
 import pathlib
+import pickle
+import re
 import shutil
 import unittest
 
@@ -66,6 +69,47 @@ class Embedding(unittest.TestCase):
         vectors = model.embed(TEXTS[:3], max_length=8)
         self.assertTrue(same(vectors, by_program(HERE / "model", TEXTS[:3], "--max-length", "8")))
         self.assertEqual(bytes(model.logits(TEXTS[:3])), before)
+
+    def test_copies_of_folders(self):
+        """A folder of vectors is one, as it is opened: copies and what is saved have its modules, its prompts and where it cuts."""
+        for name in ("st-old-form", "st-mean-normalize", "st-max", "st-cls-dense", "st-prompts"):
+            model = brim.Model(FOLDERS / name)
+            self.assertEqual(model.task, "embedding")
+            model.save(HERE / "kept" / name)
+            for one in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), brim.Model(HERE / "kept" / name)):
+                self.assertTrue(same(one.embed(TEXTS), model.embed(TEXTS)), name)
+        self.assertTrue(same(one.embed(TEXTS, prompt="query"), model.embed(TEXTS, prompt="query")))
+        words = next(weights for tensor, weights in model.parameters().items() if "word_embeddings" in tensor)
+        np.asarray(words)[:] += 0.5
+        model.written()
+        self.assertFalse(same(one.embed(TEXTS), model.embed(TEXTS)))
+        self.assertTrue(same(pickle.loads(pickle.dumps(model)).embed(TEXTS), model.embed(TEXTS)))
+
+    def test_opened_again(self):
+        """A run's folder as what the training left in memory: measured and trained on."""
+        rows = [(text, other) for text, other in zip(TEXTS, TEXTS[1:]) if text and other]
+        model = brim.train(FOLDERS / "st-prompts", rows, task="embedding", max_steps=1, output=HERE / "vectors", overwrite=True).model
+        again = brim.Model(HERE / "vectors")
+        self.assertEqual(again.evaluate(rows)["mrr"], model.evaluate(rows)["mrr"])
+        self.assertEqual(brim.train(again, rows, max_steps=1).model.task, "embedding")
+        with self.assertRaisesRegex(brim.errors.UsageError, "vectors"):
+            brim.Model(HERE / "vectors").predict("a")
+        with self.assertRaisesRegex(brim.errors.UsageError, "pooling is of the model's head"):
+            brim.Model(HERE / "model", pooling="max").embed("a")
+        vectors = brim.Model(HERE / "model", labels=brim.Labels(None, task="embedding"), pooling="max").embed("good film")
+        self.assertFalse(same(vectors, brim.Model(HERE / "model", untrained=True).embed("good film")))
+
+    def test_modules_that_cannot_be_kept(self):
+        """What `embed` has and training has not is computed, and a copy without it is refused."""
+        folder = HERE / "kept" / "sigmoid"
+        shutil.copytree(FOLDERS / "st-cls-dense", folder, dirs_exist_ok=True)
+        config = next(folder.glob("*_Dense/config.json"))
+        config.write_text(re.sub(r'"activation_function": "[^"]*"', '"activation_function": "torch.nn.modules.activation.Sigmoid"', config.read_text()))
+        model = brim.Model(folder)
+        self.assertTrue(same(model.embed(TEXTS), by_program(folder, TEXTS)))
+        for keep in (pickle.dumps, lambda one: one.save(HERE / "kept" / "not")):
+            with self.assertRaisesRegex(brim.errors.MismatchError, "copy the folder itself"):
+                keep(model)
 
     def test_retrieval(self):
         """Dicts and files give what `brim evaluate` prints; a text finds itself."""

@@ -78,6 +78,9 @@ class Pairs(unittest.TestCase):
         named = [{"b": row["positive"], "a": row["anchor"], "c": row["negative"]} for row in PAIRS]
         for given in (["a", "b", "c"], "a,b,c"):
             self.assertEqual(brim.train(model, named, task="embedding", columns=given, **HOW).model.embed(WORDS).tobytes(), expected)
+        lacking = [{**row, "negative": None if i % 3 else row["negative"]} for i, row in enumerate(PAIRS)]
+        one, other = (brim.train(model, [{**row, "negative": row["negative"] or empty} for row in lacking], task="embedding", **HOW).model for empty in (None, float("nan")))
+        self.assertEqual(one.embed(WORDS).tobytes(), other.embed(WORDS).tobytes())
         self.assertEqual(pickle.loads(pickle.dumps(first.model)).embed(WORDS).tobytes(), expected)
         further = brim.train(first.model, PAIRS, **HOW)
         self.assertIs(further.model, first.model)
@@ -91,6 +94,9 @@ class Pairs(unittest.TestCase):
         again = brim.train(model, written("taught.jsonl", rows), task="embedding", teacher_column="vectors", **HOW)
         self.assertNotEqual(first.model.embed(WORDS).tobytes(), brim.Model(model).embed(WORDS).tobytes())
         self.assertEqual(first.model.embed(WORDS).tobytes(), again.model.embed(WORDS).tobytes())
+        alone = [{"text": row["english"], "vectors": row["vectors"]} for row in rows]  # one text a row is enough
+        one, other = (brim.train(model, these, task="embedding", teacher_column="vectors", **HOW).model for these in (alone, written("alone.jsonl", alone)))
+        self.assertEqual(one.embed(WORDS).tobytes(), other.embed(WORDS).tobytes())
         import pyarrow.parquet
         pyarrow.parquet.write_table(pyarrow.table({"text": WORDS}), HERE / "words.parquet")
         tokenizer = first.model.tokenizer
@@ -145,6 +151,17 @@ class Pairs(unittest.TestCase):
             self.assertEqual(opened.predict(RANKED[:9]), scores)
             lines = case.program("predict", "-m", program, written("asked.jsonl", [{"text": a, "text_pair": b} for a, b in pairs])).splitlines()
             np.testing.assert_allclose(scores, [json.loads(line)["label"] for line in lines], atol=1e-6)
+
+    def test_reranker_of_lists(self):
+        """A query, a list of its documents and a score of each: the weights of the command, and evaluations of rows and files are one."""
+        rows = [{"query": row["anchor"], "documents": [row["positive"], row["negative"], WORDS[i % 8]], "scores": [1, 0, 0.5]} for i, row in enumerate(PAIRS)]
+        out, path = HERE / "reranker", written("lists.jsonl", rows)
+        result = brim.train(HERE / "model", rows, task="rerank", loss="list-net", output=out, overwrite=True, **HOW)
+        self.assertEqual(weights(out), weights(by_program(HERE / "model", "rerank", path, "--loss", "list-net")))
+        self.assertEqual(*(result.model.evaluate(one)["ndcg"] for one in (rows, str(path))))
+        rows[1]["documents"][1] = ""
+        with self.assertRaisesRegex(brim.Error, 'row 1: the list in "documents" has an empty text'):
+            brim.train(HERE / "model", rows, task="rerank", **HOW)
 
     def test_reranker_metrics(self):
         """MRR, nDCG and average precision, of the run and of Model.evaluate."""
@@ -246,13 +263,17 @@ class Pairs(unittest.TestCase):
                 ([{"title": "a"}] * 4, {}, "two texts or more.*columns.*title"),
                 ([("a", "b", 0.5), ("a", "b")], {}, "row 1 has no score"),
                 ([("a", None)] * 4, {}, "row 0: the value of column \"text2\" is missing"),
+                ([{"anchor": "a", "positive": float("nan")}] * 4, {}, "row 0: the value of column \"positive\" is missing"),
+                ([{"query": "a", "document": float("nan"), "label": 1}] * 4, {"task": "rerank"}, "row 0: the value of column \"document\" is missing"),
+                ([("a", 5, "b")] * 4, {}, "row 0: the value of column \"text2\" is 5: a text is expected"),
+                ([("a", ["b", 5])] * 4, {}, "row 0: the value of column \"text2\" is 5: a text is expected"),
                 ([], {}, "there are no rows"),
                 (PAIRS, {"columns": ["anchor", "poem"]}, "no column \"poem\"|poem"),
                 (PAIRS, {"loss": "poem"}, "in-batch, cosent"),
                 (PAIRS, {"loss": "cosent"}, "2 texts a row"),
                 (PAIRS, {"margin": 1}, "in-batch has no margin"),
                 (PAIRS, {"scale": -1}, "scale is -1"),
-                (PAIRS, {"positive_weight": 2}, "in-batch has no positive_weight"),
+                (PAIRS, {"positive_weight": 2}, "positive_weight has no effect without task=.rerank."),
                 (PAIRS, {"matryoshka": [4096]}, "vectors have"),
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
                 (PAIRS, {"stream": True}, "stream=True is for files"),
@@ -270,6 +291,9 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"keep_head": True}, "has no keep_head"),
                 ([{"sentence1": "a", "sentence2": "b", "score": "much"}] * 4, {}, "much"),
                 (RANKED, {"task": "rerank", "scale": 3}, "bce has no scale"),
+                *((RANKED, {"task": "rerank", name: value}, f"{name} has no effect without (task=.embedding.|directions|hardness)") for name, value in
+                  {"matryoshka": [8], "directions": "query-to-doc", "similarity": "dot", "hardness": "all", "hardness_strength": 2, "partition": "joint", "distance": "cosine",
+                   "margin": 1, "temperature": 2}.items()),
                 ([pair[:2] for pair in texts], {"task": "rerank"}, "a score or a label")]:
             with self.assertRaisesRegex((brim.Error, ValueError), message, msg=(rows[:1], how)):
                 brim.train(model, rows, **{"task": "embedding", **how}, **HOW)

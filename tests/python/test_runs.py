@@ -234,6 +234,17 @@ class Rows(unittest.TestCase):
             brim.train(MODEL, table, eval={"test": [{"text": "a", "label": 1}, {"text": "b", "label": None}]}, max_steps=1)
 
 
+    def test_column_of_folds(self):
+        """Whatever columns the texts and labels of a row are in."""
+        kinds = {"embedding": {"anchor": "a good film", "positive": "a fine film"}, "rerank": {"query": "a film", "document": "a good film", "label": 1},
+                 "tokens": {"tokens": ["a", "film"], "ner_tags": ["O", "A"]}}
+        for task, row in kinds.items():
+            file = HERE / f"{task}-folds.jsonl"
+            file.write_text("".join(json.dumps({**row, "fold": i % 3, "label": i % 2} if task == "rerank" else {**row, "fold": i % 3}) + "\n" for i in range(9)))
+            with self.subTest(task):
+                self.assertEqual(brim.train(MODEL, file, task=task, fold_column="fold", max_steps=1).fold.tolist(), [i % 3 for i in range(9)])
+
+
 class End(unittest.TestCase):
     """The interpreter ends while something is computed."""
 

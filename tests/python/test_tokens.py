@@ -158,6 +158,12 @@ class Tokens(unittest.TestCase):
         with self.assertRaisesRegex(brim.Error, "task is 'sums'"):
             brim.data.stream(lines, tokenizer, task="sums")
 
+    def test_missing_words(self):
+        """A missing value among words is no word, whatever it is written as."""
+        for word in (None, float("nan")):
+            with self.assertRaisesRegex(brim.errors.UsageError, "row 1: one of the words is"):
+                brim.Dataset.of([(["a"], ["O"]), (["a", word], ["O", "O"])], brim.Tokenizer(MODEL), task="tokens", labelled=True)
+
     def test_datasets(self):
         """datasets with a list of ClassLabel: its names, in their order"""
         try:

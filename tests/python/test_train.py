@@ -247,6 +247,43 @@ class Training(unittest.TestCase):
         with self.assertRaises(ValueError):
             brim.train(MODEL, brim.Dataset.from_texts(["a"], brim.Tokenizer(MODEL)))
 
+    def test_numbers_out_of_range(self):
+        """What the program refuses, with the same least and most: 0 does not mean that nothing is given."""
+        for name, (least, most) in brim.keywords.RANGES.items():
+            whole = isinstance(least, int) and name not in ("epochs", "weight_decay")
+            for value in (least - 1 if whole else least / 2 - 1e-9, most * 2 + 1):
+                if name == "max_steps" and value == 0 or name == "memory_limit":
+                    continue
+                with self.assertRaisesRegex((brim.errors.UsageError, TypeError), f"{name}|reinitialised", msg=(name, value)):
+                    brim.train(MODEL, TRAIN, **{name: int(value) if whole else value})
+        with self.assertRaisesRegex(brim.errors.UsageError, "memory_limit is 0"):
+            brim.train(MODEL, TRAIN, memory_limit=0)
+        model = brim.Model(MODEL, untrained=True)
+        for name in ("batch_size", "max_tokens", "max_length"):
+            for value in (0, -1):
+                for use in (model.predict, model.logits, model.embed, lambda rows, **how: model.evaluate([(row, "LABEL_0") for row in rows], **how),
+                            lambda rows, **how: model.evaluate_similarity([("a", "b", 1)], **how),
+                            lambda rows, **how: model.evaluate_retrieval({"a": "b"}, {"c": "d"}, {"c": ["a"]}, **how)):
+                    with self.assertRaisesRegex(brim.errors.UsageError, name):
+                        use(["good"], **{name: value})
+
+    def test_options_without_effect(self):
+        """What the program refuses without its partner, and what has no effect on rows that are encoded."""
+        for how in ({"swa_every": 2}, {"tail": "fill"}, {"oversize": "alone"}, {"read_ahead": 4}, {"pad_to_multiple_of": 8}, {"min_delta": 0.5, "eval": TEST},
+                    {"resume_anyway": True}, {"loss_scale": 2}):
+            with self.assertRaisesRegex(brim.errors.UsageError, f"{next(iter(how))} has no effect without"):
+                brim.train(MODEL, TRAIN, **how)
+        brim.train(MODEL, TRAIN, max_steps=1, tail="resplit", oversize="error", pad_to_multiple_of=8, padding="longest", swa_every=2, swa_start=0.5)
+        brim.compare(MODEL, TRAIN, max_steps=1, modes=["fixed"], pad_to_multiple_of=8)
+        rows = brim.Dataset.from_csv(TRAIN, brim.Tokenizer(MODEL))
+        for how in ({"windows": 2, "max_length": 8}, {"truncation_side": "left"}, {"min_chars": 3}, {"where": {"label": "1"}}, {"cache": HERE / "cached"}):
+            with self.assertRaisesRegex(brim.errors.UsageError, f"{next(iter(how))}: the rows are encoded already"):
+                brim.train(MODEL, rows, **how)
+        several = brim.Dataset.from_texts([["a", "b"]] * 4, brim.Tokenizer(MODEL))
+        for how in ({"prompts": "a: "}, {"teacher_column": "a"}):
+            with self.assertRaisesRegex(brim.errors.UsageError, f"{next(iter(how))}: the rows are encoded already"):
+                brim.train(MODEL, several, task="embedding", **how)
+
 
 class Models(unittest.TestCase):
     @classmethod

@@ -307,6 +307,30 @@ static void standard_input(void) {
   close(fd);
 }
 
+/* A file that another program cuts, or adds to, after it was opened. */
+static void changes(void) {
+  static const off_t lengths[] = {LENGTH / 2, 0, LENGTH + 3};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    const char *path = scratch_write_bytes("changes.txt", text, LENGTH), *bytes;
+    brim_stream *s = open_path(path);
+    brim_error err = {0};
+    size_t have = 0;
+    int status = brim_stream_peek(s, 1, &bytes, &have, &err);
+    if (truncate(path, lengths[i]) != 0)
+      status = BRIM_E_IO;
+    while (status == BRIM_OK && have > 0) {
+      brim_stream_consume(s, have);
+      status = brim_stream_peek(s, 1, &bytes, &have, &err);
+    }
+    if (lengths[i] < LENGTH)
+      ok(status == BRIM_E_IO && strstr(err.message, "was cut while it was read"), "a file cut to %d bytes: %s", (int)lengths[i],
+         err.message);
+    else
+      ok(status == BRIM_OK && brim_stream_offset(s) == lengths[i], "what is added is read");
+    brim_stream_free(s);
+  }
+}
+
 int main(void) {
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL) != BRIM_OK)
     return 1;
@@ -325,6 +349,7 @@ int main(void) {
   named_pipe();
   interrupted();
   odd_files();
+  changes();
   standard_input();
   brim_runtime_free(runtime);
   return tap_done();

@@ -273,6 +273,12 @@ static void lists(void) {
             "!5 f: line 1: the label is a list, but classification has one class a row: choose the task multi-label", "a list");
   ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: a label in the list is empty: write a|b for two labels, not a||b",
             "an empty item");
+#define SHARE                                                                                                                    \
+  "!5 f: line 1: the list of labels holds 0.5: a row has a label or not (names, or 1.0 and 0.0 for every label there "           \
+  "is); if these are values, choose the task regression"
+  ok_string(LISTS(MANY, NULL, "0.5", "1.0"), SHARE, "a share of a label");
+  ok_string(LISTS(MANY, NULL, "1.0,0.5", "0.0,1.0"), SHARE, "shares of labels");
+#undef SHARE
   ok_string(TAKE(MANY, NULL, "", ""), "!5 no row has a label: there is nothing to learn", "no labels at all");
   ok_string(LISTS(REGRESS, NULL, "", "1.5,1"),
             "!5 f: line 1: the label is an empty list: a row of a regression has one value or more", "no value");

@@ -194,6 +194,11 @@ static void json_array(void) {
   ok_string(data_read_text("a.json", "[]", NULL), "", "array: none");
   ok_string(data_read_text("a.json", "[ ] x", NULL), "!5 a.json: line 1, byte 4: the array ended before this: a file has one\n",
             "array: something after it");
+  ok_string(data_read_bytes("a.json", "[{\"text\":\"a\"}]\0[{\"text\":\"b\"}]", 29, NULL),
+            "0 1 1 [a] - -\n!5 a.json: line 1, byte 14: the array ended before this: a file has one\n",
+            "array: a NUL after it is no end");
+  ok_string(data_read_bytes("a.json", "[{\"text\":\"a\"}\0,{\"text\":\"b\"}]", 28, NULL),
+            "0 1 1 [a] - -\n!5 a.json: line 1, byte 13: a comma or ] was expected after an object\n", "array: nor is one in it");
   static const struct {
     const char *file, *want;
   } bad[] = {

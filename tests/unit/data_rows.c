@@ -95,6 +95,100 @@ static void lists(void) {
       "it by its rows: pandas' to_json(.., orient=\"records\", lines=True)\n");
 }
 
+/* In a csv. A text may look so; a column of this name has lists. */
+static void printed_list(void) {
+  static const char *const several[] = {"anchor", "positive", "negatives"};
+  const brim_source_options named = {.text_columns = several, .text_column_count = 3, .least_columns = 2};
+  expect("a list that was printed into one field", "a.csv", "anchor,positive,negatives\na,b,c\nd,e,\"[\"\"f\"\", \"\"g\"\"]\"\n",
+         named,
+         "!5 a.csv: line 3, byte 32: \"negatives\" holds a list as Python or JSON writes it, in one field: csv has a column for "
+         "each "
+         "text (negative_1, negative_2, ..), JSON lines have lists\n");
+}
+
+/* A row is not learned from its own label, and a text is not its own partner. */
+static void apart(void) {
+  static const char csv[] = "text,label,text_pair\na,0,b\nc,1,d\n", labels[] = "labels\na\nb\n";
+  expect("a text that is the label", "a.csv", csv, (brim_source_options){.text_column = "label", .need_label = true},
+         "!2 the column \"label\" is named as a text and as the label: name each one's own\n");
+  expect("a label that is the text", "a.csv", csv, (brim_source_options){.label_column = "text", .need_label = true},
+         "!2 the column \"text\" is named as a text and as the label: name each one's own\n");
+  expect("a second text that is the label", "a.csv", csv, (brim_source_options){.pair_column = "label", .need_label = true},
+         "!2 the column \"label\" is named as a text and as the label: name each one's own\n");
+  expect("one of several texts that is the label", "a.csv", "anchor,positive,negative\na,b,1\n",
+         (brim_source_options){TRIPLE, .label_column = "negative", .need_label = true},
+         "!2 the column \"negative\" is named as a text and as the label: name each one's own\n");
+  expect("words that are their labels", "a.conll", "a O\n\n",
+         (brim_source_options){.words = true, .text_column = "1", .label_column = "1", .need_label = true},
+         "!2 the column \"1\" is named as a text and as the label: name each one's own\n");
+  expect("a text that is the second one", "a.csv", csv, (brim_source_options){.pair_column = "text"},
+         "!2 the column \"text\" is named for both texts of a row: name each one's own\n");
+  expect("the second text alone", "a.csv", csv, (brim_source_options){.text_column = "text_pair"}, "b|d|");
+  expect("labels as texts, where none is asked for", "a.csv", "label,x\na,0\n", (brim_source_options){.text_column = "label"},
+         "a|");
+  expect("another name of the label's is the text", "a.csv", labels,
+         (brim_source_options){.text_column = "labels", .need_label = true},
+         "!2 a.csv: there is no column \"label\"; the columns are \"labels\"\n");
+}
+
+/* All files have a say in which columns there are. */
+static void columns_of(const char *first, const char *second, const brim_source_options *given, const char *want) {
+  brim_text_columns found;
+  brim_error err;
+  brim_text got;
+  char path[2][4096];
+  snprintf(path[0], sizeof path[0], "%s", scratch_write(*first == '{' ? "first.jsonl" : "first.csv", first));
+  snprintf(path[1], sizeof path[1], "%s", scratch_write(*second == '{' ? "second.jsonl" : "second.csv", second));
+  const char *const paths[] = {path[0], path[1]};
+  brim_text_init(&got, data_runtime);
+  const int status = brim_text_columns_find(data_runtime, paths, 2, given, BRIM_TASK_EMBEDDING, &found, &err);
+  for (int i = 0; !status && i < found.count; i++)
+    brim_text_printf(&got, "%s ", found.names[i]);
+  if (!status && found.label)
+    brim_text_printf(&got, "/ %s", found.label);
+  if (status)
+    data_show_error(&got, status, &err);
+  ok_string(got.data, want, "columns of two files");
+  if (!status)
+    brim_text_columns_free(&found);
+  brim_text_free(&got);
+}
+
+/* Texts after many other columns. */
+static void wide(void) {
+  brim_text line;
+  brim_text_init(&line, data_runtime);
+  for (int i = 0; i < 300; i++)
+    brim_text_printf(&line, "c%d,", i);
+  brim_text_string(&line, "anchor,positive,score\n");
+  columns_of(line.data, "anchor,positive\na,b\n", &(brim_source_options){0}, "anchor positive / score");
+  brim_text_free(&line);
+}
+
+/* Some of them begin beyond the head. */
+static void late_negatives(const char *last, const char *want) {
+  brim_text lines;
+  brim_text_init(&lines, data_runtime);
+  for (int i = 0; i < 40000; i++)
+    brim_text_string(&lines, "{\"anchor\": \"a\", \"positive\": \"b\"}\n");
+  brim_text_string(&lines, last);
+  columns_of(lines.data, "{\"anchor\": \"a\", \"positive\": \"b\"}\n", &(brim_source_options){0}, want);
+  brim_text_free(&lines);
+}
+
+static void several_files(void) {
+  static const char *const scored[] = {"anchor", "score"};
+  const brim_source_options none = {0}, label = {.text_columns = scored, .text_column_count = 2, .label_column = "score"},
+                            texts = {.text_columns = scored, .text_column_count = 2};
+  static const char pairs[] = "{\"anchor\": \"a\", \"positive\": \"b\"}\n";
+  columns_of(pairs, "{\"anchor\": \"a\", \"positive\": \"b\", \"negatives\": [\"c\"]}\n", &none, "anchor positive negatives ");
+  columns_of("anchor,positive\na,b\n", "anchor,positive,negative\na,b,c\n", &none, "anchor positive negative ");
+  columns_of(pairs, "anchor,positive,score\na,b,1\n", &none, "anchor positive / score");
+  columns_of("anchor,score\na,1\n", pairs, &texts, "anchor score ");
+  columns_of("anchor,score\na,1\n", pairs, &label,
+             "!2 the column \"score\" is named as a text and as the label: name each one's own\n");
+}
+
 static void options(void) {
   static const char csv[] = "anchor,positive,negative\na,b,c\n";
   expect("two ways to name columns", "a.csv", csv, (brim_source_options){TRIPLE, .text_column = "anchor"},
@@ -241,6 +335,13 @@ int main(void) {
   files();
   lists();
   options();
+  printed_list();
+  apart();
+  several_files();
+  wide();
+  late_negatives("{\"anchor\": \"a\", \"positive\": \"b\", \"negatives\" : [\"c\"]}\n", "anchor positive negatives ");
+  late_negatives("{\"anchor\": \"a\", \"positive\": \"negative\"}\n", "anchor positive ");
+  late_negatives("{\"anchor\": \"\\\"negative\\\": it is\", \"positive\": \"b\"}\n", "anchor positive ");
   for (int i = 0; i < 4; i++)
     late(i & 1 ? "\xEF\xBB\xBF" : "", i > 1);
   counted();

@@ -33,6 +33,7 @@ static void paths(void) {
   ok_string(read_paths(scratch_file("none*.csv"), NULL, NULL),
             "!4 none*.csv: no file matches: look at the pattern and the folder\n", "a glob that matches nothing");
   ok_string(data_read(NULL, 0, NULL), "!2 no data files are given\n", "no paths");
+  ok_string(data_read((const char *const[]){""}, 1, NULL), "!2 the name of a data file is empty\n", "an empty path");
   scratch_make_folder("shards");
   ok_string(read_paths(scratch_file("shards"), NULL, NULL),
             "!4 shards: the folder holds no data files (.csv, .tsv, .jsonl, .txt, plain, .gz, .zst, .xz or .bz2)\n",

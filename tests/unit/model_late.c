@@ -121,7 +121,7 @@ static void write_nothing(pair *p) {
 }
 static void save(pair *p) {
   brim_error err = {0};
-  if (brim_model_save(p->late, scratch_file("late"), &err))
+  if (brim_model_save(p->late, NULL, NULL, scratch_file("late"), NULL, &err))
     case_stop("save", &err);
 }
 /* Gives states back, and with them what would be needed later. */

@@ -345,14 +345,14 @@ static void check_saved(const char *golden) {
   size_t length = 0, other = 0;
   snprintf(name, sizeof name, "saved-%s/deep", golden);
   const char *folder = scratch_file(name);
-  if (brim_model_save(model, folder, &err))
+  if (brim_model_save(model, NULL, NULL, folder, NULL, &err))
     case_stop(folder, &err);
   brim_model *back = case_load(folder, NULL);
   ok(same_values(model, back, "") && brim_model_unused_count(back) == 0 && brim_model_initialized_count(back) == 0 &&
          brim_model_task(back) == brim_model_task(model) && brim_model_outputs(back) == brim_model_outputs(model),
      "%s: what is saved is the same model", golden);
   snprintf(path, sizeof path, "%s/config.json", folder);
-  if (brim_model_save(back, scratch_file("saved-again"), &err))
+  if (brim_model_save(back, NULL, NULL, scratch_file("saved-again"), NULL, &err))
     case_stop("again", &err);
   snprintf(again, sizeof again, "%s/config.json", scratch_file("saved-again"));
   char *a = case_read_file(path, &length), *b = case_read_file(again, &other);
@@ -410,7 +410,7 @@ static void check_two_heads(const char *golden, const char *wrong, const char *r
      "%s: the head is that of the weights", golden);
   brim_runtime_release(case_runtime, text);
   const char *saved = scratch_file("head-of-the-weights");
-  ok(brim_model_save(got, saved, &err) == BRIM_OK, "it is saved %s", err.message);
+  ok(brim_model_save(got, NULL, NULL, saved, NULL, &err) == BRIM_OK, "it is saved %s", err.message);
   snprintf(path, sizeof path, "%s/config.json", saved);
   text = case_read_file(path, &length);
   ok(strstr(text, right) && !strstr(text, wrong), "%s is written", right);

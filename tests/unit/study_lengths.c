@@ -39,9 +39,10 @@ static int wrong_at(const brim_tokenizer *tokenizer, const brim_dataset *d, int3
   const brim_encode_options cut = {.max_length = length},
                             wide = {.max_length = length, .max_windows = windows.most, .window_overlap = windows.overlap};
   brim_dataset *a = encode(tokenizer, cut, false), *b = encode(tokenizer, wide, false);
-  brim_length_study s;
-  brim_error err = {0};
-  int wrong = brim_study_length(d, tokenizer, &windows, length, &s, &err) != BRIM_OK || !s.has_windows || s.rows != ROWS;
+  brim_length_study all[BRIM_MOST_LENGTHS], s;
+  int wrong = brim_study_lengths(d, tokenizer, &windows, length, all) != 2;
+  s = all[0];
+  wrong += s.length != length || !s.has_windows || s.rows != ROWS;
   wrong += s.computed != brim_dataset_tokens(a) || s.lost != brim_dataset_lost(a) || s.cut_rows != brim_dataset_truncated(a);
   wrong += s.window_computed != brim_dataset_tokens(b) || s.window_lost != brim_dataset_lost(b) ||
            s.windows != brim_dataset_texts(b) || s.window_cut_rows != brim_dataset_truncated(b);
@@ -73,23 +74,20 @@ static void edges(const brim_tokenizer *tokenizer) {
   brim_dataset *d = encode(tokenizer, (brim_encode_options){.max_length = 12}, false),
                *pairs = encode(tokenizer, (brim_encode_options){.max_length = 12}, true);
   const brim_windowing windows = {4, 3};
-  brim_length_study s;
-  brim_error err = {0};
   brim_length_study all[BRIM_MOST_LENGTHS];
-  int count;
-  ok(brim_study_length(pairs, tokenizer, &windows, 20, &s, &err) == BRIM_OK && !s.has_windows && s.lost > 0 && s.cut_rows > 0,
-     "pairs are cut, and have no windows %s", err.message);
-  ok(brim_study_length(d, tokenizer, &windows, 5, &s, &err) == BRIM_OK && !s.has_windows, "windows have something new %s",
-     err.message);
-  ok(brim_study_length(d, tokenizer, &windows, 2, &s, &err) == BRIM_E_USAGE, "%s", err.message);
-  ok(brim_study_lengths(d, tokenizer, &windows, 12, all, &count, &err) == BRIM_OK && count == 2 && all[0].length == 12 &&
-         all[1].length == 128 && all[0].cut_rows > 0 && all[1].cut_rows == 0,
+  ok(brim_study_lengths(pairs, tokenizer, &windows, 20, all) == 2 && !all[0].has_windows && all[0].lost > 0 &&
+         all[0].cut_rows > 0,
+     "pairs are cut, and have no windows");
+  ok(brim_study_lengths(d, tokenizer, &windows, 5, all) == 2 && all[0].length == 5 && !all[0].has_windows,
+     "windows have something new");
+  ok(brim_study_lengths(d, tokenizer, &windows, 12, all) == 2 && all[0].length == 12 && all[1].length == 128 &&
+         all[0].cut_rows > 0 && all[1].cut_rows == 0,
      "the usual lengths end where nothing is cut, and have the one that is asked for");
-  ok(brim_study_lengths(d, tokenizer, &windows, 512, all, &count, &err) == BRIM_OK && count == 3 && all[1].length == 256 &&
-         all[2].length == 512,
+  ok(brim_study_lengths(d, tokenizer, &windows, 512, all) == 3 && all[1].length == 256 && all[2].length == 512,
      "however long that is");
-  ok(brim_study_lengths(d, tokenizer, &windows, 0, all, &count, &err) == BRIM_OK && count == 1 && all[0].length == 128,
-     "or none");
+  for (int32_t own = -1; own <= 2; own++)
+    ok(brim_study_lengths(d, tokenizer, &windows, own, all) == 1 && all[0].length == 128, "or none, as %d has room for none",
+       (int)own);
   brim_dataset_free(d), brim_dataset_free(pairs);
 }
 

@@ -103,6 +103,22 @@ static void long_text(brim_embedder *embedder) {
   free(bytes);
 }
 
+/* What makes no sense is refused before anything is computed. */
+static void bad_options(brim_embedder *e) {
+  const brim_string text = {"good", 4};
+  const brim_embed_options options[] = {{.batch_size = -1},
+                                        {.max_tokens = -1},
+                                        {.max_length = -1},
+                                        {.max_length = 1 << 20},
+                                        {.dimensions = -1},
+                                        {.dimensions = 1 << 20},
+                                        {.precision = (brim_precision)77}};
+  float vector[1];
+  brim_error err;
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    ok(brim_embedder_run(e, &text, 1, &options[i], vector, NULL, &err) == BRIM_E_USAGE, "options %d", (int)i);
+}
+
 int main(void) {
   char folder[600];
   brim_error err = {0};
@@ -116,6 +132,7 @@ int main(void) {
   if (!ok(brim_embedder_load(runtime, folder, NULL, &embedder, &err) == BRIM_OK, "a model %s", err.message))
     return tap_done();
   growing(embedder);
+  bad_options(embedder);
   one_by_one(embedder, BRIM_PRECISION_FP32);
   one_by_one(embedder, BRIM_PRECISION_INT8);
   one_by_one(embedder, BRIM_PRECISION_BF16);

@@ -114,6 +114,11 @@ static void make_strangers(const char *path) {
   make(other, NULL);
   put(other, "state.json", state_text("of somebody's link"));
   put(path, "notes.txt", "note");
+  make(path, "3_Dense"); /* modules.json does not list it */
+  put(path, "3_Dense/config.json", "{}");
+  make(path, "mine"); /* it does, but there is more in it */
+  put(path, "mine/config.json", "{}");
+  put(path, "mine/notes.txt", "note");
   make(path, "checkpoints/mine");
   put(path, "checkpoints/mine/w.pt", "w");
   put(path, "checkpoints/best.pt", "b");
@@ -129,10 +134,11 @@ static void make_strangers(const char *path) {
 static bool strangers_are_there(const char *path) {
   char linked[512];
   snprintf(linked, sizeof linked, "%s", case_path(scratch_file("other"), "state.json"));
-  return case_exists(linked) && says(path, "notes.txt", "note") && says(path, "checkpoints/mine/w.pt", "w") &&
-         says(path, "checkpoints/best.pt", "b") && says(path, "checkpoints/step-1.tmp-backup", "t") &&
-         case_exists(case_path(path, "checkpoints/step-4.tmp-old2")) && says(path, "checkpoints/step-9/w.pt", "9") &&
-         says(path, "checkpoints/step-8/state.json", "{\"step\":8}") &&
+  return case_exists(linked) && says(path, "notes.txt", "note") && says(path, "3_Dense/config.json", "{}") &&
+         says(path, "mine/config.json", "{}") && says(path, "mine/notes.txt", "note") &&
+         says(path, "checkpoints/mine/w.pt", "w") && says(path, "checkpoints/best.pt", "b") &&
+         says(path, "checkpoints/step-1.tmp-backup", "t") && case_exists(case_path(path, "checkpoints/step-4.tmp-old2")) &&
+         says(path, "checkpoints/step-9/w.pt", "9") && says(path, "checkpoints/step-8/state.json", "{\"step\":8}") &&
          case_exists(case_path(path, "checkpoints/step-7/state.json"));
 }
 
@@ -146,22 +152,33 @@ static void make_old_run(const char *path) {
   put(path, "config.json", "{}");
   put(path, "model.safetensors", "weights");
   put(path, "vocab.txt", "a");
+  put(path, "modules.json",
+      "[{\"path\":\"\"},{\"path\":\"2_Dense\"},{\"path\":\"projection\"},{\"path\":\"mine\"},{\"path\":\"../x\"}]");
+  make(path, "2_Dense");
+  put(path, "2_Dense/config.json", "two");
+  make(path, "projection");
+  put(path, "projection/model.safetensors", "p");
   if (with_strangers)
     make_strangers(path);
 }
 
 static bool is_old_run(const char *path) {
-  const char *names = with_strangers ? "checkpoints config.json log.jsonl model.safetensors notes.txt vocab.txt"
-                                     : "checkpoints config.json log.jsonl model.safetensors vocab.txt";
+  const char
+      *names = with_strangers
+                   ? "2_Dense 3_Dense checkpoints config.json log.jsonl mine model.safetensors modules.json notes.txt projection "
+                     "vocab.txt"
+                   : "2_Dense checkpoints config.json log.jsonl model.safetensors modules.json projection vocab.txt";
   return strcmp(case_names(path), names) == 0 && (!with_strangers || strangers_are_there(path)) &&
          says(path, "log.jsonl", OLD_LOG) && says(path, "checkpoints/step-3/state.json", state_text("checkpoints/step-3")) &&
          says(path, "checkpoints/best/state.json", state_text("checkpoints/step-3")) && says(path, "config.json", "{}") &&
-         says(path, "model.safetensors", "weights");
+         says(path, "model.safetensors", "weights") && says(path, "2_Dense/config.json", "two") &&
+         says(path, "projection/model.safetensors", "p");
 }
 
 /* What the new run has when it has begun. */
 static bool is_new_run(const char *path) {
-  const char *names = with_strangers ? "checkpoints log.jsonl notes.txt vocab.txt" : "checkpoints log.jsonl vocab.txt";
+  const char *names = with_strangers ? "3_Dense checkpoints log.jsonl mine notes.txt vocab.txt"
+                                     : "checkpoints log.jsonl vocab.txt";
   const char *steps = with_strangers ? "best.pt mine step-1.tmp-backup step-4.tmp-old2 step-5 step-7 step-8 step-9" : "step-5";
   return strcmp(case_names(path), names) == 0 && says(path, "log.jsonl", NEW_LOG) &&
          (!with_strangers || strangers_are_there(path)) && strcmp(case_names(case_path(path, "checkpoints")), steps) == 0;
@@ -289,6 +306,20 @@ static bool is_refused(const char *path, bool overwrite, const char *words) {
   return false;
 }
 
+/* A run that was killed before its first line. */
+static void begun(const char *path) {
+  brim_run_folder folder;
+  brim_error err;
+  make(path, NULL);
+  put(path, "log.jsonl", "");
+  make(path, "tensorboard");
+  put(path, "tensorboard/events.out.tfevents.1700000000.brim.000", "");
+  const int status = brim_run_folder_open(runtime, path, true, false, &folder, &err);
+  brim_run_folder_close(&folder);
+  ok(!status, "a run that had only begun is resumed from its start");
+  case_remove(path);
+}
+
 static void refused(void) {
   const char *path = scratch_file("foreign");
   case_remove(path);
@@ -300,6 +331,16 @@ static void refused(void) {
   ok(is_refused(path, false, "something that is not a run"), "a folder `checkpoints` makes no run");
   case_remove(case_path(path, "config.json"));
   ok(is_refused(path, false, "\"checkpoints\""), "nor does it alone");
+  make(path, "tensorboard");
+  put(path, "tensorboard/events.out.tfevents.1700000000.host", "e");
+  case_remove(case_path(path, "checkpoints"));
+  ok(is_refused(path, false, "\"tensorboard\""), "another program's files for TensorBoard are a stranger's");
+  case_remove(path);
+  begun(path);
+  make(path, NULL);
+  make(path, "checkpoints");
+  make(path, "checkpoints/mine");
+  put(path, "checkpoints/mine/w.pt", "w");
   brim_run_folder folder;
   brim_error err;
   int status = brim_run_folder_open(runtime, path, false, true, &folder, &err);

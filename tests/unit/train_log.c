@@ -196,10 +196,10 @@ static void state_differences(const char *path) {
   differs(path, &identity, "other weights");
   identity = identity_of(&options);
   memcpy(identity.pooling, "mean", sizeof "mean");
-  differs(path, &identity, "another pooling, other layers or other token types than mean with type ids");
+  differs(path, &identity, "with pooling cls, now it is mean: give the same pooling and layers");
   identity = identity_of(&options);
   identity.type_ids = false;
-  differs(path, &identity, "other token types than cls without type ids");
+  differs(path, &identity, "with no_type_ids false, now it is true");
   identity = identity_of(&options);
   identity.model_type = "roberta";
   differs(path, &identity, "another kind of model");

@@ -163,11 +163,12 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   BRIM_TRY(brim_weights_find_head(m->runtime, folder, &m->config, err));
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))
-    return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be reinitialised: the model has %d", options->reinit_layers,
+    return brim_error_set(err, BRIM_E_USAGE, "reinit_layers is %d, but the model has %d layers", options->reinit_layers,
                           brim_layer_count(&m->program));
   if (options->reinit_layers > 0 &&
       brim_program_shares(&m->program, (int32_t)m->program.section_count - 1 - options->reinit_layers))
-    return brim_error_set(err, BRIM_E_USAGE, "the top %d layers cannot be initialised alone: layers below have the same weights",
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "reinit_layers is %d: these layers cannot be new alone, since layers below have the same weights",
                           options->reinit_layers);
   m->reinit_layers = options->reinit_layers;
   BRIM_TRY(brim_trained_init(&m->trained, &m->program, &m->arena, err));

@@ -7,14 +7,14 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "model/config.h"
+#include "model/files/parts.h"
 #include "task/task.h"
 
 #define MARK "<!-- written by brim -->\n" /* the first line: a README.md without it is somebody else's, and stays */
 
-static bool is_ours(const char *path) {
+bool brim_readme_is_ours(const char *path) {
   char head[sizeof MARK] = "";
-  FILE *file = fopen(path, "rb");
+  FILE *file = brim_path_is_link(path) ? NULL : fopen(path, "rb");
   if (!file)
     return false;
   const size_t got = fread(head, 1, sizeof head - 1, file);
@@ -25,6 +25,10 @@ static bool is_ours(const char *path) {
 /* transformers' tokenizers give a second text its own type. */
 static bool hides_types(const brim_config *config) {
   return config->ignores_types && config->types > 1 && !brim_task_shape(config->labels.task)->words;
+}
+
+bool brim_readme_wanted(const brim_config *config) {
+  return brim_config_pools(config) || brim_config_mixes(config) || hides_types(config);
 }
 
 /* "the last layer", "the weighted mean of the last 4 layers" */
@@ -123,10 +127,10 @@ static int write_readme(brim_runtime *runtime, const brim_config *config, const 
 }
 
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
-  const bool wanted = brim_config_pools(config) || brim_config_mixes(config) || hides_types(config);
+  const bool wanted = brim_readme_wanted(config);
   char *path = brim_path_join(runtime, folder, "README.md");
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  const bool there = path && brim_path_exists(path), ours = there && is_ours(path);
+  const bool there = path && brim_path_is_taken(path), ours = there && brim_readme_is_ours(path);
   if (!status && wanted && (!there || ours))
     status = write_readme(runtime, config, path, err);
   else if (!status && !wanted && ours)

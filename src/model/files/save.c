@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "model/files/parts.h"
 #include "model/files/safetensors.h"
 #include "model/files/sentence.h"
 #include "model/run/ask.h"
@@ -91,10 +92,14 @@ static int32_t add_idle_bias(const brim_config *config, brim_tensor *tensors, in
   return count;
 }
 
-int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
+bool brim_model_takes_words(const brim_model *model) {
+  return brim_model_shape(model)->words;
+}
+
+/* Weights, and what of them is in folders of modules. */
+static int write_weights(brim_model *model, const char *folder, brim_error *err) {
   const brim_program *p = &model->program;
   float *values = NULL;
-  BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   char *path = brim_path_join(model->runtime, folder, "model.safetensors");
   brim_tensor *tensors = brim_alloc_array(model->runtime, p->weight_count + 1, sizeof *tensors);
   int status = path && tensors ? brim_flat_map(model, BRIM_VALUES, &values, err) : BRIM_NOMEM(err);
@@ -110,11 +115,27 @@ int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
     status = brim_sentence_save(model->sentence, model->runtime, &model->config, tensors, (int32_t)p->weight_count, folder, err);
   if (values)
     brim_flat_unmap(model, values);
-  if (!status)
-    status = brim_config_save(model->runtime, &model->config, folder, err);
-  if (!status)
-    status = brim_readme_save(model->runtime, &model->config, folder, err);
   brim_release(model->runtime, tensors);
   brim_release(model->runtime, path);
   return status;
+}
+
+static int write_tokenizer(const brim_model *model, const brim_tokenizer *tokenizer, const brim_saving *saving,
+                           const char *folder, brim_error *err) {
+  brim_tokenizer_saving how = {.words = brim_model_takes_words(model), .no_type_ids = !brim_model_reads_types(model)};
+  if (saving)
+    how.max_length = saving->max_length, how.windows = saving->windows;
+  return brim_tokenizer_save(tokenizer, folder, &how, err);
+}
+
+int brim_model_save(brim_model *model, const brim_tokenizer *tokenizer, const brim_saving *saving, const char *folder,
+                    brim_saved *saved, brim_error *err) {
+  brim_saved ignored;
+  BRIM_TRY(brim_make_folder(model->runtime, folder, err));
+  BRIM_TRY(brim_model_look(model, tokenizer, folder, saved ? saved : &ignored, err));
+  if (tokenizer)
+    BRIM_TRY(write_tokenizer(model, tokenizer, saving, folder, err));
+  BRIM_TRY(write_weights(model, folder, err));
+  BRIM_TRY(brim_config_save(model->runtime, &model->config, folder, err));
+  return brim_readme_save(model->runtime, &model->config, folder, err);
 }

@@ -8,18 +8,31 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/files/modules.h"
+#include "model/files/parts.h"
+#include "text/files.h"
 
 #define SETTINGS "config_sentence_transformers.json"
 enum { LIMIT = 1 << 20, MOST_COLUMNS = 1 << 16 };
 
 /* ---- modules ------------------------------------------------------------------------------------------------- */
 
+/* A run writes it there: what has the name already would be another file's, or another module's. */
+static bool is_free_name(const brim_config *config, const char *name) {
+  if (strchr(name, '/') || name[0] == '.' || name[0] == 0 || brim_is_model_part(name) || brim_is_tokenizer_file(name))
+    return false;
+  for (int32_t i = 0; i < config->dense_count; i++)
+    if (strcmp(config->dense[i].path, name) == 0)
+      return false;
+  return true;
+}
+
 static int take_dense(const brim_module_step *step, const char *folder, brim_config *config, brim_error *err) {
   brim_dense_module *d = &config->dense[config->dense_count];
   brim_activation activation;
   const bool trained = brim_module_is_trained(step, &activation);
-  if (strchr(step->path, '/') || step->path[0] == '.' || step->path[0] == 0) /* a run writes it there */
-    return brim_error_at(err, BRIM_E_FORMAT, folder, 0, -1, "the Dense module's path \"%.40s\" is no name of a folder",
+  if (!is_free_name(config, step->path))
+    return brim_error_at(err, BRIM_E_FORMAT, folder, 0, -1,
+                         "the Dense module's path \"%.40s\" is no name of a folder, or the name of something else in it",
                          step->path);
   if (config->dense_count == BRIM_MOST_DENSE || !trained || strlen(step->path) >= sizeof d->path)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, folder, 0, -1,

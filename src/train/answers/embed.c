@@ -417,8 +417,10 @@ static int check_options(const brim_embedder *e, const brim_embed_options *o, br
   if (o->dimensions > e->modules.width)
     return brim_error_set(err, BRIM_E_USAGE, "dimensions %d: the model's vectors have %d numbers", (int)o->dimensions,
                           (int)e->modules.width);
-  if (o->dimensions < 0 || o->max_length < 0)
-    return brim_error_set(err, BRIM_E_USAGE, "dimensions and max_length must not be negative");
+  if (o->dimensions < 0 || o->max_length < 0 || o->batch_size < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "dimensions, batch_size and max_length must not be negative");
+  if ((unsigned)o->precision > BRIM_PRECISION_INT8)
+    return brim_error_set(err, BRIM_E_USAGE, "the precision is none of those of brim/model.h");
   if (o->max_length > most)
     return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d: the model takes at most %d tokens", (int)o->max_length,
                           (int)most);

@@ -1,11 +1,13 @@
 #include "train/answers/fit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/facts.h"
+#include "data/labels.h"
 #include "data/relabel.h"
 #include "model/run/ask.h"
 #include "model/run/fits.h"
@@ -28,7 +30,7 @@ int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer
   uint64_t content;
   if (!tokenizer || brim_model_tokenizer(model))
     return BRIM_OK;
-  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_shape(model)->words, &content, err));
+  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_takes_words(model), &content, err));
   brim_model_set_tokenizer(model, content);
   return BRIM_OK;
 }
@@ -86,17 +88,37 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
     return BRIM_OK;
   if (brim_task_shape(to->task)->made)
     return masks_fit(dataset, to->task, name, err);
-  if (from->task != to->task || (!to->names && from->count != to->count))
+  const bool counted = !to->names && !brim_label_type_of(to->task)->scores;
+  if (from->task != to->task || (counted && from->count != to->count))
     return refuse_labels(from, to, name, err);
   return !to->names || same_names(from, to) ? BRIM_OK : brim_dataset_relabel(runtime, dataset, to, name, mapped, err);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
+/* A list of labels has one for each document of its row, or fewer. */
+static int lists_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
+  for (uint64_t row = 0; brim_dataset_label_width(dataset) > 1 && row < brim_dataset_rows(dataset); row++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    const int32_t texts = sample.text_lengths ? sample.text_count : 1;
+    int32_t labels = sample.labels ? sample.label_width : 0; /* rows of fewer have NaN after them */
+    while (labels > texts && isnan(sample.labels[labels - 1]))
+      labels--;
+    if (labels > texts)
+      return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){name, brim_dataset_origin(dataset, row)},
+                            "has %d labels and %d document%s: give each document one", (int)labels, (int)texts,
+                            texts == 1 ? "" : "s");
+  }
+  return BRIM_OK;
+}
+
 /* A score is of two texts that are encoded as one. */
 static int joined_fit(const brim_model *model, const brim_dataset *dataset, const char *name, brim_error *err) {
-  if (!brim_model_shape(model)->joins_pairs || brim_dataset_pairs_known(dataset) != 0)
+  if (!brim_model_shape(model)->joins_pairs)
     return BRIM_OK;
+  if (brim_dataset_pairs_known(dataset) != 0)
+    return lists_fit(dataset, name, err);
   return brim_error_set(
       err, BRIM_E_MISMATCH, "%s: the rows are %s, and the model is of %s, which reads two texts as one: encode pairs", name,
       brim_dataset_firsts(dataset) ? "several texts, each by itself" : "single texts", brim_task_name(brim_model_task(model)));

@@ -108,19 +108,21 @@ static bool is_of_model(const char *name) {
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
     if (ends_with(name, endings[i]))
       return true;
-  return brim_owned_path(name) && strncmp(name, "predictions", 11) != 0;
+  const brim_owned_name is = brim_owned_name_of(name);
+  return is != BRIM_NAME_OTHER && is != BRIM_NAME_PREDICTIONS;
 }
 
 static bool is_any(const char *name) {
   return name[0] != '.';
 }
 
-/* "1_Pooling", "fold-0", "checkpoints", "step-12": parts of a model or a run that are folders. */
+/* "fold-0", "checkpoints", "step-12", "0_Transformer": parts of a model or a run that are folders. */
 static bool is_part(const char *name) {
+  const brim_owned_name is = brim_owned_name_of(name);
   const size_t digits = strspn(name, "0123456789");
   uint64_t step;
-  return (digits > 0 && name[digits] == '_') || strncmp(name, "fold-", 5) == 0 || strcmp(name, "checkpoints") == 0 ||
-         strcmp(name, "tensorboard") == 0 || brim_owned_step_of(name, &step);
+  return (digits > 0 && name[digits] == '_') || is == BRIM_NAME_FOLD || is == BRIM_NAME_CHECKPOINTS ||
+         is == BRIM_NAME_TENSORBOARD || brim_owned_step_of(name, &step);
 }
 
 /* The first `used` bytes of c->entry are the folder's name. All is read of a folder that is a part of another. */
@@ -147,6 +149,26 @@ static int add_folder(check *c, const char *folder, const brim_path *from, bool 
   return used < PATH_MAX ? add_names(c, (size_t)used, from, is_read, parts) : BRIM_OK;
 }
 
+/* All of the folder of a module, whatever modules.json calls it. */
+static int add_modules(check *c, const char *folder, const brim_path *from) {
+  brim_owned_modules modules;
+  BRIM_TRY(brim_owned_modules_open(c->runtime, folder, &modules, c->err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < modules.count && !status; i++)
+    if (!is_part(modules.names[i]) && snprintf(c->entry, PATH_MAX, "%s/%s", folder, modules.names[i]) < PATH_MAX &&
+        brim_path_is_folder(c->entry))
+      status = add_names(c, strlen(c->entry), from, is_any, true);
+  brim_owned_modules_close(&modules);
+  return status;
+}
+
+static int add_model(check *c, const brim_path *from) {
+  if (!brim_path_is_folder(from->path))
+    return add_file(c, from->path, from);
+  BRIM_TRY(add_folder(c, from->path, from, is_of_model, true));
+  return add_modules(c, from->path, from);
+}
+
 static int add_pattern(check *c, const char *pattern, const brim_path *from) {
   glob_t found;
   int status = BRIM_OK;
@@ -170,7 +192,7 @@ static int add_input(check *c, const brim_path *from) {
   case BRIM_READS_DATA:
     return add_data(c, from);
   case BRIM_READS_MODEL:
-    return brim_path_is_folder(from->path) ? add_folder(c, from->path, from, is_of_model, true) : add_file(c, from->path, from);
+    return add_model(c, from);
   case BRIM_KEEPS:
     return add_folder(c, from->path, from, is_any, false);
   case BRIM_READS_FILE:
@@ -221,6 +243,21 @@ static int check_climb(check *c, const brim_path *run) {
 
 /* ---- a run's folder ------------------------------------------------------------------------------------------ */
 
+/* Whether a run writes or replaces what is at `inside` in its folder: by its name, or as a module that the folder lists. */
+static int is_of_run(const check *c, const char *folder, const char *inside, bool *is) {
+  brim_owned_modules modules;
+  *is = inside && brim_owned_name_of(inside) != BRIM_NAME_OTHER;
+  if (!inside || *is)
+    return BRIM_OK;
+  BRIM_TRY(brim_owned_modules_open(c->runtime, folder, &modules, c->err));
+  for (size_t i = 0; i < modules.count; i++) {
+    const size_t length = strlen(modules.names[i]);
+    *is = *is || (strncmp(inside, modules.names[i], length) == 0 && (inside[length] == '/' || !inside[length]));
+  }
+  brim_owned_modules_close(&modules);
+  return BRIM_OK;
+}
+
 /* The true name of a folder of models, or of a cache, which need not be there. */
 static bool is_folder_named(check *c, const brim_path *p, char real[PATH_MAX]) {
   if (p->use == BRIM_KEEPS && !brim_path_exists(p->path))
@@ -235,8 +272,9 @@ static int check_folders(check *c, const brim_path *run, const char *folder) {
   for (size_t i = 0; i < c->count; i++) {
     const brim_path *p = &c->paths[i];
     const bool named = is_folder_named(c, p, real);
-    const char *inside = named ? below(real, folder) : NULL;
-    if (!named || (strcmp(real, folder) != 0 && !(inside && brim_owned_path(inside))))
+    bool inside;
+    BRIM_TRY(is_of_run(c, folder, named ? below(real, folder) : NULL, &inside));
+    if (!named || (strcmp(real, folder) != 0 && !inside))
       continue;
     return brim_error_set(c->err, BRIM_E_USAGE, "%s %s is in %s %s, which %s", p->name, p->path, run->name, run->path,
                           p->use == BRIM_KEEPS ? "a run has for itself: name another folder"
@@ -261,7 +299,9 @@ static int check_run(check *c, const brim_path *run) {
   BRIM_TRY(check_folders(c, run, real));
   for (size_t i = 0; i < c->input_count; i++) {
     const char *inside = below(c->inputs[i].path, real);
-    if (inside && brim_owned_path(inside))
+    bool replaced;
+    BRIM_TRY(is_of_run(c, real, inside, &replaced));
+    if (replaced)
       return brim_error_set(c->err, BRIM_E_USAGE,
                             "%s %s: %s in it is also an input (%s), and would be replaced: name another folder", run->name,
                             run->path, inside, c->inputs[i].from->name);
@@ -284,12 +324,14 @@ static int check_other_outputs(check *c, const brim_path *output, const char *re
     if ((!file && !run) || !true_name(c, other->path, its))
       continue;
     const char *inside = run ? below(real, its) : NULL;
+    bool replaced;
+    BRIM_TRY(is_of_run(c, its, inside, &replaced));
     if (file && strcmp(its, real) == 0)
       return brim_error_set(c->err, BRIM_E_USAGE, "%s and %s are both %s: name two files", other->name, output->name,
                             output->path);
     if (run && strcmp(its, real) == 0)
       return refuse(c, output, "this is the run's folder: name a file");
-    if (inside && brim_owned_path(inside))
+    if (replaced)
       return refuse(c, output, "the run itself writes a file of this name: name another");
     *made |= inside && !strchr(inside, '/');
   }

@@ -13,8 +13,13 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "model/files/parts.h"
+#include "model/run/ask.h"
+#include "train/folder/fields.h"
 #include "train/folder/owned.h"
 #include "train/folder/state.h"
+
+enum { MOST_NAMED = 4 };
 
 /* ---- what is there ---------------------------------------------------------------------------------------- */
 
@@ -40,11 +45,12 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
 
 /* Folders that a run makes: those of folds are looked at where they are made, and of predictions there are files. */
 static bool is_folder_of_run(const char *name) {
-  return brim_owned_path(name) && strncmp(name, "fold-", 5) != 0 && strncmp(name, "predictions", 11) != 0;
+  const brim_owned_name is = brim_owned_name_of(name);
+  return is != BRIM_NAME_OTHER && is != BRIM_NAME_FOLD && is != BRIM_NAME_PREDICTIONS;
 }
 
 static int refuse_link(brim_runtime *runtime, const char *output, const char *name, brim_error *err) {
-  const bool checkpoints = strcmp(name, "checkpoints") == 0;
+  const bool checkpoints = brim_owned_name_of(name) == BRIM_NAME_CHECKPOINTS;
   char *path = brim_path_join(runtime, output, name);
   if (!path)
     return BRIM_NOMEM(err);
@@ -186,6 +192,51 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
   if (status)
     brim_run_folder_close(out);
   return status;
+}
+
+/* A dense layer's folder, which may be called anything. */
+static int refuse_parts(const brim_run_folder *folder, const brim_model *model, brim_error *err) {
+  brim_part parts[BRIM_MOST_PARTS];
+  const int count = brim_config_parts(brim_model_config(model), parts);
+  for (int i = 0; i < count; i++) {
+    const brim_owned_name is = brim_owned_name_of(parts[i].name);
+    if (parts[i].folder && is != BRIM_NAME_OTHER && is != BRIM_NAME_MODULE)
+      return brim_error_at(
+          err, BRIM_E_USAGE, folder->output, 0, -1,
+          "the model has a module in a folder \"%.40s\", which is the name of something that a run has: rename it "
+          "in the model's folder and in its modules.json",
+          parts[i].name);
+  }
+  return BRIM_OK;
+}
+
+int brim_run_folder_look(const brim_run_folder *folder, const brim_model *model, const brim_tokenizer *tokenizer, bool overwrite,
+                         brim_run_found *out, brim_error *err) {
+  *out = (brim_run_found){0};
+  brim_text_init(&out->others, folder->runtime);
+  if (!folder->output)
+    return BRIM_OK;
+  if (model) {
+    BRIM_TRY(refuse_parts(folder, model, err));
+    BRIM_TRY(brim_model_look(model, tokenizer, folder->output, &out->saved, err));
+  }
+  return overwrite ? brim_owned_others(folder->runtime, folder->output, MOST_NAMED, &out->others, &out->other_count, err)
+                   : BRIM_OK;
+}
+
+void brim_run_found_free(brim_run_found *found) {
+  if (found->others.runtime)
+    brim_text_free(&found->others);
+  *found = (brim_run_found){0};
+}
+
+bool brim_run_found_fields(const brim_run_found *found, brim_field fields[BRIM_FOUND_FIELDS]) {
+  const brim_field all[BRIM_FOUND_FIELDS] = {
+      BRIM_FIELD_INT("kept", found->other_count), BRIM_FIELD_TEXT("names", found->others.data ? found->others.data : ""),
+      BRIM_FIELD_INT("links", found->saved.links), BRIM_FIELD_TEXT("link", found->saved.link),
+      BRIM_FIELD_BOOL("own_readme", found->saved.own_readme)};
+  memcpy(fields, all, sizeof all);
+  return found->other_count > 0 || found->saved.links > 0 || found->saved.own_readme;
 }
 
 int brim_run_folder_held(const brim_run_folder *folder, brim_error *err) {

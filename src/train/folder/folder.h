@@ -20,6 +20,21 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
                          brim_error *err) BRIM_CHECK;
 /* The same folder for a rank that writes nothing: no lock, no log. */
 int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) BRIM_CHECK;
+/* What was found in a folder before a run begins: what it will write over, and, where it replaces, what stays. */
+typedef struct brim_run_found {
+  brim_saved saved;
+  brim_text others; /* files that are not the run's, at most MOST_NAMED of them by name */
+  size_t other_count;
+} brim_run_found;
+/* The model and its tokenizer (NULL: none) are those that the run will end with: what brim_model_save would refuse is refused
+ * now, and a module whose folder a run has for itself. `model` NULL: there will be none in the folder itself. *out is to be
+ * freed, after a failure too. */
+int brim_run_folder_look(const brim_run_folder *folder, const brim_model *model, const brim_tokenizer *tokenizer, bool overwrite,
+                         brim_run_found *out, brim_error *err) BRIM_CHECK;
+void brim_run_found_free(brim_run_found *found);
+/* The "folder" event of it; false: there is nothing to say. */
+enum { BRIM_FOUND_FIELDS = 5 };
+bool brim_run_found_fields(const brim_run_found *found, brim_field fields[BRIM_FOUND_FIELDS]);
 /* Is the folder still the one that was opened? BRIM_E_MISMATCH when it was removed, and perhaps begun again by another run, so
  * that the lock is on a file that nobody sees: to be asked before anything is written by name. Always so for a rank that watches.
  */

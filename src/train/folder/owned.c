@@ -14,6 +14,9 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "base/utf8.h"
+#include "model/files/parts.h"
+#include "text/files.h"
 #include "train/folder/folds_mark.h"
 #include "train/folder/state.h"
 
@@ -36,6 +39,27 @@ bool brim_owned_half_checkpoint(const char *name) {
     return false;
   const size_t digits = strspn(name + prefix, "0123456789");
   return digits > 0 && strncmp(name + prefix + digits, ".tmp-", 5) == 0;
+}
+
+brim_owned_name brim_owned_name_of(const char *path) {
+  static const struct {
+    const char *name;
+    brim_owned_name is;
+  } names[] = {{BRIM_LOG_NAME, BRIM_NAME_LOG},     {"checkpoints", BRIM_NAME_CHECKPOINTS}, {"tensorboard", BRIM_NAME_TENSORBOARD},
+               {BRIM_FOLDS_FILE, BRIM_NAME_FOLDS}, {"folds.json", BRIM_NAME_FOLDS},        {"evaluation.jsonl", BRIM_NAME_FILE},
+               {"report.html", BRIM_NAME_FILE},    {"README.md", BRIM_NAME_FILE},          {BRIM_REPLACED_RUN, BRIM_NAME_FILE}};
+  char name[NAME_MAX + 1];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i].name) == 0)
+      return names[i].is;
+  if (strncmp(name, "fold-", 5) == 0)
+    return BRIM_NAME_FOLD;
+  if (strncmp(name, "predictions", 11) == 0)
+    return BRIM_NAME_PREDICTIONS;
+  if (brim_is_module_name(name))
+    return BRIM_NAME_MODULE;
+  return brim_is_model_file(name) || brim_is_tokenizer_file(name) || brim_is_temporary(name) ? BRIM_NAME_FILE : BRIM_NAME_OTHER;
 }
 
 /* ---- content ---------------------------------------------------------------------------------------------- */
@@ -145,17 +169,34 @@ static int holds_run(brim_runtime *runtime, const char *folder, bool *run, bool 
   return BRIM_OK;
 }
 
-/* What a run that never began may leave: an empty log and an empty folder of checkpoints. */
+/* TensorBoard's files of brim alone, or none. */
+static int is_own_tensorboard(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+  char **names = NULL, *path = brim_path_join(runtime, folder, "tensorboard");
+  size_t count = 0;
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  *ours = !status && !brim_path_is_link(path) && brim_path_is_folder(path);
+  if (*ours)
+    status = brim_list_folder(runtime, path, &names, &count, err);
+  for (size_t i = 0; i < count; i++)
+    *ours = *ours && strncmp(names[i], "events.out.tfevents.", 20) == 0 && strstr(names[i], ".brim");
+  brim_names_free(runtime, names, count);
+  brim_release(runtime, path);
+  return status;
+}
+
+/* What a run that never began may leave: an empty log, an empty folder of checkpoints, and TensorBoard's first file. */
 static int find_stranger(brim_runtime *runtime, const char *folder, bool foreign_checkpoints, char **stranger, brim_error *err) {
   char **names;
   size_t count;
   brim_owned_log log;
+  bool tensorboard;
   BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
+  BRIM_TRY(is_own_tensorboard(runtime, folder, &tensorboard, err));
   BRIM_TRY(brim_list_folder(runtime, folder, &names, &count, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status && !*stranger; i++) {
     if ((strcmp(names[i], BRIM_LOG_NAME) == 0 && log == BRIM_LOG_NONE) ||
-        (strcmp(names[i], "checkpoints") == 0 && !foreign_checkpoints))
+        (strcmp(names[i], "checkpoints") == 0 && !foreign_checkpoints) || (strcmp(names[i], "tensorboard") == 0 && tensorboard))
       continue;
     if (!(*stranger = brim_copy_string(runtime, names[i], strlen(names[i]))))
       status = BRIM_NOMEM(err);
@@ -209,75 +250,139 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
   return status;
 }
 
-/* Dense ones come after the pooling's, which is always the first. */
-bool brim_owned_module(const char *name) {
-  static const char *const firsts[] = {"1_Pooling", "1_WeightedLayerPooling", "1_JoinedLayers"};
-  for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
-    if (strcmp(name, firsts[i]) == 0)
-      return true;
-  const size_t digits = strspn(name, "0123456789");
-  return digits > 0 && strcmp(name + digits, "_Dense") == 0;
+/* ---- modules ---------------------------------------------------------------------------------------------- */
+
+int brim_owned_modules_open(brim_runtime *runtime, const char *folder, brim_owned_modules *out, brim_error *err) {
+  *out = (brim_owned_modules){.runtime = runtime, .folder = folder};
+  return brim_listed_modules(runtime, folder, &out->names, &out->count, err);
 }
 
-/* What brim writes into a run folder by these names. */
-static bool is_name_of_run(const char *name) {
-  static const char *const ours[] = {"config.json",
-                                     "model.safetensors",
-                                     "evaluation.jsonl",
-                                     "report.html",
-                                     "tensorboard",
-                                     "README.md",
-                                     "tokenizer.json",
-                                     "tokenizer_config.json",
-                                     "special_tokens_map.json",
-                                     "added_tokens.json",
-                                     "vocab.txt",
-                                     "vocab.json",
-                                     "merges.txt",
-                                     "spiece.model",
-                                     "sentencepiece.bpe.model",
-                                     "modules.json",
-                                     "joined_layers.py",
-                                     "sentence_bert_config.json",
-                                     "config_sentence_transformers.json",
-                                     BRIM_REPLACED_RUN};
-  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-    if (strcmp(name, ours[i]) == 0)
-      return true;
-  return brim_is_temporary(name) || brim_owned_module(name);
+void brim_owned_modules_close(brim_owned_modules *modules) {
+  brim_names_free(modules->runtime, modules->names, modules->count);
+  modules->names = NULL;
+  modules->count = 0;
 }
 
-bool brim_owned_path(const char *path) {
-  static const char *const others[] = {BRIM_LOG_NAME, "checkpoints", "folds.csv", "folds.json"};
-  char name[NAME_MAX + 1];
-  snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strcmp(name, others[i]) == 0)
-      return true;
-  return is_name_of_run(name) || strncmp(name, "fold-", 5) == 0 || strncmp(name, "predictions", 11) == 0;
+static int holds_module(brim_runtime *runtime, const char *path, bool *holds, brim_error *err) {
+  char **names;
+  size_t count;
+  *holds = false;
+  if (brim_path_is_link(path) || !brim_path_is_folder(path))
+    return BRIM_OK;
+  BRIM_TRY(brim_list_folder(runtime, path, &names, &count, err));
+  *holds = count > 0;
+  for (size_t i = 0; i < count; i++)
+    *holds = *holds && (strcmp(names[i], "config.json") == 0 || strcmp(names[i], "model.safetensors") == 0);
+  brim_names_free(runtime, names, count);
+  return BRIM_OK;
+}
+
+int brim_owned_module(const brim_owned_modules *modules, const char *name, bool *ours, brim_error *err) {
+  bool listed = false;
+  *ours = false;
+  for (size_t i = 0; i < modules->count; i++)
+    listed = listed || strcmp(modules->names[i], name) == 0;
+  if (!listed)
+    return BRIM_OK;
+  char *path = brim_path_join(modules->runtime, modules->folder, name);
+  const int status = path ? holds_module(modules->runtime, path, ours, err) : BRIM_NOMEM(err);
+  brim_release(modules->runtime, path);
+  return status;
+}
+
+/* Part of the run by itself; a module is, where modules.json of the same folder lists it. */
+static int is_part_of_run(const brim_owned_modules *modules, const char *name, bool foreign_log, bool foreign_checkpoints,
+                          bool *is, brim_error *err) {
+  switch (brim_owned_name_of(name)) {
+  case BRIM_NAME_LOG:
+    return *is = !foreign_log, BRIM_OK;
+  case BRIM_NAME_CHECKPOINTS:
+    return *is = !foreign_checkpoints, BRIM_OK;
+  case BRIM_NAME_FILE:
+  case BRIM_NAME_TENSORBOARD:
+    return *is = true, BRIM_OK;
+  case BRIM_NAME_OTHER:
+  case BRIM_NAME_MODULE:
+    return brim_owned_module(modules, name, is, err);
+  default:
+    return *is = false, BRIM_OK;
+  }
+}
+
+static int refuse_stranger(const char *folder, const char *name, brim_error *err) {
+  return brim_error_at(
+      err, BRIM_E_USAGE, folder, 0, -1,
+      "the folder would be replaced, but \"%.60s\" in it is not part of the run: move it away, or name another folder", name);
 }
 
 int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
-  char **names;
-  size_t count;
+  char **names = NULL;
+  size_t count = 0;
   struct stat info;
   bool found, foreign;
   brim_owned_log log;
+  brim_owned_modules modules;
   *ours = lstat(folder, &info) == 0 && S_ISDIR(info.st_mode);
   if (!*ours)
     return BRIM_OK;
   BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
   BRIM_TRY(look_at_checkpoints(runtime, folder, &found, &foreign, err));
-  BRIM_TRY(brim_list_folder(runtime, folder, &names, &count, err));
-  int status = BRIM_OK;
-  for (size_t i = 0; i < count && !status; i++)
-    if (strcmp(names[i], BRIM_LOG_NAME) == 0   ? log == BRIM_LOG_FOREIGN
-        : strcmp(names[i], "checkpoints") == 0 ? foreign
-                                               : !is_name_of_run(names[i]))
-      status = brim_error_at(
-          err, BRIM_E_USAGE, folder, 0, -1,
-          "the folder would be replaced, but \"%.60s\" in it is not part of the run: move it away, or name another folder",
-          names[i]);
+  BRIM_TRY(brim_owned_modules_open(runtime, folder, &modules, err));
+  int status = brim_list_folder(runtime, folder, &names, &count, err);
+  for (size_t i = 0; i < count && !status; i++) {
+    bool is;
+    status = is_part_of_run(&modules, names[i], log == BRIM_LOG_FOREIGN, foreign, &is, err);
+    if (!status && !is)
+      status = refuse_stranger(folder, names[i], err);
+  }
   brim_names_free(runtime, names, count);
+  brim_owned_modules_close(&modules);
   return status;
+}
+
+/* ---- what else is there ------------------------------------------------------------------------------------ */
+
+/* Whether a name in the folder is of the run: not proved for each, as nothing is removed for it. */
+static int is_of_run(const brim_owned_modules *modules, const char *name, bool *is, brim_error *err) {
+  const brim_owned_name kind = brim_owned_name_of(name);
+  if (kind == BRIM_NAME_OTHER || kind == BRIM_NAME_MODULE)
+    return brim_owned_module(modules, name, is, err);
+  *is = true;
+  if (strcmp(name, "README.md") != 0)
+    return BRIM_OK;
+  char *path = brim_path_join(modules->runtime, modules->folder, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  *is = brim_readme_is_ours(path);
+  brim_release(modules->runtime, path);
+  return BRIM_OK;
+}
+
+/* Names may hold any bytes; what is said of them is a line of UTF-8. */
+static void put_name(brim_text *out, const char *name) {
+  const bool valid = brim_utf8_valid(name, strlen(name)) == strlen(name);
+  for (const char *c = name; *c; c++)
+    brim_text_printf(out, "%c", (unsigned char)*c < 32 || *c == 127 || (!valid && (unsigned char)*c > 127) ? '?' : *c);
+}
+
+int brim_owned_others(brim_runtime *runtime, const char *folder, int most, brim_text *out, size_t *count, brim_error *err) {
+  brim_owned_modules modules;
+  char **names = NULL;
+  size_t all = 0;
+  *count = 0;
+  BRIM_TRY(brim_owned_modules_open(runtime, folder, &modules, err));
+  int status = brim_list_folder(runtime, folder, &names, &all, err);
+  for (size_t i = 0; i < all && !status; i++) {
+    bool is;
+    status = is_of_run(&modules, names[i], &is, err);
+    if (status || is || (*count)++ >= (size_t)most)
+      continue;
+    brim_text_string(out, *count > 1 ? ", " : "");
+    put_name(out, names[i]);
+  }
+  if (*count > (size_t)most)
+    brim_text_printf(out, " and %zu more", *count - (size_t)most);
+  brim_names_free(runtime, names, all);
+  brim_owned_modules_close(&modules);
+  return status ? status : brim_text_status(out, err);
 }

@@ -35,11 +35,36 @@ int brim_owned_run(brim_runtime *runtime, const char *folder, bool *run, char **
 
 /* May replaced-run in the folder be used: is it absent, empty or a run of brim's? */
 int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
-/* Does a run write, rename or keep this, a path below its folder: "checkpoints/step-2/config.json", "report.html"? By name alone.
- */
-bool brim_owned_path(const char *path);
-/* "1_Pooling", "2_Dense": the names of folders that brim writes modules of vectors into. */
-bool brim_owned_module(const char *name);
+/* What a run's folder has under a name. */
+typedef enum brim_owned_name {
+  BRIM_NAME_OTHER,       /* none that a run writes, renames or keeps */
+  BRIM_NAME_FILE,        /* of the model, its tokenizer, its evaluation; report.html, what is being written or replaced */
+  BRIM_NAME_MODULE,      /* "1_Pooling", "2_Dense": a folder of a module as brim names it */
+  BRIM_NAME_LOG,         /* log.jsonl */
+  BRIM_NAME_CHECKPOINTS, /* checkpoints */
+  BRIM_NAME_TENSORBOARD, /* tensorboard */
+  BRIM_NAME_FOLDS,       /* folds.csv, folds.json */
+  BRIM_NAME_FOLD,        /* "fold-0" */
+  BRIM_NAME_PREDICTIONS  /* "predictions.jsonl", "predictions-dev.jsonl" */
+} brim_owned_name;
+/* Of the first name of a path below the folder: "checkpoints/step-2/config.json". By name alone: what is there is proved
+ * elsewhere. */
+brim_owned_name brim_owned_name_of(const char *path);
+
+/* The folders of modules that are the model's in a folder: those that its modules.json lists. */
+typedef struct brim_owned_modules {
+  brim_runtime *runtime;
+  const char *folder; /* borrowed */
+  char **names;
+  size_t count;
+} brim_owned_modules;
+int brim_owned_modules_open(brim_runtime *runtime, const char *folder, brim_owned_modules *out, brim_error *err) BRIM_CHECK;
+void brim_owned_modules_close(brim_owned_modules *modules);
+/* Is NAME one of them, no link, with what brim writes there and nothing else? */
+int brim_owned_module(const brim_owned_modules *modules, const char *name, bool *ours, brim_error *err) BRIM_CHECK;
+/* What is in a folder besides a run: at most `most` names in words, "notes.txt, data.csv and 3 more", and how many; "" and 0. */
+int brim_owned_others(brim_runtime *runtime, const char *folder, int most, brim_text *names, size_t *count,
+                      brim_error *err) BRIM_CHECK;
 /* Is the folder a run (or one that never began) and nothing else? Something else in it is BRIM_E_USAGE, which names it. What is
  * no folder is not ours. */
 int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;

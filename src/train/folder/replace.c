@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "model/files/parts.h"
 #include "train/folder/folder.h"
 #include "train/folder/folds_files.h"
 #include "train/folder/folds_mark.h"
@@ -108,61 +109,68 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
   return status;
 }
 
-static bool is_file_of_run(const char *name) {
-  static const char *const items[] = {"model.safetensors",         "config.json",
-                                      "evaluation.jsonl",          "modules.json",
-                                      "sentence_bert_config.json", "config_sentence_transformers.json",
-                                      "joined_layers.py"};
-  for (size_t i = 0; i < sizeof items / sizeof *items; i++)
-    if (strcmp(name, items[i]) == 0)
+/* A README.md that brim wrote is of the model that goes. */
+static int is_file_of_run(const replacement *r, const char *name, bool *ours, brim_error *err) {
+  *ours = brim_is_model_file(name) || strcmp(name, "evaluation.jsonl") == 0;
+  if (strcmp(name, "README.md") != 0)
+    return BRIM_OK;
+  char *path = brim_path_join(r->folder->runtime, r->folder->output, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  *ours = brim_readme_is_ours(path);
+  brim_release(r->folder->runtime, path);
+  return BRIM_OK;
+}
+
+/* What says which others are the run's goes last: without it nobody knows. */
+static const char *const lists[] = {"modules.json", BRIM_FOLDS_FILE};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+static bool is_list(const char *name) {
+  for (int i = 0; i < LISTS; i++)
+    if (strcmp(name, lists[i]) == 0)
       return true;
   return false;
 }
 
-/* "2_Dense" with what brim writes there, and nothing else: without modules.json, which names it, it says nothing. */
-static int is_module(const replacement *r, const char *name, bool *ours, brim_error *err) {
-  brim_runtime *runtime = r->folder->runtime;
-  char **names;
-  size_t count;
-  *ours = false;
-  if (!brim_owned_module(name))
-    return BRIM_OK;
-  char *path = brim_path_join(runtime, r->folder->output, name);
-  int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && !brim_path_is_link(path) && brim_path_is_folder(path)) {
-    status = brim_list_folder(runtime, path, &names, &count, err);
-    *ours = !status && count > 0;
-    for (size_t i = 0; i < count && !status; i++)
-      *ours = *ours && (strcmp(names[i], "config.json") == 0 || strcmp(names[i], "model.safetensors") == 0);
-    if (!status)
-      brim_names_free(runtime, names, count);
-  }
-  brim_release(runtime, path);
-  return status;
-}
-
-/* Items in the output folder itself. */
-static int each_file(const replacement *r, item_fn act, brim_error *err) {
+/* Items in the output folder itself, of which these say more. */
+static int each_named(const replacement *r, const brim_owned_modules *modules, const brim_folds_files *folds, item_fn act,
+                      brim_error *err) {
   brim_runtime *runtime = r->folder->runtime;
   const char *output = r->folder->output;
   char **names;
   size_t count;
-  brim_folds_files folds;
-  BRIM_TRY(brim_folds_files_open(runtime, output, &folds, err));
-  int status = brim_list_folder(runtime, output, &names, &count, err);
+  BRIM_TRY(brim_list_folder(runtime, output, &names, &count, err));
+  int status = BRIM_OK;
+  bool there[LISTS] = {false};
   for (size_t i = 0; i < count && !status; i++) {
-    bool ours = is_file_of_run(names[i]);
-    if (!ours)
-      status = is_module(r, names[i], &ours, err);
+    bool ours;
+    status = is_file_of_run(r, names[i], &ours, err);
     if (!ours && !status)
-      status = brim_folds_files_has(&folds, names[i], &ours, err);
-    if (!status && ours && strcmp(names[i], BRIM_FOLDS_FILE) != 0)
+      status = brim_owned_module(modules, names[i], &ours, err);
+    if (!ours && !status)
+      status = brim_folds_files_has(folds, names[i], &ours, err);
+    for (int k = 0; k < LISTS; k++)
+      there[k] = there[k] || (ours && strcmp(names[i], lists[k]) == 0);
+    if (!status && ours && !is_list(names[i]))
       status = with_item(r, output, r->aside, names[i], act, err);
   }
-  if (!status && folds.there) /* last: without it nobody knows what the others are */
-    status = with_item(r, output, r->aside, BRIM_FOLDS_FILE, act, err);
+  for (int k = 0; k < LISTS && !status; k++)
+    if (there[k])
+      status = with_item(r, output, r->aside, lists[k], act, err);
   brim_names_free(runtime, names, count);
+  return status;
+}
+
+static int each_file(const replacement *r, item_fn act, brim_error *err) {
+  brim_owned_modules modules;
+  brim_folds_files folds;
+  BRIM_TRY(brim_owned_modules_open(r->folder->runtime, r->folder->output, &modules, err));
+  int status = brim_folds_files_open(r->folder->runtime, r->folder->output, &folds, err);
+  if (!status)
+    status = each_named(r, &modules, &folds, act, err);
   brim_folds_files_close(&folds);
+  brim_owned_modules_close(&modules);
   return status;
 }
 

@@ -488,16 +488,24 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
                            (int)length, kernels, identity->kernels);
   bool types = false;
   BRIM_TRY(brim_json_read_bool(document, model, "type_ids", &types, err));
-  if (!brim_json_is_string(brim_json_get(model, "pooling"), identity->pooling) || types != identity->type_ids)
+  const brim_json_value *pooling = brim_json_get(model, "pooling");
+  if (!pooling || !brim_json_is_string(pooling, identity->pooling))
+    return brim_json_error(document, model, err, BRIM_E_MISMATCH,
+                           "the run was begun with pooling %s, now it is %.60s: give the same pooling and layers to resume, or "
+                           "another output folder",
+                           pooling ? value_text(pooling).text : "not given", identity->pooling);
+  if (types != identity->type_ids)
     return brim_json_error(
         document, model, err, BRIM_E_MISMATCH,
-        "the run was begun with another pooling, other layers or other token types than %s %s type ids: give those of the run",
-        identity->pooling, identity->type_ids ? "with" : "without");
+        "the run was begun with no_type_ids %s, now it is %s: give the same value to resume, or another output folder",
+        types ? "false" : "true", identity->type_ids ? "false" : "true");
   BRIM_TRY(hash_read(document, model, "initial_weights", &weights, err));
   if (weights == identity->initial_weights)
     return state_compare_dense(document, model, identity, err);
-  return brim_json_error(document, model, err, BRIM_E_MISMATCH,
-                         "the run was begun from other weights: give the model, the seed and the new layers that it began with");
+  return brim_json_error(
+      document, model, err, BRIM_E_MISMATCH,
+      "the run was begun from other weights: give the model and the seed that it began with, and the same reinit_layers, "
+      "keep_head and new dense layer");
 }
 
 /* A state of before says nothing of it. */

@@ -17,3 +17,6 @@ rm -r kept/checkpoints/step-2
 (trap '' XFSZ; ulimit -f 40; $train --resume)
 (trap '' XFSZ; ulimit -f 40; $train --overwrite)
 ls -d kept/replaced-run/checkpoints/step-1
+# Not where it cannot be read.
+$train --resume >/dev/null && rm kept/checkpoints/step-2/model.safetensors
+$train --resume || echo "exit $?"

@@ -36,6 +36,7 @@ evaluate --corpus corpus.jsonl --queries queries.jsonl
 evaluate
 evaluate $FILES pairs.csv
 evaluate $FILES --at 3,x
+evaluate $FILES --at 3,1,3
 evaluate $FILES --query-prompt poem
 evaluate --corpus none.jsonl --queries queries.jsonl --relevant relevant.tsv
 : > empty.jsonl && evaluate --corpus empty.jsonl --queries queries.jsonl --relevant relevant.tsv

@@ -1,4 +1,8 @@
 # The batches of a stream: every row once, the same with any number of threads; ranks share them; csv and txt, gz and zst.
+# Rows of several texts, as in memory.
+printf 'anchor,positive\ngood film,bad film\nthe story,the same story\n' > pairs.csv
+for stream in "" --stream; do $BRIM plan -q -t $MODEL --task embedding pairs.csv -b 1 $stream --jsonl | tail -n 1 | cut -d, -f1-4; done
+$BRIM plan -q -t $MODEL --task rerank --columns positive,anchor pairs.csv -b 1 --stream --jsonl | tail -n 1 | cut -d, -f1-4
 $BRIM shard $DATA/train.csv --records 9 --format zst -o shards --quiet
 options="shards -t $MODEL --stream --shuffle-window 20 --batching bucketed --padding longest --batch-size 8 --max-length 32 --quiet"
 $BRIM plan $options --threads 1 --prefetch 0 --jsonl -o one.jsonl

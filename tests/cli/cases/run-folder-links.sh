@@ -6,7 +6,7 @@ train() {
   sed 's/^/  /' err
   echo "$code $*"
 }
-files="config.json model.safetensors tokenizer.json tokenizer_config.json special_tokens_map.json vocab.txt report.html evaluation.jsonl README.md"
+files="config.json model.safetensors tokenizer.json tokenizer_config.json vocab.txt report.html evaluation.jsonl README.md"
 mkdir precious run && for f in $files; do echo mine >precious/$f && ln -s ../precious/$f run/$f; done
 train -o run --overwrite --pooling mean
 for f in $files; do echo mine | cmp - precious/$f; done

@@ -76,6 +76,8 @@ train --train scores.csv --loss contrastive --directions query-to-doc
 train --train pairs.csv --directions doc-to-query
 train --train pairs.csv --columns anchor,nothing
 train --train pairs.csv --matryoshka 64
+train --train pairs.csv --hardness own
+train --train scores.csv --loss in-batch | grep "does not look"
 $BRIM train --model $MODEL --train pairs.csv --output no --loss in-batch
 $BRIM train --model $MODEL --train pairs.csv --output no --columns anchor,positive
 echo "--- the best of what rows allow"

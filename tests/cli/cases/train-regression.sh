@@ -6,3 +6,6 @@ for line in list(sys.stdin)[:2]:
     row = json.loads(line)
     assert row["scores"] == [row["label"]]
     print(sorted(row))'
+# A stream of several values a row: how many there are, the first row says.
+printf 'text,label\ngood film,0.5|2\nbad film,0|1\n' > values.csv
+for how in "" --stream; do $BRIM train --model $MODEL --task regression --train values.csv $how --max-steps 2 --batching sequential --output values --overwrite --quiet 2>&1 | sed 's/ in [0-9:]* (.*),/,/'; done

@@ -104,3 +104,27 @@ with open("triples.csv", "w", newline="") as file:
 END
 train --train triples.csv --columns query,positive,negative --stream --loss in-group
 train --train mixed.jsonl --batch-size 16 --columns query,positive,negative --stream --loss list-net
+echo "--- a query and a list of its documents"
+python3 - <<'END'
+import json
+def write(name, rows):
+    open(name, "w").writelines(json.dumps({"query": f"film {i}", "documents": documents, "scores": scores}) + "\n" for i, (documents, scores) in enumerate(rows))
+write("lists.jsonl", [(["good", "bad film", "some"], [1, 0, 0.5])] * 16)
+write("halves.jsonl", [(["good", "", "some"], [1, 0, 0.5])] * 16)
+write("fewer.jsonl", [(["good", "some"], [1, 0, 0.5])] * 16)
+END
+train --train lists.jsonl --eval lists.jsonl --loss list-net
+$BRIM evaluate --model run lists.jsonl --quiet --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["rows"])'
+$BRIM predict --model run lists.jsonl --quiet | head -1 | cut -c1-20
+for file in halves fewer; do train --train $file.jsonl --loss list-net; done
+echo "--- columns that come late"
+python3 - <<'END'
+import json
+with open("late.jsonl", "w") as file:
+    for i in range(8):
+        file.write(json.dumps({"anchor": "film " * 30000 if i < 7 else "film", "positive": "good", **({"negative": "bad"} if i == 7 else {})}) + "\n")
+END
+late() { $BRIM train --model $MODEL --task embedding --output late --overwrite --max-steps 1 --batch-size 8 --max-length 8 --train late.jsonl "$@" 2>&1 | grep "columns\|column \|steps,\|step,"; }
+late | sed 's/ in [0-9:]* (.*//'
+late --columns anchor,positive,negative | sed 's/ in [0-9:]* (.*//'
+late --columns anchor,positive,nothing

@@ -21,3 +21,7 @@ mlm pairs.csv --max-length 6 && mlm letters.txt --max-length 5 --max-windows 3
 $BRIM evaluate --model run letters.txt --max-length 5 --max-windows 3 --quiet 2>&1 | grep -a "^masked\|effect"
 $BRIM train --model $MODEL --train rows.csv --max-steps 1 --overwrite --output run --quiet >/dev/null 2>&1
 $BRIM predict --model run rows.csv --quiet 2>/dev/null | wc -l
+echo "--- pairs of masked words, wherever rows are read"
+for how in "" "--stream" "--cache cache"; do mlm pairs.csv --max-length 6 $how; mlm pairs.csv --max-length 6 --windows 0 $how; mlm pairs.csv --max-length 6 --max-windows 1 $how; done
+$BRIM analyze -t $MODEL --task mlm --max-length 6 --max-windows 3 pairs.csv 2>&1
+$BRIM plan -t $MODEL --task mlm --max-length 6 --windows 1 --stream pairs.csv 2>&1 | tail -1

@@ -1,0 +1,148 @@
+/* look.c: what is where a model is to be written. A folder's own links and files of another model are no mistake of the file
+ * system: who saves is asked before anything has changed. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/status.h"
+#include "model/files/parts.h"
+#include "model/run/ask.h"
+#include "model/run/model.h"
+#include "text/files.h"
+
+typedef struct look {
+  const brim_model *model;
+  const brim_tokenizer *tokenizer;
+  const char *folder;
+  brim_saved *found;
+  brim_error *err;
+} look;
+
+static bool is_taken(const look *l, const char *name, int *status) {
+  char *path = brim_path_join(l->model->runtime, l->folder, name);
+  const bool taken = path && brim_path_is_taken(path);
+  if (!path)
+    *status = BRIM_NOMEM(l->err);
+  brim_release(l->model->runtime, path);
+  return taken;
+}
+
+/* A file is written under another name and renamed: a link is replaced. */
+static int look_at_file(look *l, const char *path, const char *name) {
+  struct stat info;
+  if (lstat(path, &info) != 0)
+    return BRIM_OK;
+  if (S_ISDIR(info.st_mode))
+    return brim_error_at(l->err, BRIM_E_USAGE, path, 0, -1, "this is a folder, and the model's file has its name: name another");
+  if (S_ISLNK(info.st_mode) && l->found->links++ == 0)
+    snprintf(l->found->link, sizeof l->found->link, "%.79s", name);
+  return BRIM_OK;
+}
+
+/* Through a link files of somebody else's would be replaced. */
+static int look_at_folder(look *l, const char *path, const char *name) {
+  static const char *const files[] = {"config.json", "model.safetensors"};
+  struct stat info;
+  char inside[200];
+  if (lstat(path, &info) != 0)
+    return BRIM_OK;
+  if (S_ISLNK(info.st_mode))
+    return brim_error_at(l->err, BRIM_E_USAGE, path, 0, -1,
+                         "this is a link, and a model's folders are its own: remove the link, or name another folder");
+  if (!S_ISDIR(info.st_mode))
+    return brim_error_at(l->err, BRIM_E_USAGE, path, 0, -1,
+                         "this is a file, and a folder of the model has its name: name another");
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    snprintf(inside, sizeof inside, "%.80s/%s", name, files[i]);
+    char *file = brim_path_join(l->model->runtime, path, files[i]);
+    const int status = file ? look_at_file(l, file, inside) : BRIM_NOMEM(l->err);
+    brim_release(l->model->runtime, file);
+    BRIM_TRY(status);
+  }
+  return BRIM_OK;
+}
+
+static int look_at_part(look *l, const brim_part *part) {
+  char *path = brim_path_join(l->model->runtime, l->folder, part->name);
+  int status = path ? BRIM_OK : BRIM_NOMEM(l->err);
+  const bool readme = strcmp(part->name, "README.md") == 0;
+  if (!status && readme)
+    l->found->own_readme = brim_path_is_taken(path) && !brim_readme_is_ours(path);
+  else if (!status)
+    status = (part->folder ? look_at_folder : look_at_file)(l, path, part->name);
+  brim_release(l->model->runtime, path);
+  return status;
+}
+
+static int refuse(const look *l, const char *name, const char *of) {
+  return brim_error_at(l->err, BRIM_E_USAGE, l->folder, 0, -1,
+                       "%s in this folder is of another %s, and would be read with this one: remove it, or name another folder",
+                       name, of);
+}
+
+/* What programs look at by its name, whatever config.json says. */
+static int look_for_other_model(const look *l, const brim_part *parts, int count) {
+  static const char *const names[] = {"modules.json", "config_sentence_transformers.json"};
+  int status = BRIM_OK;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    bool written = false;
+    for (int k = 0; k < count; k++)
+      written = written || strcmp(names[i], parts[k].name) == 0;
+    if (!written && is_taken(l, names[i], &status))
+      return refuse(l, names[i], "model");
+    BRIM_TRY(status);
+  }
+  return BRIM_OK;
+}
+
+/* Whether the tokenizer that is there gives the ids of this one: then the files next to it say the same. */
+static int is_same_tokenizer(const look *l, bool *same) {
+  const bool words = brim_model_takes_words(l->model);
+  brim_tokenizer *there;
+  brim_error why;
+  uint64_t wanted, content;
+  *same = false;
+  BRIM_TRY(brim_tokenizer_content(l->tokenizer, words, &wanted, l->err));
+  int status = brim_tokenizer_load(l->model->runtime, l->folder, &there, &why);
+  if (status)
+    return status == BRIM_E_MEMORY ? BRIM_NOMEM(l->err) : BRIM_OK;
+  status = brim_tokenizer_content(there, words, &content, l->err);
+  *same = !status && content == wanted;
+  brim_tokenizer_free(there);
+  return status;
+}
+
+/* brim writes neither: a tokenizer.json has what they say. */
+static int look_for_other_tokenizer(const look *l) {
+  static const char *const names[] = {"added_tokens.json", "special_tokens_map.json"};
+  int status = BRIM_OK;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    bool same;
+    if (!is_taken(l, names[i], &status)) {
+      BRIM_TRY(status);
+      continue;
+    }
+    BRIM_TRY(is_same_tokenizer(l, &same));
+    return same ? BRIM_OK : refuse(l, names[i], "tokenizer");
+  }
+  return BRIM_OK;
+}
+
+int brim_model_look(const brim_model *model, const brim_tokenizer *tokenizer, const char *folder, brim_saved *found,
+                    brim_error *err) {
+  look l = {model, tokenizer, folder, found, err};
+  brim_part parts[BRIM_MOST_PARTS];
+  const char *names[BRIM_MOST_TOKENIZER_FILES];
+  const int count = brim_config_parts(&model->config, parts), files = tokenizer ? brim_tokenizer_file_names(tokenizer, names) : 0;
+  *found = (brim_saved){0};
+  if (!brim_path_is_folder(folder))
+    return BRIM_OK;
+  for (int i = 0; i < count; i++)
+    BRIM_TRY(look_at_part(&l, &parts[i]));
+  for (int i = 0; i < files; i++)
+    BRIM_TRY(look_at_part(&l, &(brim_part){names[i], false}));
+  BRIM_TRY(look_for_other_model(&l, parts, count));
+  return tokenizer ? look_for_other_tokenizer(&l) : BRIM_OK;
+}
