@@ -214,7 +214,7 @@ class Model:
 
     def _check_kept(self) -> None:
         """What follows the encoder is in the folder alone where training does not have it: a copy would be another model."""
-        if self._untrained and not self._changed and gives_vectors(self.path):
+        if self._untrained and not self._changed and gives_vectors(self._home):
             raise MismatchError(f"{self.path} has modules after its encoder that brim computes and does not keep: copy the folder itself", self.path)
 
     def __getstate__(self) -> dict[str, Any]:
