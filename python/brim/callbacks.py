@@ -114,6 +114,41 @@ def measure_folds(measure: Callable[..., list[tuple[str, float]]], dataset: Any,
             part["metrics"] |= dict(measure(part["name"], 0, *_labelled(held, part["logits"], range(len(held)))))
 
 
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it is gone
+        return None
+
+
+class Here:
+    """A run works in the folder that it began in, also where a function that it calls changes the folder of the process: the function finds
+    what it changed, and so does who called the run."""
+
+    def __init__(self) -> None:
+        self._here = _working_folder()
+        self._theirs: str | None = None
+
+    def calls(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            self.leave()
+            try:
+                return function(*given)
+            finally:
+                now = _working_folder()
+                if self._here is not None and now != self._here:
+                    self._theirs = now
+                    os.chdir(self._here)
+
+        return call
+
+    def leave(self) -> None:
+        """To the folder that a function changed to."""
+        theirs, self._theirs = self._theirs, None
+        if theirs is not None:
+            os.chdir(theirs)
+
+
 def several(functions: Sequence[Callback]) -> Callback:
     """One function of all: what they ask for is added up."""
     def listen(kind, fields):

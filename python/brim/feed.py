@@ -44,7 +44,7 @@ class Stream:
         self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs
         if task is not None and not (self.labels.task == task if self.labels else _shapes.of(task).words):
             raise UsageError(f"task is {task!r}: a stream's task is that of its labels, or \"tokens\"")
-        self._files = _rows.paths_of(files)
+        self._files = [_rows.from_here(path) for path in _rows.paths_of(files)]
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
@@ -149,10 +149,9 @@ class Stream:
 
     def close(self) -> None:
         """Gives back its memory and threads; it is of no use afterwards."""
-        self._closed = True
         if self._feed is not None:
             self._feed.close()
-            self._feed = None
+        self._closed, self._feed = True, None
 
 
 class Streamed:

@@ -110,6 +110,7 @@ class Model:
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
+        self._home = _rows.from_here(self.path)
         encoder = _core.encoder_folder(self._runtime, os.fsencode(self.path))  # of a folder of sentence-transformers it may be another
         how = {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers,
                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32}
@@ -213,7 +214,7 @@ class Model:
 
     def _check_kept(self) -> None:
         """What follows the encoder is in the folder alone where training does not have it: a copy would be another model."""
-        if self._untrained and not self._changed and gives_vectors(self.path):
+        if self._untrained and not self._changed and gives_vectors(self._home):
             raise MismatchError(f"{self.path} has modules after its encoder that brim computes and does not keep: copy the folder itself", self.path)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -232,7 +233,7 @@ class Model:
         self.__dict__.update({**made.__dict__, **own})
 
     def _check_trained(self) -> None:
-        if self._untrained and gives_vectors(self.path):
+        if self._untrained and gives_vectors(self._home):
             raise MismatchError(f"{self.path} gives vectors of texts, and no predictions: model.embed(texts)", self.path)
         if self._untrained:
             raise MismatchError(f"{self.path} has no {self._untrained}: it is not fine-tuned yet; train it with brim.train, or load it with "
@@ -394,7 +395,7 @@ class Model:
     def _folder(self) -> Iterator[str]:
         """A folder that says what the model puts after its encoder, and which prompts it has."""
         if not self._changed:
-            yield self.path
+            yield self._home
             return
         with tempfile.TemporaryDirectory() as folder:
             self.save(folder)

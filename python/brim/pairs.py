@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Sequence
 from . import _core, blocks as _blocks, options as _options, rows as _rows, shapes as _shapes
 from .blocks import Block
 from .dataset import Dataset
-from .errors import MismatchError, UsageError
+from .errors import UsageError
 from .labels import Labels
 from .notes import log
 
@@ -42,15 +42,13 @@ class Prompts:
     """What the texts of rows begin with, which is the same in all sets of a run. wanted: what ``prompts`` made of those that are given for a folder."""
 
     def __init__(self, folder: bytes, wanted: tuple[str | None, str | None, list[str]]):
-        self._folder, self._wanted, self._first = folder, wanted, None
+        self._folder, self._wanted = folder, wanted
+        self._columns: list[str] | None = None  # of the first set
 
     def of(self, runtime, columns: list[str]) -> list[str | None]:
-        """Of rows with these columns of texts; those of the first set are kept."""
-        found = _core.prompts(runtime, self._folder, self._wanted, columns)
-        self._first = self._first or found
-        other = next((place for place, (a, b) in enumerate(zip(self._first, found), 1) if a != b), None)
-        if other:
-            raise MismatchError(f"prompts are by column, and text {other} of these rows begins with another than in the rows before: give both their columns in one order")
+        """Of rows with these columns of texts, which begin as those of the first set."""
+        found = _core.prompts(runtime, self._folder, self._wanted, self._columns, columns)
+        self._columns = self._columns or columns
         return found
 
 

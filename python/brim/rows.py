@@ -57,6 +57,14 @@ def paths_of(files: Any) -> list[str]:
     return [os.fsdecode(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
 
 
+def from_here(path: str) -> str:
+    """The path as it is good wherever the process works later; "-" and what has no beginning stay what they are."""
+    try:
+        return path if path == "-" else os.path.join(os.getcwd(), path)
+    except OSError:
+        return path
+
+
 def encoded(paths: Iterable[Any]) -> list[bytes]:
     """As the system has them, also those that are not UTF-8."""
     return [os.fsencode(path) for path in paths]
@@ -495,6 +503,13 @@ def _column_at(data: Any, name: str, numbers: list[int]) -> list:
     column = data[name].iloc if hasattr(data, "iloc") else _values(data, name) if isinstance(data, Mapping) else data[name]
     values = [column[n] for n in numbers]
     return [value.as_py() if hasattr(value, "as_py") else value for value in values]
+
+
+def as_it_is(data: Any) -> Any:
+    """A list, or a dict of lists, as it is now, whatever is put into it or taken out later."""
+    if isinstance(data, dict):
+        return {name: list(column) if isinstance(column, list) else column for name, column in data.items()}
+    return list(data) if isinstance(data, list) else data
 
 
 def texts_at(data: Any, numbers: list[int], text=None, pair=None) -> list[tuple[Any, Any]] | None:

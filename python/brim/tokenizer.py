@@ -61,15 +61,18 @@ class Tokenizer:
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
-        self._types: bool | None = None
-        self._layout: _layout.Layout | None = None
+        folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+        names = _layout.read_json(folder, "tokenizer_config.json").get("model_input_names")
+        kind = _layout.read_json(folder, "config.json").get("model_type")
+        self._types: bool = "token_type_ids" in names if names else kind == "bert" if kind else self.family == "wordpiece"
+        self._layout: _layout.Layout = _layout.of_folder(folder, self.pad_id) or _layout.Layout()
 
     def __getstate__(self) -> dict[str, Any]:
         """With its files, which may be gone where it is made again."""
         with tempfile.TemporaryDirectory() as folder:
             self.save(folder)
             files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
-        return {**self.__dict__, "_runtime": None, "_core": files, "_types": self.uses_type_ids, "_layout": self.layout}
+        return {**self.__dict__, "_runtime": None, "_core": files}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -116,22 +119,12 @@ class Tokenizer:
     @property
     def uses_type_ids(self) -> bool:
         """Models of this tokenizer take token_type_ids: what tokenizer_config.json or config.json beside it say, else WordPiece does."""
-        if self._types is None:
-            names = _layout.read_json(self._folder, "tokenizer_config.json").get("model_input_names")
-            kind = _layout.read_json(self._folder, "config.json").get("model_type")
-            self._types = "token_type_ids" in names if names else kind == "bert" if kind else self.family == "wordpiece"
         return self._types
-
-    @property
-    def _folder(self) -> str:
-        return self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
 
     @property
     def layout(self) -> _layout.Layout:
         """How models of this tokenizer number positions, and how far their local layers look: as config.json beside it says, or
         tokenizer_config.json; where neither says, positions begin at 0."""
-        if self._layout is None:
-            self._layout = _layout.of_folder(self._folder, self.pad_id) or _layout.Layout()
         return self._layout
 
     @property

@@ -72,6 +72,7 @@ class Result(_Paged):
     judged: dict[str, Evaluation] = field(default_factory=dict)      #: the last evaluation of each set, with its confusion and most wrong rows
     output: str | None = None                                        #: the run's folder
     profile: list[Work] = field(default_factory=list)                #: with profile=: where the time went
+    _folder: str | None = None
     _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
 
     def __getattr__(self, name: str) -> Any:
@@ -85,8 +86,8 @@ class Result(_Paged):
 
     def page(self, path: str | os.PathLike[str]) -> None:
         """Writes the page that the program's runs have as report.html: curves, evaluations, predictions, the most wrong rows."""
-        if self.output and os.path.exists(os.path.join(self.output, "log.jsonl")):
-            self._write(path, self.output, _rows.shown(self.output))
+        if self.output and self._folder and os.path.exists(os.path.join(self._folder, "log.jsonl")):
+            self._write(path, self._folder, _rows.shown(self.output))
             return
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "log.jsonl").write_text("".join(self._log), encoding="utf-8")
@@ -170,7 +171,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint, ``brim.EVALUATE`` and ``brim.SAVE`` ask for
-    what they say; any other result means nothing.
+    what they say; any other result means nothing. While it runs the model is in use: ``parameters()`` may be read, and written with ``written()``, and all
+    else is refused. The rows were read when the training began, and nobody looks whether they change.
 
     The model at the end: that of the best evaluation where there is one and patience or best_metric is given, or with keep="best"
     (load_best_model_at_end=True), also without output; else, or with keep="last", that of the last step. ``Result.model_step`` says which.
@@ -254,7 +256,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
-    reads = [("model", "model", model.path if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
+    reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
     fits = said["max_length"]
@@ -280,7 +282,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     asked_now = {_options.brims(name): name for name in asked_for if ways is None or _options.brims(name) not in _options.PLAN}  # of which each way has its own
     _options.refuse_idle(asked_now, {**options, "task": task if several else None, "dense": dense})
     wanted = _pairs.prompts(prompts)
-    folder = model.path if isinstance(model, Model) else model
+    folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
     named = _named(eval, train)
     refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
@@ -367,7 +369,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         limit = fits
     if max_length is None and longest > fits:
         limit = None  # rows that were encoded for another model: refused, not cut
-    sources = {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
+    sources = {name: (_rows.as_it_is(data), d) for (name, data), (_, d) in zip(named, evals)}
     with told:
         if ways is not None:
             return _run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
@@ -401,8 +403,11 @@ def _said(model: Model) -> dict[str, Any]:
     """What a model says of itself, as the description of a folder does."""
     shape = _shapes.of(model.task)
     own = shape.words or shape.several_texts
-    return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto",
-            "made_length": _core.describe(model._runtime, os.fsencode(model.path))["made_length"] if shape.bare else 0}
+    made = 0
+    if shape.bare:
+        with model._folder() as folder:
+            made = _core.describe(model._runtime, os.fsencode(folder))["made_length"]
+    return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto", "made_length": made}
 
 
 def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:
@@ -645,7 +650,9 @@ class Listeners:
         self.bar = _progress.Bar() if not callable(progress) and _progress.wanted(progress) else None
         if callable(progress):
             self.functions.append(progress)
-        self._ask = _callbacks.several(self.functions)
+        self._here = _callbacks.Here()
+        self._ask = self._here.calls(_callbacks.several(self.functions))
+        self.measure = self.measure and self._here.calls(self.measure)
 
     def files(self, output) -> list[tuple[str, str]]:
         """What is written that is not of every run, by what asked for it."""
@@ -662,6 +669,7 @@ class Listeners:
         return self
 
     def __exit__(self, *error) -> None:
+        self._here.leave()
         if self.bar:
             self.bar.close()
 
@@ -669,7 +677,7 @@ class Listeners:
 def _run(model, rows, evals, output, seed, limit, told, options, sources, tokenizer, columns) -> Result:
     plan, rest = _prepared(model, output, seed, limit, options)
     plan = {"seed": seed} if isinstance(rows, Streamed) else plan
-    result = Result(model, output=None if output is None else os.fsdecode(output))
+    result = Result(model, output=None if output is None else os.fsdecode(output), _folder=None if output is None else _rows.from_here(os.fsdecode(output)))
     if isinstance(rows, Dataset):
         result.truncated, result.lost = rows.truncated, rows.lost
 
@@ -678,7 +686,7 @@ def _run(model, rows, evals, output, seed, limit, told, options, sources, tokeni
             model._untrained = None
             result.losses.append((fields["step"], fields["loss"]))
         if kind == "eval":
-            result.evaluations.append(fields)
+            result.evaluations.append(dict(fields))
         if kind != "progress":
             result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
         return told.listen(kind, fields)

@@ -240,31 +240,37 @@ static PyObject *encodes_with(PyObject *object, PyObject *tokenizer) {
   Py_RETURN_NONE;
 }
 
-/* What (first, others, by column) and the names of columns, lists of strings, mean in a folder. False: an exception is set. */
-static bool find_prompts(core_state *state, brim_runtime *runtime, const char *folder, PyObject *wanted, PyObject *columns,
-                         brim_prompts *out) {
+/* What (first, others, by column) and the names of columns, lists of strings, mean in a folder. `before`: the columns of rows
+ * that came before, whose texts must begin with the same; None: there are none. False: an exception is set. */
+static bool find_prompts(core_state *state, brim_runtime *runtime, const char *folder, PyObject *wanted, PyObject *before,
+                         PyObject *columns, brim_prompts *out) {
   const char *first, *others;
-  Py_ssize_t given_count, count;
+  Py_ssize_t given_count, count, first_count = 0;
   PyObject *by_column;
   brim_error error;
   *out = (brim_prompts){0};
   if (!PyArg_ParseTuple(wanted, "zzO", &first, &others, &by_column))
     return false;
   const char **given = core_strings(by_column, &given_count), **names = given ? core_strings(columns, &count) : NULL;
+  const char **earlier = names ? core_strings(before, &first_count) : NULL;
   int status = BRIM_OK;
-  if (names) {
+  const bool taken = names && !PyErr_Occurred();
+  if (taken) {
     status = brim_prompts_find(runtime, folder, first, others, out, &error);
     out->runtime = runtime;
+    if (status == BRIM_OK && earlier)
+      status = brim_prompts_of_columns(out, folder, given, (int)given_count, earlier, (int)first_count, &error);
     if (status == BRIM_OK)
       status = brim_prompts_of_columns(out, folder, given, (int)given_count, names, (int)count, &error);
   }
+  PyMem_Free(earlier);
   PyMem_Free(given);
   PyMem_Free(names);
   if (status != BRIM_OK) {
     brim_prompts_free(out);
     core_fail(state, status, &error);
   }
-  return names && status == BRIM_OK;
+  return taken && status == BRIM_OK;
 }
 
 /* prompts(tokenizer, folder, wanted, columns): what rows' texts begin with, which what is saved keeps. */
@@ -277,7 +283,7 @@ static PyObject *prompts(PyObject *object, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OO&OO", &tokenizer, core_path, &folder, &wanted, &columns))
     return NULL;
   core_tokenizer *of = core_cast(self->state, tokenizer, CORE_TOKENIZER);
-  if (!of || !find_prompts(self->state, core_use(self->runtime), folder, wanted, columns, &found))
+  if (!of || !find_prompts(self->state, core_use(self->runtime), folder, wanted, Py_None, columns, &found))
     return NULL;
   const int status = brim_prompts_use(&found, of->tokenizer, self->model, &error);
   brim_prompts_free(&found);
@@ -286,15 +292,15 @@ static PyObject *prompts(PyObject *object, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/* prompts(runtime, folder, wanted, columns) -> what each text of a row begins with, or None */
+/* prompts(runtime, folder, wanted, columns of rows before or None, columns) -> what each text of a row begins with, or None */
 PyObject *core_prompts_find(PyObject *module, PyObject *args) {
-  PyObject *runtime, *wanted, *columns;
+  PyObject *runtime, *wanted, *before, *columns;
   const char *folder;
   brim_prompts found;
-  if (!PyArg_ParseTuple(args, "OO&OO", &runtime, core_path, &folder, &wanted, &columns))
+  if (!PyArg_ParseTuple(args, "OO&OOO", &runtime, core_path, &folder, &wanted, &before, &columns))
     return NULL;
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
-  if (!of || !find_prompts(core_of(module), core_use(of), folder, wanted, columns, &found))
+  if (!of || !find_prompts(core_of(module), core_use(of), folder, wanted, before, columns, &found))
     return NULL;
   PyObject *texts = PyList_New(BRIM_MOST_PROMPTS);
   for (int i = 0; i < BRIM_MOST_PROMPTS && texts; i++) {

@@ -39,7 +39,8 @@ void *core_cast(core_state *state, PyObject *object, core_type type) {
 bool core_enter(void *object) {
   core_object *self = object;
   if (self->busy) {
-    PyErr_SetString(PyExc_RuntimeError, "another thread is using this object: it serves one thread at a time");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "this object is in use, by another thread or by what called this function: it serves one at a time");
     return false;
   }
   self->busy = true;

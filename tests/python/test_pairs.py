@@ -278,7 +278,7 @@ class Pairs(unittest.TestCase):
                 (PAIRS, {"labels": ["a", "b"]}, "has no labels"),
                 (PAIRS, {"stream": True}, "stream=True is for files"),
                 (PAIRS, {"columns": 7}, "columns=7: names"),
-                (PAIRS, {"prompts": {"anchor": "a: "}, "eval": [{"sentence1": "a", "anchor": "b"}]}, "text 1 of these rows begins with another"),
+                (PAIRS, {"prompts": {"anchor": "a: "}, "eval": [{"sentence1": "a", "anchor": "b"}]}, "text 2 of these rows begins with another"),
                 (PAIRS, {"prompts": {"poem": "a"}}, "a prompt is given as .poem=poem=a.: COLUMN=NAME"),
                 (PAIRS, {"columns": ["anchor", "positive"], "prompts": {"query": "a: ", "anchor": "b: "}}, "the prompt .query. is of no text"),
                 (PAIRS, {"eval": PAIRS, "best_metric": "spearman_dot", "patience": 1}, "best_metric is .spearman_dot., which the labels of .eval. do not allow: use accuracy"),

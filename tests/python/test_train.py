@@ -378,7 +378,7 @@ class Models(unittest.TestCase):
         finally:
             done.set()
             writer.join()
-        self.assertEqual(refused, ["another thread is using this object: it serves one thread at a time"])
+        self.assertEqual(refused, ["this object is in use, by another thread or by what called this function: it serves one at a time"])
 
     def test_random_heads_are_refused(self):
         """As `brim predict` does: the answers of a head that nobody trained are none."""
