@@ -201,7 +201,7 @@ class Processes(unittest.TestCase):
         texts = ["a good film, so very good " * 40] * 100
         rows = brim.Dataset.from_texts(texts, TOKENIZER, labels=["a", "b"] * 50)
         lengths = [5] * 60_000
-        prompts = os.fsencode(HERE / "model"), (None, f"passage={texts[0]}", ["title=passage"]), ["anchor", "positive"]
+        prompts = os.fsencode(HERE / "model"), (None, f"passage={texts[0]}", ["title=passage"]), None, ["anchor", "positive"]
         made = {"encode": lambda: TOKENIZER.encode(texts[0] * 200), "spans": lambda: TOKENIZER.encode(texts[0] * 200, offsets=True),
                 "encode_batch": lambda: TOKENIZER.encode_batch(texts), "dataset": lambda: brim.Dataset.from_texts(texts, TOKENIZER),
                 "plan": lambda: brim.Plan(lengths, batch_size=16), "tokenizer": lambda: brim.Tokenizer(HERE / "model"),
