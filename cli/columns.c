@@ -65,7 +65,7 @@ void cli_note_columns(const cli_call *cli, const char *path, const cli_columns *
   if (columns->found.count && !cli->values->columns)
     cli_note(cli, "%s: texts are in the columns %s%s%s%s; --columns changes it", path, names,
              columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "",
-             columns->found.beginning ? " (rows after the first megabyte were asked for negatives alone)" : "");
+             columns->found.beginning ? " (of rows after the first megabyte, negatives alone were looked for)" : "");
 }
 
 int cli_prompts_of(cli_call *cli, const cli_columns *columns, brim_encode_options *out) {

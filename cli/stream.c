@@ -47,10 +47,10 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
     status = cli_encode_options(cli, request->max_length, &how.encode);
   if (!status)
     status = cli_source_options(cli, request->labels != NULL, &how.source);
-  if (!status && request->columns)
+  if (!status)
     status = cli_columns_find(cli, request->paths, request->path_count, request->labels ? request->labels->task : cli_task(cli),
                               request->columns, &how.source);
-  if (!status && request->columns)
+  if (!status)
     status = cli_prompts_of(cli, request->columns, &how.encode);
   if (!status)
     status = cli_note_passed_over(cli, request->paths, request->path_count);
@@ -58,8 +58,7 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
     status = brim_feed_open(cli->runtime, request->paths, request->path_count, request->tokenizer, &how, out, &cli->error);
   if (status)
     return status;
-  if (request->columns)
-    cli_note_columns(cli, request->paths[0], request->columns);
+  cli_note_columns(cli, request->paths[0], request->columns);
   char files[32], window[32];
   brim_count_text(brim_feed_file_count(*out), files, sizeof files);
   brim_count_text(v->shuffle_window, window, sizeof window);

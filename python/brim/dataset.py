@@ -147,7 +147,7 @@ class Dataset:
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens, "quote": quote, "max_record": max_record,
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
-                   "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
+                   "seen_columns": text_columns is not None and not isinstance(text_columns, _rows.Found), "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
                    **_prompts(prompts)}
         core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)._with_values_of(labels)
@@ -258,7 +258,8 @@ class Dataset:
                 else _blocks.of_columns(blocks, lambda name: _rows.numbers_of(data, name))
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
         if text_columns is not None:
-            return cls._of_several(data, tokenizer, [str(name) for name in text_columns], least_columns, paired, labelled, labels, task, label_column, options)
+            names = text_columns if isinstance(text_columns, _rows.Found) else [str(name) for name in text_columns]
+            return cls._of_several(data, tokenizer, names, least_columns, paired, labelled, labels, task, label_column, options)
         if isinstance(labels, Mapping):
             labels = Labels(labels, task=task if _shapes.of(task).named else None, runtime=runtime)
         if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names

@@ -131,7 +131,7 @@ def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequen
 def _note(name: str, found: Columns, columns) -> None:
     if columns is None:
         log.info("%s: texts are in the columns %s%s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "",
-                 " (rows after the first megabyte were asked for negatives alone)" if found.beginning else "")
+                 " (of rows after the first megabyte, negatives alone were looked for)" if found.beginning else "")
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool | None, runtime, name: str = "rows", text_column: str | None = None,
@@ -165,7 +165,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         pairs = _of_pairs(data, tokenizer, found, label, known, in_text, rest)
         pairs._pair = found.texts[0], found.texts[1]
         return pairs
-    made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts, least_columns=found.least,
+    made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts if columns else _rows.Found(found.texts), least_columns=found.least,
                       paired=joins, label_column=label, **rest)
     made._texts = found.texts
     made._pair = (found.texts[0], next(iter(found.texts[1:]), None)) if order is None or in_text else None  # which texts of a row are shown

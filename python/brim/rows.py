@@ -26,6 +26,10 @@ class Columns(NamedTuple):
     names: list | None = None
 
 
+class Found(list):
+    """Names of columns that were found, not given: it is no slip if no row has one of them."""
+
+
 class Table(NamedTuple):
     """Rows as Arrow has them, with the columns that are wanted."""
 

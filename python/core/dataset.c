@@ -36,6 +36,7 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
       CORE_FIELD(brim_source_options, words, CORE_BOOL),
       CORE_FIELD(brim_source_options, paired, CORE_BOOL),
       CORE_FIELD(brim_source_options, least_columns, CORE_I32),
+      CORE_FIELD(brim_source_options, seen_columns, CORE_BOOL),
       CORE_FIELD(brim_source_options, most_texts, CORE_I32),
       {"delimiter", CORE_ENUM, offsetof(brim_source_options, delimiter), parse_delimiter},
       {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},

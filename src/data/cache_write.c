@@ -245,7 +245,7 @@ static int take_bytes(brim_runtime *runtime, int descriptor, void **bytes, size_
     return BRIM_NOMEM(err);
   while (at < (size_t)info.st_size) {
     const ssize_t count = pread(descriptor, to + at, (size_t)info.st_size - at, (off_t)at);
-    if (count <= 0 && errno != EINTR) {
+    if (count == 0 || (count < 0 && errno != EINTR)) {
       brim_release(runtime, to);
       return brim_error_system(err, "memory", "read", errno);
     }

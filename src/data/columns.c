@@ -55,7 +55,7 @@ static int read_table(brim_runtime *runtime, const brim_source_file *file, const
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
     status = find_name(n, decoded, used) >= 0 ? BRIM_OK : add_name(n, decoded, used, err);
   }
-  n->table = n->count > 0;
+  n->table = scanned == BRIM_CSV_DONE && scan.count > 0;
   brim_csv_scan_free(&scan);
   brim_release(runtime, decoded);
   return status;
@@ -119,9 +119,14 @@ static int read_keys(brim_runtime *runtime, const char *bytes, size_t length, na
   return status;
 }
 
+/* negative, negative_1, negatives, .. */
+static bool is_negative(const char *name) {
+  return strncmp(name, "negative", 8) == 0 && strcmp(name, "negative_score") != 0;
+}
+
 static bool has_negatives(const names *n) {
   for (int i = 0; i < n->count; i++)
-    if (strncmp(n->of[i], "negative", 8) == 0)
+    if (is_negative(n->of[i]))
       return true;
   return false;
 }
@@ -207,15 +212,16 @@ static int best_of(const names *n, const char *const *list, int but) {
   return best;
 }
 
+/* More than there is room for are counted, and refused when all are taken. */
 static void take(brim_text_columns *c, const char *name) {
   if (c->count < BRIM_MOST_TEXT_COLUMNS)
-    c->names[c->count++] = name;
+    c->names[c->count] = name;
+  c->count++;
 }
 
-/* negative, negative_1, negatives, .. */
 static void take_negatives(const names *n, brim_text_columns *c) {
   for (int i = 0; i < n->count; i++)
-    if (strncmp(n->of[i], "negative", 8) == 0 && strcmp(n->of[i], "negative_score") != 0)
+    if (is_negative(n->of[i]))
       take(c, n->of[i]);
 }
 
@@ -287,18 +293,13 @@ static int check_apart(const brim_source_options *given, brim_text_columns *out,
   return BRIM_OK;
 }
 
-/* Columns that the caller named: each once, and each is there. A line of JSON may lack the last ones; that all lines do is seen
- * where the head is the whole file. */
+/* Columns that the caller named are there. A line of JSON may lack the last ones; that all lines do is seen where the head is the
+ * whole file. */
 static int check_given(const names *n, const char *file, const brim_source_options *given, brim_error *err) {
   const char *const *columns = given->text_columns;
   for (int i = 0; i < given->text_column_count; i++) {
-    for (int k = 0; k < i; k++)
-      if (strcmp(columns[i], columns[k]) == 0)
-        return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named twice: name each text's own", columns[i]);
-    bool there = (!n->table && !n->all) || n->count == 0 || n->count == MOST_NAMES;
-    for (int k = 0; k < n->count && !there; k++)
-      there = strcmp(columns[i], n->of[k]) == 0;
-    if (!there)
+    const bool known = (n->table || n->all) && n->count > 0 && n->count < MOST_NAMES;
+    if (known && find_name(n, columns[i], strlen(columns[i])) < 0)
       return no_column(n, file, columns[i], err);
   }
   return BRIM_OK;
@@ -319,6 +320,9 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
     choose(n, given, out);
     out->beginning = n->of_head;
   }
+  if (out->count > BRIM_MOST_TEXT_COLUMNS)
+    return brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "%d columns have texts, and a row has at most %d: name fewer",
+                         out->count, BRIM_MOST_TEXT_COLUMNS);
   BRIM_TRY(check_apart(given, out, err));
   out->paired = brim_task_shape(task)->joins_pairs;
   out->one_pair = out->paired && out->count == 2;

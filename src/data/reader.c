@@ -118,6 +118,12 @@ static int make_slots(brim_reader *reader, const brim_source_options *options, b
   return reader->slots && reader->lists ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* It has no column. */
+static void let_go(brim_reader *reader, brim_slot *slot) {
+  brim_release(reader->runtime, slot->name);
+  slot->name = NULL;
+}
+
 static bool is_named(const brim_slot *slot, const char *name) {
   return slot->name && name && strcmp(slot->name, name) == 0;
 }
@@ -138,10 +144,8 @@ static int keep_apart(brim_reader *reader, bool need_label, brim_error *err) {
   if (is_named(pair, text->name) && pair->given)
     return brim_error_set(err, BRIM_E_USAGE, "the column \"%.60s\" is named for both texts of a row: name each one's own",
                           text->name);
-  if (is_named(pair, text->name)) {
-    brim_release(reader->runtime, pair->name);
-    pair->name = NULL;
-  }
+  if (is_named(pair, text->name))
+    let_go(reader, pair);
   bool shared = is_named(label, text->name) || is_named(label, pair->name);
   for (int i = reader->slot_count - reader->further_slots; i < reader->slot_count; i++)
     shared = shared || is_named(label, reader->slots[i].name);
@@ -170,7 +174,7 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
     for (int b = 0; b < options->block_count && !options->label_column;
          b++) /* a column of numbers is no label by its name alone */
       if (strcmp(options->blocks[b].column, "label") == 0)
-        reader->slots[BRIM_SLOT_LABEL].name = NULL;
+        let_go(reader, &reader->slots[BRIM_SLOT_LABEL]);
   }
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));

@@ -260,17 +260,17 @@ static int glob_below(brim_source *source, const char *folder, const char *after
 static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
                      brim_error *err) {
   size_t length = strcspn(rest, "/");
-  const char *behind = rest + length + strspn(rest + length, "/");
-  if (length == 2 && strncmp(rest, "**", 2) == 0 && *behind) {
+  const char *after = rest + length + strspn(rest + length, "/");
+  if (length == 2 && strncmp(rest, "**", 2) == 0 && *after) {
     source->deep = true;
-    return glob_below(source, folder, behind, options, err);
+    return glob_below(source, folder, after, options, err);
   }
   if (!has_magic(rest, length))
-    return glob_into(source, folder, rest, length, behind, options, err);
+    return glob_into(source, folder, rest, length, after, options, err);
   char *pattern = brim_copy_string(source->runtime, rest, length);
   if (!pattern)
     return BRIM_NOMEM(err);
-  int status = glob_names(source, folder, pattern, behind, options, err);
+  int status = glob_names(source, folder, pattern, after, options, err);
   brim_release(source->runtime, pattern);
   return status;
 }

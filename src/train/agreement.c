@@ -14,7 +14,7 @@
 #include "model/config.h"
 #include "model/run/ask.h"
 
-enum { MOST_EVALS = 64, MOST_ITEMS = 32 + BRIM_TRAIN_OPTION_FIELDS + 4 * MOST_EVALS, SHOWN = 40, MOST_LISTED = 4 };
+enum { MOST_EVALS = 64, MOST_ITEMS = 40 + BRIM_TRAIN_OPTION_FIELDS + 4 * MOST_EVALS, SHOWN = 40, MOST_LISTED = 4 };
 
 /* Something that must be the same on all ranks, in words. */
 typedef struct item {

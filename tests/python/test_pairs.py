@@ -269,6 +269,7 @@ class Pairs(unittest.TestCase):
                 ([("a", ["b", 5])] * 4, {}, "row 0: the value of column \"text2\" is 5: a text is expected"),
                 ([], {}, "there are no rows"),
                 (PAIRS, {"columns": ["anchor", "poem"]}, "no column \"poem\"|poem"),
+                (str(written("late.jsonl", [{"anchor": "red " * 300000, "positive": "a"}] + PAIRS)), {"columns": ["anchor", "positive", "poem"], "max_length": 8}, "no row has the column \"poem\""),
                 (PAIRS, {"loss": "poem"}, "in-batch, cosent"),
                 (PAIRS, {"loss": "cosent"}, "2 texts a row"),
                 (PAIRS, {"margin": 1}, "in-batch has no margin"),

@@ -126,6 +126,9 @@ static void apart(void) {
   expect("the second text alone", "a.csv", csv, (brim_source_options){.text_column = "text_pair"}, "b|d|");
   expect("labels as texts, where none is asked for", "a.csv", "label,x\na,0\n", (brim_source_options){.text_column = "label"},
          "a|");
+  static const brim_block_column numbers = {.column = "label", .shape = {.name = "teacher", .per = BRIM_PER_ROW}};
+  expect("numbers that are called a label", "a.jsonl", "{\"text\": \"a\", \"label\": [1, 2]}\n",
+         (brim_source_options){.blocks = &numbers, .block_count = 1}, "a|");
   expect("the next name of the label's", "a.jsonl", "{\"tags\": [\"a\", \"b\"], \"labels\": [\"O\", \"X\"]}\n",
          (brim_source_options){.words = true, .text_column = "tags", .need_label = true}, "ab|");
   expect("another name of the label's is the text", "a.csv", labels,
@@ -162,19 +165,21 @@ static void wide(void) {
   brim_text_init(&line, data_runtime);
   for (int i = 0; i < 300; i++)
     brim_text_printf(&line, "c%d,", i);
+  columns_of(line.data, "a,b\nc,d\n", &(brim_source_options){0},
+             "!2 first.csv: 303 columns have texts, and a row has at most 64: name fewer\n");
   brim_text_string(&line, "anchor,positive,score\n");
   columns_of(line.data, "anchor,positive\na,b\n", &(brim_source_options){0}, "anchor positive / score");
   brim_text_free(&line);
 }
 
-/* Some of them begin beyond the head. */
+/* Some of them begin beyond the head. Their scores may come before them. */
 static void late_negatives(const char *last, const char *want) {
   brim_text lines;
   brim_text_init(&lines, data_runtime);
   for (int i = 0; i < 40000; i++)
     brim_text_string(&lines, "{\"anchor\": \"a\", \"positive\": \"b\"}\n");
   brim_text_string(&lines, last);
-  columns_of(lines.data, "{\"anchor\": \"a\", \"positive\": \"b\"}\n", &(brim_source_options){0}, want);
+  columns_of(lines.data, "{\"anchor\": \"a\", \"positive\": \"b\", \"negative_score\": 1}\n", &(brim_source_options){0}, want);
   brim_text_free(&lines);
 }
 

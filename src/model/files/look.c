@@ -67,8 +67,11 @@ static int look_at_part(look *l, const brim_part *part) {
   char *path = brim_path_join(l->model->runtime, l->folder, part->name);
   int status = path ? BRIM_OK : BRIM_NOMEM(l->err);
   const bool readme = strcmp(part->name, "README.md") == 0;
-  if (!status && readme)
-    l->found->own_readme = brim_path_is_taken(path) && !brim_readme_is_ours(path);
+  bool ours = true;
+  if (!status && readme && brim_path_is_taken(path))
+    status = brim_readme_is_ours(l->model->runtime, l->folder, &ours, l->err);
+  if (readme)
+    l->found->own_readme = !ours;
   else if (!status)
     status = (part->folder ? look_at_folder : look_at_file)(l, path, part->name);
   brim_release(l->model->runtime, path);

@@ -21,8 +21,8 @@ int brim_listed_modules(brim_runtime *runtime, const char *folder, char ***names
 
 /* Whether README.md is to say how transformers computes the model. */
 bool brim_readme_wanted(const brim_config *config);
-/* A file of brim's, which is no link: README.md that may be replaced, or removed. */
-bool brim_readme_is_ours(const char *path);
+/* Whether a folder's README.md is a file of brim's, and no link: it may be replaced, or removed. */
+int brim_readme_is_ours(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
 
 /* What brim_model_save refuses, and what it would find, before anything is written. */
 int brim_model_look(const brim_model *model, const brim_tokenizer *tokenizer, const char *folder, brim_saved *found,

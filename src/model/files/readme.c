@@ -12,7 +12,7 @@
 
 #define MARK "<!-- written by brim -->\n" /* the first line: a README.md without it is somebody else's, and stays */
 
-bool brim_readme_is_ours(const char *path) {
+static bool is_ours(const char *path) {
   char head[sizeof MARK] = "";
   FILE *file = brim_path_is_link(path) ? NULL : fopen(path, "rb");
   if (!file)
@@ -23,6 +23,13 @@ bool brim_readme_is_ours(const char *path) {
 }
 
 /* transformers' tokenizers give a second text its own type. */
+int brim_readme_is_ours(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+  char *path = brim_path_join(runtime, folder, "README.md");
+  *ours = path && is_ours(path);
+  brim_release(runtime, path);
+  return path ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 static bool hides_types(const brim_config *config) {
   return config->ignores_types && config->types > 1 && !brim_task_shape(config->labels.task)->words;
 }
@@ -130,7 +137,7 @@ int brim_readme_save(brim_runtime *runtime, const brim_config *config, const cha
   const bool wanted = brim_readme_wanted(config);
   char *path = brim_path_join(runtime, folder, "README.md");
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  const bool there = path && brim_path_is_taken(path), ours = there && brim_readme_is_ours(path);
+  const bool there = path && brim_path_is_taken(path), ours = there && is_ours(path);
   if (!status && wanted && (!there || ours))
     status = write_readme(runtime, config, path, err);
   else if (!status && !wanted && ours)

@@ -348,14 +348,8 @@ static int is_of_run(const brim_owned_modules *modules, const char *name, bool *
   if (kind == BRIM_NAME_OTHER || kind == BRIM_NAME_MODULE)
     return brim_owned_module(modules, name, is, err);
   *is = true;
-  if (strcmp(name, "README.md") != 0)
-    return BRIM_OK;
-  char *path = brim_path_join(modules->runtime, modules->folder, name);
-  if (!path)
-    return BRIM_NOMEM(err);
-  *is = brim_readme_is_ours(path);
-  brim_release(modules->runtime, path);
-  return BRIM_OK;
+  const bool readme = strcmp(name, "README.md") == 0;
+  return readme ? brim_readme_is_ours(modules->runtime, modules->folder, is, err) : BRIM_OK;
 }
 
 /* Names may hold any bytes; what is said of them is a line of UTF-8. */

@@ -112,14 +112,8 @@ static int each_checkpoint(const replacement *r, const char *of, item_fn act, br
 /* A README.md that brim wrote is of the model that goes. */
 static int is_file_of_run(const replacement *r, const char *name, bool *ours, brim_error *err) {
   *ours = brim_is_model_file(name) || strcmp(name, "evaluation.jsonl") == 0;
-  if (strcmp(name, "README.md") != 0)
-    return BRIM_OK;
-  char *path = brim_path_join(r->folder->runtime, r->folder->output, name);
-  if (!path)
-    return BRIM_NOMEM(err);
-  *ours = brim_readme_is_ours(path);
-  brim_release(r->folder->runtime, path);
-  return BRIM_OK;
+  const bool readme = strcmp(name, "README.md") == 0;
+  return readme ? brim_readme_is_ours(r->folder->runtime, r->folder->output, ours, err) : BRIM_OK;
 }
 
 /* What says which others are the run's goes last: without it nobody knows. */
