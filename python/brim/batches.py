@@ -215,9 +215,10 @@ def _remake_batch(arrays, numbers, pad_id, values, labelled, types, layout, epoc
 
 
 def _rank(rank: Any, world_size: Any) -> int:
-    if not 0 <= whole("rank", rank) < max(whole("world_size", world_size), 1):
+    number = whole("rank", rank)
+    if not 0 <= number < max(1 if world_size is None else whole("world_size", world_size), 1):
         raise ValueError(f"rank {rank} of {world_size}: ranks count from 0")
-    return whole("rank", rank)
+    return number
 
 
 class Plan:

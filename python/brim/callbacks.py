@@ -136,7 +136,7 @@ class Here:
                 return function(*given)
             finally:
                 now = _working_folder()
-                if self._here is not None and now != self._here:
+                if self._here is not None and now != self._here and (now is not None or os.path.isdir(self._here)):
                     self._theirs = now
                     os.chdir(self._here)
 

@@ -125,6 +125,7 @@ class Model:
         self._cut_at: int | None = None  # tokens that rows were cut to in a training
         self._windowing: tuple[int, int] | None = self.tokenizer.windows
         self._changed = False  # the folder is not what the model is
+        self._head_asked, self._unkept = labels is not None, False  # unkept: a copy without the modules of the folder
         self._facts = self._core.facts()
         self._mapping = self._labels_given(labels)
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
@@ -203,27 +204,32 @@ class Model:
         """Texts are cut, and become windows, as those of the training: so says its folder too."""
         self._trained()
         self._cut_at, self._changed = length or self._cut_at, True
+        self._head_looks, self._unkept = {}, False  # vectors are those of what is trained
         self._windowing = None if _shapes.of(self.task).made else rows.windows() if hasattr(rows, "windows") else rows._core.windows()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the folder that a run ends with, by the same code: config.json, model.safetensors, the tokenizer's files and what
         sentence-transformers reads. transformers opens it. Files of another model or tokenizer that would be read with this one, and links
         that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning."""
-        self._check_kept()
+        self._refuse_unkept()
         _of_saved(*self._core.save(os.fsencode(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
 
-    def _check_kept(self) -> None:
-        """What follows the encoder is in the folder alone where training does not have it: a copy would be another model."""
-        if self._untrained and not self._changed and gives_vectors(self._home):
+    def _has_unkept(self) -> bool:
+        """What follows the encoder is in the folder alone."""
+        return not self._changed and not _shapes.of(self.task).bare and gives_vectors(self._home)
+
+    def _refuse_unkept(self) -> None:
+        """A copy would be another model, where no head was asked for."""
+        if self._untrained and not self._head_asked and self._has_unkept():
             raise MismatchError(f"{self.path} has modules after its encoder that brim computes and does not keep: copy the folder itself", self.path)
 
     def __getstate__(self) -> dict[str, Any]:
-        self._check_kept()
+        self._refuse_unkept()
         with tempfile.TemporaryDirectory() as folder:
             self._core.save(os.fsencode(folder))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in pathlib.Path(folder).rglob("*") if file.is_file()}
         own = {name: value for name, value in self.__dict__.items() if name not in ("_runtime", "_embedder", "_facts")}
-        return {**own, "_core": files, "_changed": True, "_task": self.task}
+        return {**own, "_core": files, "_changed": True, "_unkept": self._unkept or self._has_unkept(), "_task": self.task}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
@@ -402,6 +408,8 @@ class Model:
             yield folder
 
     def _vectors(self) -> Any:
+        if self._unkept:
+            raise MismatchError(f"{self.path} has modules after its encoder that a copy does not have: ask the model that was copied", self.path)
         if self._head_looks and not _shapes.of(self.task).bare:
             raise UsageError(f"{next(iter(self._head_looks))} is of the model's head, of {self.task}: vectors have it with labels=brim.Labels(None, task=\"embedding\")")
         if self._embedder is None:

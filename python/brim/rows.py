@@ -509,6 +509,14 @@ def _column_at(data: Any, name: str, numbers: list[int]) -> list:
     return [value.as_py() if hasattr(value, "as_py") else value for value in values]
 
 
+def count(data: Any) -> int | None:
+    """Rows of a list, a table or a dict of columns as they were given; None: that is not known, as of files."""
+    if is_files(data):
+        return None
+    one = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
+    return len(one) if hasattr(one, "__len__") else None
+
+
 def as_it_is(data: Any) -> Any:
     """A list, or a dict of lists, as it is now, whatever is put into it or taken out later."""
     if isinstance(data, dict):

@@ -22,6 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from . import rows as _rows
 from .model import Model
 from .training import train
 
@@ -150,10 +151,10 @@ class TextClassifier(ClassifierMixin, _Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TextClassifier:
         """Trains from the model's weights, whatever was fitted before. sample_weight: a row of twice the weight is seen twice as often, and
         of weight 0 never; weights without a common measure decide how often by a draw with seed."""
-        given = [] if hasattr(y, "dtype") else list(y)  # which NumPy would make strings of
-        if len({isinstance(one, str) for one in given if one is not None and one == one}) > 1:
+        targets = _np.asarray(y)
+        given = y if isinstance(y, (list, tuple)) else targets.ravel().tolist()  # of a list that mixes them NumPy makes strings
+        if len({isinstance(one, str) for one in given if not _rows._missing(one)}) > 1:
             raise TypeError("y mixes strings and other values: give classes of one kind")
-        targets = _np.asarray(given if given else y)
         if targets.ndim != 1:
             raise ValueError(f"y has the shape {targets.shape}: one class a row is wanted")
         missing = next((at for at, one in enumerate(targets.tolist()) if one is None or one != one), None)

@@ -280,7 +280,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if value is not None and (options.get("stream") or isinstance(train, Stream)):
             raise UsageError(f"{name} is of rows in memory" + (": the command has it of streams" if name == "prompts" else ""))
     asked_now = {_options.brims(name): name for name in asked_for if ways is None or _options.brims(name) not in _options.PLAN}  # of which each way has its own
-    _options.refuse_idle(asked_now, {**options, "task": task if several else None, "dense": dense})
+    own = {_options.brims(name): value for one in ways or () for name, value in one[-1].items()}  # of a way
+    _options.refuse_idle(asked_now, {**options, **own, "task": task if several else None, "dense": dense})
     wanted = _pairs.prompts(prompts)
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
@@ -288,12 +289,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
     if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
         refuse_encoded(_rows_to_train(train), text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
-                       missing_label=None if missing_label == "error" else missing_label, header=None if header else header)
+                       missing_label=None if missing_label == "error" else missing_label, header=None if header else header,
+                       **{name: value for name, value in options.items() if name in _options.SOURCE and (value or name in ("windows", "max_windows"))},
+                       prompts=prompts, teacher_column=teacher_column, whole_words=whole_words or None)
     text_columns, columns = columns, {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
-    if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
-        refuse_encoded(_rows_to_train(train), **source, prompts=prompts, teacher_column=teacher_column, whole_words=whole_words or None)
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
 
     masked = shape.made
@@ -564,7 +565,7 @@ class Folds(NamedTuple):
     def _kept(self, folds, dataset: Dataset):
         """The fold of each row that was not left out."""
         given, rows = _folds_given(folds), len(dataset)
-        if len(given) != rows and not isinstance(self.rows, Dataset) and (self.column is not None or hasattr(self.rows, "__len__") and len(self.rows) == len(given)):
+        if len(given) != rows and (self.column is not None or _rows.count(self.rows) == len(given)):
             given = array.array("i", (given[dataset.row(row)["origin"]] for row in range(rows)))
         if len(given) != rows:
             raise ValueError(f"folds has {len(given)} numbers for {rows} rows")

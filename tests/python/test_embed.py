@@ -99,6 +99,20 @@ class Embedding(unittest.TestCase):
         vectors = brim.Model(HERE / "model", labels=brim.Labels(None, task="embedding"), pooling="max").embed("good film")
         self.assertFalse(same(vectors, brim.Model(HERE / "model", untrained=True).embed("good film")))
 
+    def test_copies_with_another_head(self):
+        """A copy and what is saved have the head that was asked for. The folder's modules they have not: until it is trained, the copy gives no vectors."""
+        rows = [("a good film", "pos"), ("a bad film", "neg")] * 2
+        model = brim.Model(FOLDERS / "st-cls-dense", labels=["neg", "pos"])
+        model.save(HERE / "kept" / "classes")
+        again = copy.copy(pickle.loads(pickle.dumps(model)))
+        for one in (again, copy.copy(brim.Model(FOLDERS / "st-cls-dense", untrained=True))):
+            with self.assertRaisesRegex(brim.errors.MismatchError, "modules after its encoder that a copy does not have"):
+                one.embed(TEXTS)
+        self.assertEqual(*(brim.train(one, rows, max_steps=1, progress=False).losses for one in (model, again)))
+        self.assertTrue(same(again.embed(TEXTS), model.embed(TEXTS)))
+        trained = brim.train(HERE / "model", rows, pooling="max", max_steps=1, progress=False, output=HERE / "kept" / "max").model
+        self.assertTrue(same(trained.embed(TEXTS), brim.Model(HERE / "kept" / "max").embed(TEXTS)))
+
     def test_modules_that_cannot_be_kept(self):
         """What `embed` has and training has not is computed, and a copy without it is refused."""
         folder = HERE / "kept" / "sigmoid"

@@ -52,6 +52,8 @@ class Seams(unittest.TestCase):
                 result.page(self.place / "page.html")
                 self.assertIn(output, (self.place / "page.html").read_text())
                 os.remove(self.place / "page.html")
+        os.chdir(gone := tempfile.mkdtemp())
+        brim.train(MODEL, ROWS, on_event=lambda kind, fields: os.path.exists(gone) and os.rmdir(gone), **HOW)
         os.chdir(HERE)
         stream, model, tokenizer = brim.data.stream("data/train.csv", brim.Tokenizer("model"), max_length=20, epochs=1), brim.Model("model", untrained=True), brim.Tokenizer("model")
         passes = [[batch.rows.tolist() for batch in stream]]

@@ -122,8 +122,12 @@ class Regressors(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "row 1 of X"):
             one.fit(["a", None, "b"], ["k", "l", "m"])
         self.assertEqual((one.classes_.tolist(), one.predict_proba(["a"]).shape), (["x", "y"], (1, 2)))
-        with self.assertRaisesRegex(TypeError, "y mixes strings"):
-            one.fit(["a", "b"], ["k", 1])
+        for mixed in (["k", 1], np.array(["k", 1], object)):
+            with self.assertRaisesRegex(TypeError, "y mixes strings"):
+                one.fit(["a", "b"], mixed)
+        for wrong in ({"x": 1, "y": 2}, "xy", np.array([["x", "y"]] * 2)):
+            with self.assertRaisesRegex(ValueError, "y has the shape"):
+                one.fit(["a", "b"], wrong)
 
     def test_values(self):
         """a value a text, and R squared as its score"""

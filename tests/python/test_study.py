@@ -134,6 +134,11 @@ class Studies(unittest.TestCase):
         self.assertEqual(list(brim.train(MODEL, rows, folds=[row["part"] for row in rows], **how).fold), [0] * 4 + [1] * 6)
         with self.assertRaisesRegex(ValueError, "folds has 11 numbers for 10 rows"):
             brim.train(MODEL, rows, folds=[0, 1] * 5 + [0], **how)
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        self.assertEqual(list(brim.train(MODEL, columns, folds=columns["part"], **how).fold), [0] * 4 + [1] * 6)
+        for data, folds in ((columns, [0, 1, 0]), (str(TRAIN), [0, 1] * (len(str(TRAIN)) // 2) + [0] * (len(str(TRAIN)) % 2))):  # as long as a dict or a path
+            with self.assertRaisesRegex(ValueError, f"folds has {len(folds)} numbers for"):
+                brim.train(MODEL, data, folds=folds, **how)
 
     def test_own_metrics_of_folds(self):
         """of every fold while it trains and at its end, of all held-out rows, and of sets that all folds predict"""

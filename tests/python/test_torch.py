@@ -307,6 +307,7 @@ class Loaders(unittest.TestCase):
         for rank in (-1, 2):
             with self.assertRaisesRegex(ValueError, f"rank {rank} of 2"):
                 brim.torch.BatchSampler([3, 4, 5], rank=rank, world_size=2)
+        self.assertEqual(len(brim.Plan([3, 4, 5], batch_size=2, world_size=None)), 2)
 
     def test_collator_of_padded_rows(self):
         """what the tokenizer's mask hides is cut off or stays hidden; never seen"""
