@@ -56,7 +56,9 @@ static int take_member(void *context, const brim_setting *setting, brim_error *e
   config *c = context;
   char spelled[64];
   const cli_option *option = find_key(c->arguments, setting->name, spelled, sizeof spelled);
-  if (!option || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0) {
+  if (option && (strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0))
+    return brim_error_set(err, BRIM_E_USAGE, "--%s belongs on the command line: take it out of the file", option->name);
+  if (!option) {
     char hint[96];
     cli_suggest_option(c->arguments->options, spelled, strlen(spelled), hint, sizeof hint);
     return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is no option of `brim %s`%s", setting->name, c->command->name, hint);

@@ -87,6 +87,9 @@ static int run(cli_call *cli) {
                           count);
   if (count > 1 && !v->output && !v->csv)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "a report of %d runs needs --output FILE, the page to write", count);
+  if (v->data.count && v->csv && !v->output)
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "--data is for the page, and --csv alone writes none: add --output FILE, or leave out --data");
   int status = brim_runs_open(cli->runtime, cli->arguments.operands, count, &runs, &cli->error);
   if (!status && v->csv)
     status = write_csv(cli, &runs);

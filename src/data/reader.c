@@ -214,6 +214,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   reader->ahead.stop = stop;
   reader->most = UINT64_MAX;
   brim_text_init(&reader->header, runtime);
+  brim_text_init(&reader->names, runtime);
   brim_text_init(&reader->list, runtime);
   brim_text_init(&reader->word_list, runtime);
   brim_text_init(&reader->forms, runtime);
@@ -259,6 +260,7 @@ void brim_reader_close(brim_reader *reader) {
   brim_release(runtime, reader->further);
   brim_release(runtime, reader->decoded);
   brim_text_free(&reader->header);
+  brim_text_free(&reader->names);
   brim_text_free(&reader->list);
   brim_text_free(&reader->word_list);
   brim_text_free(&reader->forms);

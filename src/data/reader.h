@@ -124,6 +124,7 @@ struct brim_reader {
   const char *bytes;  /* the record's own, up to its line end, which they may hold */
   size_t byte_count;
   brim_text header; /* raw: the present table's header line as it is */
+  brim_text names;  /* of the present table's columns, a NUL after each; "" without a header */
 
   /* Damage that is skipped. */
   brim_error cut_by;

@@ -237,6 +237,15 @@ static int keep_header(brim_reader *reader, const char *record, brim_error *err)
   return brim_text_status(&reader->header, err);
 }
 
+static int keep_names(brim_reader *reader, brim_error *err) {
+  for (size_t i = 0; i < reader->scan.count; i++) {
+    const brim_field_span *name = &reader->scan.spans[i];
+    brim_text_append(&reader->names, reader->decoded + name->start, name->length);
+    brim_text_append(&reader->names, "", 1);
+  }
+  return brim_text_status(&reader->names, err);
+}
+
 static int begin_table(brim_reader *reader, brim_error *err) {
   const char *record;
   int status = find_record(reader, &record, err);
@@ -246,8 +255,10 @@ static int begin_table(brim_reader *reader, brim_error *err) {
   if (!reader->source.files[reader->file].quoted && reader->record_line == 1)
     BRIM_TRY(brim_reader_refuse_lone_cr(reader, record, reader->scan.used, err));
   reader->columns = (int64_t)reader->scan.count;
+  brim_text_clear(&reader->names);
   if (!reader->no_header) {
     BRIM_TRY(decode_header(reader, record, err));
+    BRIM_TRY(keep_names(reader, err));
     BRIM_TRY(keep_header(reader, record, err));
     pass_record(reader);
   }
@@ -267,6 +278,23 @@ static int reserve_decoded(brim_reader *reader, brim_error *err) {
   return brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, room, 1, err);
 }
 
+/* Whether the record is the header again, as in files that were put together. Of one column it may be a text. */
+static bool is_header_again(const brim_reader *reader, const char *record) {
+  static const char mark[] = "\xEF\xBB\xBF"; /* where the second file begins with one */
+  const char *name = reader->names.data;
+  if (!reader->names.length || reader->columns < 2)
+    return false;
+  for (size_t i = 0; i < reader->scan.count; i++) {
+    const brim_field_span *span = &reader->scan.spans[i];
+    const size_t length = strlen(name), before = i == 0 && span->length == length + 3 ? 3 : 0;
+    if (span->length != length + before || memcmp(record + span->start, mark, before) != 0 ||
+        memcmp(record + span->start + before, name, length) != 0)
+      return false;
+    name += length + 1;
+  }
+  return true;
+}
+
 static int take_values(brim_reader *reader, const char *record, brim_error *err) {
   if ((int64_t)reader->scan.count != reader->columns)
     return brim_reader_fault(
@@ -277,6 +305,10 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
             ? ": quotes are text in this file; where they are around fields, as pandas writes "
               "them, --quote csv reads them"
             : "");
+  if (is_header_again(reader, record))
+    return brim_reader_fault(reader, err, record, 0,
+                             "the header is here again, as where files were put together: take this line out, or give the files "
+                             "one by one");
   BRIM_TRY(reserve_decoded(reader, err));
   size_t used = 0;
   for (int i = 0; i < reader->slot_count; i++) {

@@ -17,6 +17,7 @@
 #include "train/folder/fields.h"
 #include "train/folder/folder.h"
 #include "train/folder/folds_mark.h"
+#include "train/options.h"
 
 enum { MOST_EVALS = 64 };
 
@@ -359,7 +360,11 @@ static int end_folds(fold_job *job, brim_error *err) {
 
 static int run_folds(fold_job *job, brim_error *err) {
   const brim_group *group = &job->options->group;
-  BRIM_TRY(brim_group_agree(group, begin_folds(job, err), err));
+  const bool known = brim_model_tokenizer(job->model) != 0;
+  const int status = brim_group_agree(group, begin_folds(job, err), err);
+  if (status && !known)
+    brim_model_set_tokenizer(job->model, 0); /* it may be the tokenizer that is refused */
+  BRIM_TRY(status);
   for (; job->result->done < job->result->count; job->result->done++)
     BRIM_TRY(one_fold(job, job->result->done, err));
   return brim_group_agree(group, end_folds(job, err), err);
@@ -367,6 +372,7 @@ static int run_folds(fold_job *job, brim_error *err) {
 
 /* Names become names of files. */
 static int check_names(const fold_job *job, brim_error *err) {
+  BRIM_TRY(brim_sets_check(job->evals, job->eval_count, err));
   for (int i = 0; i < job->eval_count; i++) {
     if (strchr(job->evals[i].name, '/'))
       return brim_error_set(err, BRIM_E_USAGE, "\"%s\": a name with / cannot become a file in the run", job->evals[i].name);
@@ -378,6 +384,7 @@ static int check_names(const fold_job *job, brim_error *err) {
 }
 
 static int check_job(const fold_job *job, int eval_count, brim_error *err) {
+  BRIM_TRY(brim_options_json_check(job->runtime, job->options, err));
   if (job->folds->rows != brim_dataset_rows(job->dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds over %llu rows do not fit a data set of %llu rows",
                           (unsigned long long)job->folds->rows, (unsigned long long)brim_dataset_rows(job->dataset));

@@ -73,6 +73,10 @@ static int read_matryoshka(const brim_loss_options *o, brim_vector_loss *loss, b
     loss->weights[i] = 1;
     if (numbers[i] != loss->dimensions[i])
       return brim_error_set(err, BRIM_E_USAGE, "matryoshka is \"%s\": whole numbers of dimensions are expected", o->matryoshka);
+    for (int32_t k = 0; k < i; k++)
+      if (loss->dimensions[k] == loss->dimensions[i])
+        return brim_error_set(err, BRIM_E_USAGE, "matryoshka names %d twice: give another weight where it is to count more",
+                              (int)loss->dimensions[i]);
   }
   if (o->matryoshka_weights)
     BRIM_TRY(read_numbers("matryoshka_weights", o->matryoshka_weights, loss->weights, &weights, err));
@@ -87,8 +91,11 @@ static int read_in_batch(const brim_loss_options *o, brim_vector_loss *loss, bri
   if (o->directions) {
     count = brim_words_of(o->directions, directions, which, DIRECTIONS);
     loss->directions = 0;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+      if (loss->directions & 1U << which[i])
+        return brim_error_set(err, BRIM_E_USAGE, "directions name %s twice: leave out one of them", directions[which[i]]);
       loss->directions |= 1U << which[i];
+    }
     if (count < 0 || !(loss->directions & BRIM_QUERY_TO_DOC))
       return brim_error_set(
           err, BRIM_E_USAGE,

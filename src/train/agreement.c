@@ -57,11 +57,6 @@ static void put_rhythm(items *all, const char *name, brim_rhythm rhythm) {
   put(all, name, rhythm == BRIM_NEVER ? "never" : rhythm == BRIM_EVERY_STEPS ? "every so many steps" : "each epoch");
 }
 
-/* As it is called where it is given: the order's seed is the run's there. */
-static const char *option_name(const char *field) {
-  return strcmp(field, "plan_seed") == 0 ? "seed" : field;
-}
-
 /* Each option's value, as JSON. */
 static int put_options(items *all, const brim_trainer *t, brim_error *err) {
   brim_field fields[BRIM_TRAIN_OPTION_FIELDS];
@@ -72,7 +67,7 @@ static int put_options(items *all, const brim_trainer *t, brim_error *err) {
     brim_text_clear(&text);
     brim_json_put_field(&(brim_json_writer){.out = &text}, &fields[i], false);
     if (text.length)
-      put(all, option_name(fields[i].name), text.data);
+      put(all, brim_train_option_name(fields[i].name), text.data);
   }
   const int status = brim_text_status(&text, err);
   brim_text_free(&text);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "model/run/ask.h"
 #include "model/run/freeze.h"
@@ -93,6 +94,10 @@ static int options_check_rhythm(const brim_train_options *o, brim_error *err) {
       o->eval_when > BRIM_NEVER || (int)o->save_when < BRIM_EACH_EPOCH || o->save_when > BRIM_NEVER)
     return brim_error_set(err, BRIM_E_USAGE, "final %d, eval_when %d or save_when %d does not exist", (int)o->final,
                           (int)o->eval_when, (int)o->save_when);
+  if (o->swa_every > 0 && o->swa_start <= 0.0)
+    return brim_error_set(err, BRIM_E_USAGE, "swa_every has no effect without swa_start: add it, or leave both out");
+  if (o->resume_anyway && !o->resume)
+    return brim_error_set(err, BRIM_E_USAGE, "resume_anyway has no effect without resume: add it, or leave both out");
   if (o->final == BRIM_FINAL_BEST && o->swa_start > 0.0)
     return brim_error_set(err, BRIM_E_USAGE,
                           "the model is the best one (keep) or the average of the last ones (swa_start): leave out one of both");
@@ -156,6 +161,8 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
     return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
   if ((int)o->schedule < BRIM_SCHEDULE_LINEAR || o->schedule > BRIM_SCHEDULE_CONSTANT)
     return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: use linear, cosine or constant", (int)o->schedule);
+  if ((unsigned)o->precision > BRIM_PRECISION_INT8)
+    return brim_error_set(err, BRIM_E_USAGE, "precision %d does not exist: use one of brim/model.h", (int)o->precision);
   if (o->precision == BRIM_PRECISION_INT8)
     return brim_error_set(err, BRIM_E_USAGE, "precision: int8 is for predictions: train in fp32 or bf16");
   int exponent;
@@ -183,6 +190,16 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   if (!status)
     status = brim_train_only_check(o->train_only, err);
   return status ? status : brim_plan_options_check(&o->plan, err);
+}
+
+int brim_options_json_check(brim_runtime *runtime, const brim_train_options *options, brim_error *err) {
+  const char *text = options->options_json;
+  brim_json_document *document = NULL;
+  if (!text)
+    return BRIM_OK;
+  const int status = brim_json_parse(runtime, text, strlen(text), "options_json", &document, err);
+  brim_json_free(document);
+  return status;
 }
 
 /* Options that reach none of what is trained: much may be frozen. */

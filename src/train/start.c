@@ -54,6 +54,7 @@ static int start_options(brim_trainer *t, int eval_count, brim_error *err) {
   if (o->group.world_size <= 0)
     o->group = brim_group_single();
   BRIM_TRY(brim_train_options_check(o, err));
+  BRIM_TRY(brim_options_json_check(t->runtime, o, err));
   BRIM_TRY(brim_train_prepare_model(t->model, o, err));
   o->freeze = brim_model_frozen(t->model);
   o->train_only = *brim_model_trained_only(t->model) ? brim_model_trained_only(t->model) : NULL;
@@ -90,6 +91,7 @@ static void possible_names(brim_task task, const brim_metrics *possible, char na
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   brim_train_options *o = &t->options;
   const bool given = o->best_metric;
+  BRIM_TRY(brim_sets_check(evals, count, err));
   if (!given)
     BRIM_TRY(
         brim_best_metric_of(t->runtime, brim_model_task(t->model), count > 0 ? evals[0].dataset : NULL, &o->best_metric, err));
@@ -567,7 +569,11 @@ static int open_sets(brim_trainer *t, brim_named_dataset *evals, int eval_count,
   t->memory.held = t->turns ? t->turns->held : brim_process_resident();
   t->memory.besides = t->turns ? t->turns->besides : 0;
   BRIM_TRY(brim_group_largest(&t->options.group, t->runtime, &t->memory.held, err)); /* a memory_limit cuts alike everywhere */
-  BRIM_TRY(brim_group_agree(&t->options.group, start_alone(t, evals, eval_count, err), err));
+  const bool known = brim_model_tokenizer(t->model) != 0;
+  const int status = brim_group_agree(&t->options.group, start_alone(t, evals, eval_count, err), err);
+  if (status && !known)
+    brim_model_set_tokenizer(t->model, 0); /* it may be the tokenizer that is refused */
+  BRIM_TRY(status);
   BRIM_TRY(brim_trainer_agree(t, err));
   BRIM_TRY(start_position(t, err));
   t->safe = t->state;

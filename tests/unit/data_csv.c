@@ -41,6 +41,25 @@ static void quotes(void) {
   check("a bad header", "text,\"label", "!5 a.csv: line 1, byte 5: the quote that opens here is never closed\n");
 }
 
+/* Files that were put together have their headers among the rows. */
+static void headers_again(void) {
+  static const char said[] =
+      "the header is here again, as where files were put together: take this line out, or give the files one "
+      "by one\n";
+  char want[300];
+  snprintf(want, sizeof want, "0 2 11 [ab] - [1]\n!5 a.csv: line 3, byte 16: %s", said);
+  check("the header again", "text,label\nab,1\ntext,label\ncd,0\n", want);
+  check("in quotes", "text,label\nab,1\n\"text\",\"label\"\ncd,0\n", want);
+  check("after a byte order mark", "text,label\nab,1\n\xEF\xBB\xBFtext,label\ncd,0\n", want);
+  check("at the end, without a line end", "text,label\nab,1\ntext,label", want);
+  snprintf(want, sizeof want, "!5 a.tsv: line 2, byte 11: %s", said);
+  ok_string(data_read_text("a.tsv", "text\tlabel\ntext\tlabel\n", NULL), want, "of a tsv file, too");
+  check("one that differs is a row", "text,label\ntext,1\nText,label\n", "0 2 11 [text] - [1]\n1 3 18 [Text] - [label]\n");
+  check("of one column it is a text", "text\ntext\n", "0 2 5 [text] - -\n");
+  ok_string(data_read_text("a.csv", "text,label\ntext,label\n", &(brim_source_options){.no_header = true, .label_column = "1"}),
+            "0 1 0 [text] - [label]\n1 2 11 [text] - [label]\n", "without a header there is none to come again");
+}
+
 static void backslashes(void) {
   brim_source_options options = {.quote = BRIM_QUOTE_BACKSLASH};
   ok_string(data_read_text("a.csv", "text,label\n\"he said \\\"hi\\\", twice\",1\n", &options),
@@ -191,6 +210,7 @@ int main(void) {
   data_start(1);
   line_ends();
   quotes();
+  headers_again();
   backslashes();
   columns();
   no_header();

@@ -119,6 +119,14 @@ static void bad_options(brim_embedder *e) {
     ok(brim_embedder_run(e, &text, 1, &options[i], vector, NULL, &err) == BRIM_E_USAGE, "options %d", (int)i);
 }
 
+static void no_files(brim_embedder *embedder) {
+  brim_retrieval_report report;
+  brim_error err = {0};
+  ok_int(brim_evaluate_retrieval(embedder, &(brim_retrieval_options){.corpus = "a", .queries = "b"}, &report, &err), BRIM_E_USAGE,
+         "retrieval without a file");
+  ok_string(err.message, "retrieval needs three files: corpus, queries and relevant", "says which there are");
+}
+
 int main(void) {
   char folder[600];
   brim_error err = {0};
@@ -133,6 +141,7 @@ int main(void) {
     return tap_done();
   growing(embedder);
   bad_options(embedder);
+  no_files(embedder);
   one_by_one(embedder, BRIM_PRECISION_FP32);
   one_by_one(embedder, BRIM_PRECISION_INT8);
   one_by_one(embedder, BRIM_PRECISION_BF16);

@@ -161,7 +161,7 @@ static void state_differences(const char *path) {
   DIFFERS(plan.padding, BRIM_PAD_LONGEST, "begun with padding none");
   DIFFERS(plan.drop_last, true, "begun with drop_last false");
   DIFFERS(plan.oversize, BRIM_OVERSIZE_ALONE, "begun with oversize error");
-  DIFFERS(plan.seed, 43, "begun with plan_seed 42");
+  DIFFERS(plan.seed, 43, "begun with seed 42");
   DIFFERS(plan.max_length, 128, "max_length not given");
   DIFFERS(seed, 43, "begun with seed 18364758544493064720, now it is 43");
   DIFFERS(class_weights, "balanced", "class_weights not given");

@@ -225,6 +225,89 @@ static void refused(void) {
     brim_dataset_free(all[i]);
 }
 
+/* brim_train of own rows, with one option changed. */
+static const char *trained_with(void (*change)(brim_train_options *options)) {
+  static char out[1200];
+  brim_dataset *own = own_rows();
+  brim_train_options options = case_options(NULL);
+  brim_error err = {0};
+  change(&options);
+  const int status = brim_train(runtime, model, NULL, own, NULL, 0, &options, NULL, &err);
+  brim_error_text(&err, out, sizeof out);
+  brim_dataset_free(own);
+  return status ? out : "trained";
+}
+
+static void precise(brim_train_options *o) {
+  o->precision = (brim_precision)9;
+}
+
+static void averaging(brim_train_options *o) {
+  o->swa_every = 2;
+}
+
+static void resuming(brim_train_options *o) {
+  o->resume_anyway = true;
+}
+
+static void recording(brim_train_options *o) {
+  o->options_json = "{bad";
+}
+
+/* What an option cannot do is refused, also where a program is the caller. */
+static void options_refused(void) {
+  brim_dataset *own = own_rows();
+  brim_eval_options eval;
+  brim_metrics metrics;
+  brim_error err = {0};
+  ok_string(trained_with(precise), "precision 9 does not exist: use one of brim/model.h", "a precision that there is not");
+  ok_string(trained_with(averaging), "swa_every has no effect without swa_start: add it, or leave both out", "swa_every alone");
+  ok_string(trained_with(resuming), "resume_anyway has no effect without resume: add it, or leave both out",
+            "resume_anyway alone");
+  ok_string(trained_with(recording), "options_json: line 1, byte 1: not valid JSON: expected a key in quotes, but here is 'b'",
+            "what is to be recorded and is no JSON");
+  brim_eval_options_init(&eval);
+  eval.batch_size = -1;
+  ok_int(brim_evaluate(runtime, model, own, &eval, &metrics, &err), BRIM_E_USAGE, "a negative batch size of an evaluation");
+  brim_eval_options_init(&eval);
+  eval.precision = (brim_precision)77;
+  ok_int(brim_evaluate(runtime, model, own, &eval, &metrics, &err), BRIM_E_USAGE, "and a precision that there is not");
+  brim_dataset_free(own);
+}
+
+/* Sets without a name or rows, and what a call that was refused leaves of the model. */
+static void sets_refused(void) {
+  brim_dataset *own = own_rows();
+  brim_train_options options = case_options(NULL);
+  brim_tokenizer *tokenizer;
+  brim_folds folds;
+  brim_folds_result result;
+  brim_error err = {0};
+  const brim_named_dataset nameless[] = {{"dev", own}, {NULL, own}}, empty[] = {{"dev", NULL}};
+  ok(brim_train(runtime, model, NULL, own, nameless, 2, &options, NULL, &err) == BRIM_E_USAGE &&
+         !strcmp(err.message, "evaluation set 1 has no name: give both"),
+     "a set without a name: %s", err.message);
+  ok(brim_train(runtime, model, NULL, own, empty, 1, &options, NULL, &err) == BRIM_E_USAGE &&
+         !strcmp(err.message, "evaluation set 0 has no rows: give both"),
+     "a set without rows: %s", err.message);
+  ok(brim_folds_shuffle(runtime, ROWS, 2, 1, &folds, &err) == BRIM_OK &&
+         brim_train_folds(runtime, model, NULL, own, &folds, nameless, 2, &options, &result, &err) == BRIM_E_USAGE,
+     "in folds, too: %s", err.message);
+  brim_folds_result_free(&result);
+  scratch_write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  if (brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &tokenizer, &err))
+    exit(99);
+  brim_dataset_set_tokenizer(own, 17);
+  ok_int(brim_train(runtime, model, tokenizer, own, NULL, 0, &options, NULL, &err), BRIM_E_MISMATCH, "another tokenizer's rows");
+  ok(!brim_model_tokenizer(model), "leave the model without that tokenizer");
+  ok_int(brim_train_folds(runtime, model, tokenizer, own, &folds, NULL, 0, &options, &result, &err), BRIM_E_MISMATCH, "in folds");
+  ok(!brim_model_tokenizer(model), "likewise");
+  brim_folds_result_free(&result);
+  brim_folds_free(&folds);
+  brim_tokenizer_free(tokenizer);
+  brim_dataset_free(own);
+}
+
 /* A score is of pairs: single texts, and texts each by itself, are other rows. */
 static void joined(void) {
   brim_model *usual = model;
@@ -321,6 +404,8 @@ int main(void) {
   evaluated();
   trained();
   refused();
+  options_refused();
+  sets_refused();
   joined();
   judged_by_hand();
   mapped();

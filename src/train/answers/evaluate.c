@@ -306,6 +306,14 @@ static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits
   return status;
 }
 
+static int check_options(const brim_eval_options *o, brim_error *err) {
+  if (o->batch_size < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "batch_size is %lld: it must be at least 0 (0: 32)", (long long)o->batch_size);
+  if ((unsigned)o->precision > BRIM_PRECISION_INT8)
+    return brim_error_set(err, BRIM_E_USAGE, "precision %d does not exist: use one of brim/model.h", (int)o->precision);
+  return BRIM_OK;
+}
+
 /* Where results are wanted: one of these. */
 typedef struct wanted {
   float *logits, *there; /* there: in the device's memory */
@@ -323,6 +331,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
     options.group = brim_group_single();
   double start = brim_seconds_now();
   brim_plan *plan;
+  BRIM_TRY(brim_group_agree(&options.group, check_options(&options, err), err));
   BRIM_TRY(brim_evaluation_agree(runtime, model, dataset, &options, err));
   BRIM_TRY(evaluate_plan(runtime, dataset, &options, &plan, err));
   brim_model_limits limits = {.precision = options.precision};

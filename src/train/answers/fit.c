@@ -44,6 +44,13 @@ int brim_pairs_fit(const brim_dataset *dataset, const char *name, const brim_dat
                         name, kinds[here], kinds[there]);
 }
 
+int brim_sets_check(const brim_named_dataset *sets, int count, brim_error *err) {
+  for (int i = 0; i < count; i++)
+    if (!sets[i].name || !sets[i].dataset)
+      return brim_error_set(err, BRIM_E_USAGE, "evaluation set %d has no %s: give both", i, sets[i].name ? "rows" : "name");
+  return BRIM_OK;
+}
+
 /* ---- labels ----------------------------------------------------------------------------------------------- */
 
 /* "classification (neg, pos)", "regression of 2 values" */

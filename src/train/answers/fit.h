@@ -10,6 +10,8 @@ int brim_tokenizers_fit(const brim_model *model, uint64_t rows, const char *name
 /* Each row by itself: its length, tokens and, with `labels`, labels. */
 int brim_rows_fit(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
                   brim_error *err) BRIM_CHECK;
+/* Each set has a name and rows. */
+int brim_sets_check(const brim_named_dataset *sets, int count, brim_error *err) BRIM_CHECK;
 /* Rows of two sets that one model is to see: both are of pairs, or of single texts. */
 int brim_pairs_fit(const brim_dataset *dataset, const char *name, const brim_dataset *training, brim_error *err) BRIM_CHECK;
 

@@ -339,6 +339,9 @@ static int pick_similarity(search *s) {
 }
 
 static int open_search(search *s) {
+  const brim_retrieval_options *o = s->options;
+  if (!o->corpus || !o->queries || !o->relevant)
+    return brim_error_set(s->err, BRIM_E_USAGE, "retrieval needs three files: corpus, queries and relevant");
   BRIM_TRY(pick_similarity(s));
   find_cuts(s);
   s->width = s->options->embed.dimensions > 0 ? s->options->embed.dimensions : brim_embedder_width(s->embedder);

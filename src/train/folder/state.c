@@ -432,6 +432,10 @@ static short_text stored_text(const brim_json_value *value, const brim_field *no
   return field_short(&BRIM_FIELD_UNSIGNED(now->name, value->as.integer));
 }
 
+const char *brim_train_option_name(const char *field) {
+  return strcmp(field, "plan_seed") == 0 ? "seed" : field;
+}
+
 static int state_compare_options(const brim_json_document *document, const brim_train_options *options, brim_error *err) {
   const brim_json_value *stored = brim_json_get(brim_json_root(document), "options");
   brim_field fields[BRIM_TRAIN_OPTION_FIELDS];
@@ -442,7 +446,7 @@ static int state_compare_options(const brim_json_document *document, const brim_
     if (!value && !is_younger && option_members[i].kind & MEMBER_LATER)
       return brim_json_error(document, stored, err, BRIM_E_MISMATCH,
                              "the run was begun without %s, now it is %s: leave it out to resume, or give another output folder",
-                             fields[i].name, field_short(&fields[i]).text);
+                             brim_train_option_name(fields[i].name), field_short(&fields[i]).text);
     if (!value && !is_younger)
       return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing: the state is damaged",
                              fields[i].name);
@@ -452,7 +456,8 @@ static int state_compare_options(const brim_json_document *document, const brim_
       continue;
     return brim_json_error(document, value, err, BRIM_E_MISMATCH,
                            "the run was begun with %s %s, now it is %s: give the same value to resume, or another output folder",
-                           fields[i].name, stored_text(value, &fields[i]).text, field_short(&fields[i]).text);
+                           brim_train_option_name(fields[i].name), stored_text(value, &fields[i]).text,
+                           field_short(&fields[i]).text);
   }
   return BRIM_OK;
 }

@@ -70,6 +70,8 @@ typedef struct brim_train_hashes {
  * was not given is null. Returns their number. */
 enum { BRIM_TRAIN_OPTION_FIELDS = 69 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
+/* As the field of an option is called where it is given: the order's seed is the run's there. */
+const char *brim_train_option_name(const char *field);
 
 /* {"name":value,...} */
 void brim_fields_put(brim_json_writer *json, const char *name, const brim_field *fields, int count);

@@ -43,6 +43,7 @@ grep -c '<figcaption[^>]*><bdi>Memory' run/report.html
 $BRIM report run other || echo "exit $?"
 $BRIM report run other --data odd.csv -o x.html || echo "exit $?"
 $BRIM report nowhere || echo "exit $?"
+$BRIM report run --data odd.csv --csv x.csv || echo "exit $?"
 $BRIM report run --csv - | wc -l
 ls
 # Training's loss and the evaluations' stand in one picture, shares end at 1, what was given is what was given, and what differs is said.

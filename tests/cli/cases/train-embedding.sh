@@ -76,6 +76,8 @@ train --train scores.csv --loss contrastive --directions query-to-doc
 train --train pairs.csv --directions doc-to-query
 train --train pairs.csv --columns anchor,nothing
 train --train pairs.csv --matryoshka 64
+train --train pairs.csv --matryoshka 8,8
+train --train pairs.csv --directions query-to-doc,query-to-doc
 train --train pairs.csv --hardness own
 train --train scores.csv --loss in-batch | grep "does not look"
 $BRIM train --model $MODEL --train pairs.csv --output no --loss in-batch
@@ -89,7 +91,7 @@ train --train pairs.csv --eval pairs.csv --best-metric mrr | tail -1 | cut -c 1-
 echo "--- poolings and prompts"
 train --train pairs.csv --pooling last,mean,weighted-mean --query-prompt "query=find: " --document-prompt "passage=it says: "
 cat run/1_Pooling/config.json run/config_sentence_transformers.json
-$BRIM inspect model --model run | grep "^pooling\|^modules"
+$BRIM inspect model --model run | grep "^task\|^pooling\|^modules"
 echo a text > text.txt && echo "find: a text" > prompted.txt
 $BRIM embed --model run --prompt query text.txt > one.jsonl && $BRIM embed --model run prompted.txt > other.jsonl && cmp one.jsonl other.jsonl && echo the prompt is the text before it
 train --train pairs.csv --query-prompt poem
