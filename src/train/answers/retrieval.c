@@ -341,7 +341,7 @@ static int pick_similarity(search *s) {
 static int open_search(search *s) {
   BRIM_TRY(pick_similarity(s));
   find_cuts(s);
-  s->width = s->options->embed.dimensions > 0 ? s->options->embed.dimensions : brim_embedder_width(s->embedder);
+  s->width = brim_embedder_dimensions(s->embedder, s->options->embed.dimensions);
   s->window.vectors = brim_alloc_array(s->runtime, WINDOW_TEXTS, (size_t)s->width * sizeof *s->window.vectors);
   s->documents = brim_alloc_array(s->runtime, WINDOW_TEXTS, (size_t)s->width * sizeof *s->documents);
   return s->window.vectors && s->documents ? BRIM_OK : BRIM_NOMEM(s->err);
