@@ -31,8 +31,8 @@ const cli_option cli_retrieval_options[] = {
          .excludes = "corpus padding cache device tf32 tokenizer windows max-windows columns",
          .help = "pairs of texts with a score, in the columns sentence1, sentence2 and score: how far similarities of vectors "
                  "agree with the scores"),
-    INTEGER("dimensions", dimensions, "N", 1, 1 << 20, .needs = "corpus scored-pairs", .shown = "all",
-            .help = "compare the first N numbers of each vector"),
+    INTEGER("dimensions", dimensions, "N", 1, 1 << 20, .needs = "corpus scored-pairs",
+            .shown = "the folder's truncate_dim, or all", .help = "compare the first N numbers of each vector"),
     {0},
 };
 

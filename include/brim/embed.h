@@ -27,6 +27,8 @@ BRIM_API brim_model *brim_embedder_model(const brim_embedder *embedder);        
 BRIM_API const brim_tokenizer *brim_embedder_tokenizer(const brim_embedder *embedder); /* borrowed */
 BRIM_API bool brim_embedder_has_modules(const brim_embedder *embedder);                /* the folder lists them */
 BRIM_API int32_t brim_embedder_width(const brim_embedder *embedder);                   /* numbers of a vector */
+/* Of a vector as brim_embedder_run gives it where `wanted`, its option dimensions, is 0: the folder's truncate_dim, or all. */
+BRIM_API int32_t brim_embedder_dimensions(const brim_embedder *embedder, int32_t wanted);
 /* Tokens of a text at most: the smallest of what the folder says, the tokenizer, and the positions of the model. */
 BRIM_API int32_t brim_embedder_max_length(const brim_embedder *embedder);
 /* What the folder has texts begin with under this name; of NULL its default. NULL: there is none. */
@@ -61,7 +63,7 @@ typedef struct brim_embed_options {
   int64_t batch_size, max_tokens; /* computed at once; 0: 32 rows, no limit of tokens */
   brim_precision precision;       /* not FP16 on a processor */
   int32_t max_length;             /* tokens of a text, special ones included; 0: brim_embedder_max_length */
-  int32_t dimensions;             /* the first so many numbers of each vector; 0: all */
+  int32_t dimensions;             /* the first so many numbers of each vector; 0: brim_embedder_dimensions */
   bool normalize;                 /* these brought to length 1 */
   const char *prompt;             /* each text begins with it; NULL: with nothing. Not pooled where the folder says so */
   const uint64_t *numbers;        /* [count] what errors call the texts; NULL: 0, 1, .. */

@@ -25,6 +25,11 @@ def _where(where) -> list[tuple[str, str]]:
     return [(str(column), str(value)) for column, value in (where or {}).items()]
 
 
+def _classes(names: list | None, task: str | None) -> list | None:
+    """Those that a column says; None: its values are asked for."""
+    return names if task in (None, "auto") or _shapes.of(task).named else None
+
+
 def _refuse_of_text_files(path: str, **given) -> None:
     """What is for text files alone, of a file of tables."""
     named = [name for name, value in given.items() if value not in (None, False)]
@@ -201,7 +206,7 @@ class Dataset:
 
     @classmethod
     def _of_columns(cls, columns: "_rows.Columns", tokenizer: Tokenizer, *, mapping=None, **options) -> "Dataset":
-        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=columns.names if mapping is None else mapping, **options)
+        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=_classes(columns.names, options.get("task")) if mapping is None else mapping, **options)
 
     @classmethod
     def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
@@ -225,7 +230,7 @@ class Dataset:
         numbers = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(table, name))
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, blocks=numbers, **rest)
-        known = _labels(found.names if mapping is None else mapping, runtime, task)
+        known = _labels(_classes(found.names, task) if mapping is None else mapping, runtime, task)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "numbering": numbering,

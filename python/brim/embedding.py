@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import rows as _rows
 from .errors import Error, UsageError
-from .notes import log
+from .notes import log, of_scores as _of_scores
 from .options import whole
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def embed(core: Any, texts: Iterable[Any], *, prompt: str | None, dimensions: in
     facts = core.facts()
     texts = texts_of(texts, "texts")
     _checked(dimensions=dimensions, max_length=max_length, **options)
-    width = dimensions or facts["width"]
+    width = dimensions or facts["dimensions"]
     if width > facts["width"]:
         raise UsageError(f"dimensions is {dimensions}: the model's vectors have {facts['width']} numbers")
     how = {"prompt": _prompt(core, prompt), "dimensions": dimensions, "max_length": max_length, **options}
@@ -125,6 +125,7 @@ def _pairs(relevant: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
 def _scored(pairs: Any) -> Iterator[dict[str, Any]]:
     if isinstance(pairs, Mapping) or _rows.is_table(pairs):
         names = ("sentence1", "sentence2", "score")
+        _of_scores("score", _rows.classes_of_scores(pairs, "score"))
         pairs = zip(*(_rows.column_of(pairs, name) for name in names), strict=True)
     for i, row in enumerate(pairs):
         if isinstance(row, Mapping):
@@ -159,6 +160,9 @@ def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterab
     _checked(**options)
     if not isinstance(at, Iterable):
         raise UsageError(f"at={at!r}: numbers of documents are expected, such as (1, 10)")
+    for name, one in (("corpus", corpus), ("queries", queries), ("relevant", relevant)):
+        if not isinstance(one, (str, os.PathLike, Mapping)):
+            raise TypeError(f"{name}: a file or a dict by ids is needed, and not a {type(one).__name__}")
     prompts = {name: _prompt(core, value, name) for name, value in (("query_prompt", query_prompt), ("document_prompt", document_prompt)) if value is not None}
     documents = (_document(name, value) for name, value in corpus.items()) if isinstance(corpus, Mapping) else ()
     asked = (_document(name, value) for name, value in queries.items()) if isinstance(queries, Mapping) else ()

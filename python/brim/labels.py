@@ -8,13 +8,16 @@ from typing import Any, Sequence
 
 from . import _core, kinds as _kinds, runtime as _runtime, shapes as _shapes
 from .errors import UsageError
+from .prediction import Prediction
 
 
 NAME, NUMBER, BOOLEAN, NONE = "snb-"  #: what a label was (brim_label_form): a str is never a number
 
 
 def _plain(label: Any) -> Any:
-    """The value of NumPy, torch or pyarrow as Python's, and an array as a list of them."""
+    """The value of NumPy, torch or pyarrow as Python's, an array as a list of them, and of what a model predicted its label."""
+    if isinstance(label, Prediction):
+        return label.label
     way = getattr(label, "tolist", None) or getattr(label, "as_py", None)
     if way is None or isinstance(label, type):
         return label

@@ -431,7 +431,7 @@ class Model:
         texts: a text (every str is one), or anything to loop over; of a generator no more than 8,192 texts are held at a time. A text's vector
         does not depend on the others: alone and together it has the same bits. prompt: a name of the folder's prompts, with whose text each text
         then begins, such as "query" or "document"; None: the folder's default; "none": nothing. dimensions: the first so many numbers of each
-        vector (Matryoshka); normalize brings them to length 1 then. precision: "int8" multiplies bytes in the layers: faster on processors with
+        vector (Matryoshka), None: the folder's truncate_dim, or all; normalize brings them to length 1 then. precision: "int8" multiplies bytes in the layers: faster on processors with
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         _kinds.check(Model.embed, locals())

@@ -25,6 +25,19 @@ def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
                     f"{rows:,}", 100 * dataset.truncated / rows, max_length, f"{dataset.lost:,}")
 
 
+def of_words(dataset, name: str) -> None:
+    """Labels of words in rows of one word, as a table with a word a row has them."""
+    if len(dataset) > 1 and all((words := dataset._words(row)) is not None and len(words[0]) <= 1 for row in range(len(dataset))):
+        log.warning("%s: each of the %s rows has one word, which the model sees without the others of its sentence: a row is a sentence, with a list of its words and one of "
+                    "their labels", name, f"{len(dataset):,}")
+
+
+def of_scores(column: str | None, classes: list[str] | None) -> None:
+    """Numbers of two classes that are taken as scores."""
+    if classes:
+        log.warning('the column "%s" is of classes: texts of "%s" (1) are taken to fit, and those of "%s" (0) not', column, classes[1], classes[0])
+
+
 def of_task(labels, task: str) -> None:
     """What is learned, and why."""
     what, why = _core.task_description(labels._core)

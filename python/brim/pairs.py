@@ -10,7 +10,7 @@ from .blocks import Block
 from .dataset import Dataset
 from .errors import UsageError
 from .labels import Labels
-from .notes import log
+from .notes import log, of_scores as _of_scores
 
 
 def prompts(given: Any) -> tuple[str | None, str | None, list[str]]:
@@ -144,6 +144,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     names = order = None
     if files and not in_text:
         data = _rows.read_tables(files)
+    given = data
     if not in_text:
         how = _options.of_rows(how, strict=False)
         data, names, order = _in_memory(data)
@@ -158,6 +159,8 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         how["prompts"] = prompts.of(runtime, found.texts)
     rest = {"task": task, "max_length": max_length, "runtime": runtime, **({"blocks": blocks} if blocks else {}), **how}
     label = None if labelled is False else found.label
+    if not in_text:
+        _of_scores(label, _rows.classes_of_scores(given, label))
     joins = _shapes.of(task).joins_pairs
     if found.one_pair and (in_text or not _has_lists(data, found.texts[1])):  # one text for the model, as a classifier of pairs has it
         if labelled and label is None:

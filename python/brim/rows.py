@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import glob
 import importlib
+import json
 import numbers
 import os
 from collections.abc import Mapping
@@ -188,6 +189,27 @@ def _class_names(feature: Any) -> list[str] | None:
     feature = getattr(feature, "feature", feature)
     names = getattr(feature, "names", None)
     return [str(n) for n in names] if isinstance(names, (list, tuple)) else None
+
+
+def _features(data: Any) -> Mapping[str, Any]:
+    """Of a data set of datasets, or of a table of Arrow that one was written as: what its columns are."""
+    if _of_datasets(data, "Dataset", "IterableDataset"):
+        return {} if _transformed(data) else data.features or {}
+    said = (getattr(getattr(data, "schema", None), "metadata", None) or {}).get(b"huggingface")
+    try:
+        return json.loads(said)["info"]["features"] if said else {}
+    except (KeyError, TypeError, ValueError):
+        return {}
+
+
+def classes_of_scores(data: Any, column: str | None) -> list[str] | None:
+    """The two classes whose numbers, 0 and 1, are taken as scores; None: the column is of scores. Of more classes a greater number says nothing."""
+    feature = _features(data).get(column) if column else None
+    names = feature.get("names") if isinstance(feature, Mapping) else _class_names(feature)
+    if names and len(names) != 2:
+        raise UsageError(f'the column "{column}" is of classes ({", ".join(map(str, names[:5]))}), and a score says how well texts fit: make numbers '
+                         "of them, such as 1 and 0, or leave the column out")
+    return names
 
 
 def _categories(table: Any, name: str) -> list | None:

@@ -95,6 +95,9 @@ class _Estimator(BaseEstimator):
         options = {name: value for name, value in self.get_params().items() if value is not None and name != "model"}
         if any(options.get(name) is not None for name in ("folds", "fold_column", "test")):
             raise ValueError("folds leave no model: cross_val_score and the like make them of this estimator")
+        own = next((name for name in ("train", "task", "labels") if name in options), None)
+        if own:
+            raise ValueError(f"{own} is no parameter of {type(self).__name__}: fit(X, y) has the rows, and y the classes or values")
         model = copy.deepcopy(self.model) if isinstance(self.model, Model) else self.model  # which stays as it was
         result = train(model, data, task=task, labels=labels, **options)
         self.model_, self.n_iter_ = result.model, result.steps  # type: ignore[union-attr]

@@ -185,6 +185,9 @@ class DataLoader:
     """
 
     def __init__(self, source: Batches | Stream, *, for_attention: str | None = None, model: Any = None, **options: Any):
+        chosen = next((name for name in ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last", "dataset") if name in options), None)
+        if chosen:
+            raise TypeError(f"{chosen}: the source has chosen its batches, as in rows.batches(batch_size=16, batching=\"random\")")
         self.source = source
         self._made = IterableDataset(source, for_attention=for_attention, model=model)
         self._options = options
@@ -328,6 +331,10 @@ class Collator:
                  pad_to_multiple_of: int | None = None, for_attention: str | None = None, model: Any = None, leave_out: Sequence[str] = ()):
         if padding not in ("none", "longest", "max_length") or (padding == "max_length" and not max_length):
             raise ValueError('padding is "none", "longest", or "max_length" with a max_length')
+        if max_length is not None and padding != "max_length":
+            raise ValueError('max_length is the width with padding="max_length", and cuts no row: truncate when tokenizing')
+        if padding == "none" and (pad_to_multiple_of or 1) != 1:
+            raise ValueError('pad_to_multiple_of has no effect with padding="none"')
         if pad_id is None:
             pad_id = getattr(tokenizer, "pad_id", getattr(tokenizer, "pad_token_id", None))
         if pad_id is None and padding != "none":

@@ -320,6 +320,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
         if not isinstance(data, Dataset):
+            _notes.of_words(found, _name_of(data, name))
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
 
@@ -344,6 +345,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
         dataset, opened = rows(_rows_to_train(train), None if masked else known), None
         if dataset.labels is None and not masked and not several:
+            if isinstance(model, Model) and _shapes.of(model.task).made:
+                raise UsageError(f'the model is of masked words: task="mlm" continues with them; another task takes its folder, brim.train({model.path!r}, ..)')
             raise UsageError("training needs labels: give a column, or labels=[...]")
         known_by = Labels(None, task=task, runtime=runtime) if several else dataset
     if not masked and not several:

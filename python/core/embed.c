@@ -66,7 +66,8 @@ PyObject *core_encoder_folder(PyObject *module, PyObject *args) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   const core_embedder *self = (core_embedder *)object;
   (void)nothing;
-  return Py_BuildValue("{sisisO}", "width", (int)brim_embedder_width(self->embedder), "max_length",
+  return Py_BuildValue("{sisisisO}", "width", (int)brim_embedder_width(self->embedder), "dimensions",
+                       (int)brim_embedder_dimensions(self->embedder, 0), "max_length",
                        (int)brim_embedder_max_length(self->embedder), "listed",
                        brim_embedder_has_modules(self->embedder) ? Py_True : Py_False);
 }
@@ -121,7 +122,7 @@ static int run_work(void *context, brim_error *error) {
 
 static PyObject *embed(job *j) {
   core_embedder *self = j->self;
-  const Py_ssize_t width = j->options.dimensions > 0 ? j->options.dimensions : brim_embedder_width(self->embedder);
+  const Py_ssize_t width = brim_embedder_dimensions(self->embedder, j->options.dimensions);
   j->vectors = CORE_NEW_ARRAY(self, 'f', j->count, width);
   if (!j->vectors || !core_enter(self->model)) {
     Py_XDECREF((PyObject *)j->vectors);

@@ -85,6 +85,30 @@ class Embedding(unittest.TestCase):
         self.assertFalse(same(one.embed(TEXTS), model.embed(TEXTS)))
         self.assertTrue(same(pickle.loads(pickle.dumps(model)).embed(TEXTS), model.embed(TEXTS)))
 
+    def test_truncate_dim(self):
+        """A folder whose vectors are cut: what is embedded has so many numbers where nothing else is said, as the command's, copies' and measures' have."""
+        folder = HERE / "cut"
+        shutil.copytree(FOLDERS / "st-prompts", folder)
+        settings = folder / "config_sentence_transformers.json"
+        settings.chmod(0o644)
+        settings.write_text(json.dumps({**json.loads(settings.read_text(encoding="utf-8")), "truncate_dim": 4}), encoding="utf-8")
+        whole, model = brim.Model(FOLDERS / "st-prompts"), brim.Model(folder)
+        four = whole.embed(TEXTS, dimensions=4)
+        for one in (model, pickle.loads(pickle.dumps(model))):
+            self.assertTrue(same(one.embed(TEXTS), four) and same(one.embed(TEXTS, dimensions=16), whole.embed(TEXTS)))
+        self.assertTrue(same(model.embed(TEXTS), by_program(folder, TEXTS)))
+        pairs = [(text, other, i) for i, (text, other) in enumerate(zip(TEXTS, TEXTS[1:]))]
+        asked = ({"1": TEXTS[0], "2": TEXTS[1]}, {"q": TEXTS[0]}, {"q": ["1"]})
+        for measure in (lambda m, **how: m.evaluate_similarity(pairs, **how), lambda m, **how: m.evaluate_retrieval(*asked, **how)):
+            one, other = measure(model), measure(whole, dimensions=4)
+            self.assertEqual({**one, "seconds": 0}, {**other, "seconds": 0})
+        for wrong in ("4", 0, 1.5):
+            settings.write_text(json.dumps({"truncate_dim": wrong}), encoding="utf-8")
+            with self.assertRaisesRegex(brim.errors.FormatError, "truncate_dim"):
+                brim.Model(folder).embed("a")
+        with self.assertRaisesRegex(TypeError, "corpus: a file or a dict by ids is needed, and not a list"):
+            model.evaluate_retrieval(["a"], *asked[1:])
+
     def test_opened_again(self):
         """A run's folder as what the training left in memory: measured and trained on."""
         rows = [(text, other) for text, other in zip(TEXTS, TEXTS[1:]) if text and other]

@@ -9,6 +9,7 @@ import unittest
 import case
 import numpy as np
 import pyarrow
+import pyarrow.parquet
 
 import brim
 
@@ -85,6 +86,30 @@ class Pairs(unittest.TestCase):
         further = brim.train(first.model, PAIRS, **HOW)
         self.assertIs(further.model, first.model)
         self.assertNotEqual(further.model.embed(WORDS).tobytes(), expected)
+
+    def test_classes_are_no_scores(self):
+        """Numbers of classes, whose order says nothing, are refused as scores; those of two are taken, and said."""
+        rows = {"sentence1": [row["sentence1"] for row in SCORED], "sentence2": [row["sentence2"] for row in SCORED]}
+
+        def table(names):
+            feature = {"names": names, "_type": "ClassLabel"}
+            made = pyarrow.table({**rows, "label": [i % len(names) for i in range(len(SCORED))]})
+            return made.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": {"label": feature}}})})
+
+        three, two = table(["entailment", "neutral", "contradiction"]), table(["other", "same"])
+        pyarrow.parquet.write_table(three, HERE / "three.parquet")
+        for task in ("embedding", "rerank"):
+            for data in (three, HERE / "three.parquet"):
+                with self.assertRaisesRegex(brim.errors.UsageError, r'"label" is of classes \(entailment, neutral, contradiction\)'):
+                    brim.train(HERE / "model", data, task=task, columns=["sentence1", "sentence2"], **HOW)
+            with self.assertLogs("brim", logging.WARNING) as said:
+                brim.train(HERE / "model", two, task=task, columns=["sentence1", "sentence2"], **HOW)
+            self.assertIn('texts of "same" (1) are taken to fit, and those of "other" (0) not', " ".join(said.output))
+        brim.train(HERE / "model", three.replace_schema_metadata(None), task="embedding", columns=["sentence1", "sentence2"], **HOW)
+        with self.assertRaisesRegex(brim.errors.UsageError, "is of classes"):
+            scores = three.rename_columns(["sentence1", "sentence2", "score"])
+            brim.Model(FOLDERS / "st-max").evaluate_similarity(
+                scores.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": {"score": {"names": ["a", "b", "c"]}}}})}))
 
     def test_teacher(self):
         """A teacher's vectors from a column of files and of rows in memory are the same; a table file of one text column takes no prompts."""

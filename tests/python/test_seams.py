@@ -27,6 +27,33 @@ class Seams(unittest.TestCase):
         warnings.simplefilter("ignore")
         self.place = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
+    def test_values_of_categories(self):
+        """a regression takes the values of a column that says which there are; a model of masked words says that it is one"""
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("without pandas")
+        texts = [text for text, _ in ROWS]
+        plain = {"text": texts, "label": [1.5, 2.5] * 6}
+        of = lambda data: brim.Dataset.of(data, brim.Tokenizer(MODEL), labelled=True, task="regression")
+        self.assertEqual([of(data).row(1)["label"] for data in (pandas.DataFrame(plain), pandas.DataFrame(plain).astype({"label": "category"}))], [2.5, 2.5])
+        masked = brim.train(MODEL, texts, task="mlm", **HOW).model
+        with self.assertRaisesRegex(brim.errors.UsageError, "the model is of masked words"):
+            brim.train(masked, ROWS, **HOW)
+
+    def test_trained_on_predictions(self):
+        """what a model predicts are labels: of texts, of several labels, values, from rows and from a column"""
+        texts = [text for text, _ in ROWS]
+        for labels, kind in ((["pos", "neg", "pos", "neg"], "classification"), ([["pos"], ["neg", "new"], ["pos"], ["neg"]], "multi_label"), ([1.5, 0.25, 1.0, 0.5], "regression"),
+                             ([7, 9, 7, 9], "classification")):
+            model = brim.train(MODEL, list(zip(texts[:4], labels)), task=kind, max_steps=20, lr=1e-2, progress=False).model
+            said = model.predict(texts)
+            found = [brim.Dataset.of(data, model.tokenizer, labelled=True, task=kind) for data in
+                     (list(zip(texts, said)), {"text": texts, "label": said}, list(zip(texts, [one.label for one in said])))]
+            self.assertEqual([one.labels.values for one in found], [found[-1].labels.values] * 3)
+            self.assertEqual([[one.row(i)["label"] for i in range(len(one))] if kind != "multi_label" else None for one in found[:2]],
+                             [[found[-1].row(i)["label"] for i in range(len(texts))] if kind != "multi_label" else None] * 2)
+
     def test_folder_of_the_process(self):
         """a run works where it began, also where a function that it calls goes elsewhere"""
         self.enterContext(contextlib.chdir(HERE))

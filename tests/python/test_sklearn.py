@@ -129,6 +129,13 @@ class Regressors(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "y has the shape"):
                 one.fit(["a", "b"], wrong)
 
+    def test_what_fit_is_given(self):
+        """options that fit itself says are no parameters"""
+        for kind in (TextClassifier, TextRegressor):
+            for name, value in (("task", "regression"), ("labels", ["a", "b"]), ("train", "a.csv")):
+                with self.assertRaisesRegex(ValueError, f"^{name} is no parameter of {kind.__name__}"):
+                    kind(MODEL, max_steps=1, **{name: value}).fit(["a", "b"], [0, 1])
+
     def test_values(self):
         """a value a text, and R squared as its score"""
         values = [1.0 if one == "yes" else 0.0 for one in CLASSES]

@@ -28,6 +28,17 @@ def make(seed, count):
 TRAIN, EVAL = make(1, 80), make(2, 25)
 
 
+class OneWord(unittest.TestCase):
+    def test_a_word_a_row(self):
+        """a table with a word a row has no sentences, which is said; of sentences nothing is"""
+        apart = [{"tokens": [word], "ner_tags": [tag]} for row in TRAIN[:10] for word, tag in zip(row["tokens"], row["ner_tags"])]
+        with self.assertLogs("brim", "WARNING") as said:
+            brim.train(MODEL, apart, task="tokens", max_steps=1, progress=False)
+        self.assertIn("each of the %d rows has one word" % len(apart), " ".join(said.output))
+        with self.assertNoLogs("brim", "WARNING"):
+            brim.train(MODEL, TRAIN[:10], task="tokens", max_steps=1, progress=False)
+
+
 class Entities(unittest.TestCase):
     def test_of_every_kind_of_label(self):
         """marked labels as seqeval, BILOU's alike; bare names by runs, also those that begin with an O"""

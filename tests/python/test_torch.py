@@ -274,6 +274,13 @@ class Loaders(unittest.TestCase):
         self.assertEqual(flat["cu_seq_lens_q"].tolist()[-1], flat["input_ids"].shape[1])
         with self.assertRaises(ValueError):
             brim.torch.Collator(padding="longest")
+        for idle in ({"max_length": 4}, {"padding": "none", "max_length": 4}, {"padding": "none", "pad_to_multiple_of": 8}):
+            with self.assertRaisesRegex(ValueError, list(idle)[-1]):
+                brim.torch.Collator(theirs, **idle)
+        batches = brim.Dataset.from_texts(["a good film"], brim.Tokenizer(HERE / "model")).batches(batch_size=1, padding="longest")
+        for name in ("batch_size", "shuffle", "drop_last"):
+            with self.assertRaisesRegex(TypeError, f"^{name}: the source has chosen its batches"):
+                brim.torch.DataLoader(batches, **{name: 1})
 
     def test_collator_of_labels(self):
         """labels of tokens as DataCollatorForTokenClassification pads them, and flat; floats of each label; what fits neither"""

@@ -417,6 +417,15 @@ static int check_prompt(const brim_modules *m, brim_error *err) {
   return brim_json_error(m->settings, name, err, BRIM_E_FORMAT, "\"default_prompt_name\" is none of the names in \"prompts\"");
 }
 
+static int read_truncated(brim_modules *m, brim_error *err) {
+  const brim_json_value *root = m->settings ? brim_json_root(m->settings) : NULL;
+  int64_t count = 0;
+  if (root)
+    BRIM_TRY(brim_json_read_int(m->settings, root, "truncate_dim", 1, 1 << 30, &count, err));
+  m->truncated = (int32_t)count;
+  return BRIM_OK;
+}
+
 static void set_widths(brim_modules *m) {
   m->width = width_of(m);
   m->widest = m->hidden * m->modes.count;
@@ -448,6 +457,7 @@ int brim_modules_set_pooling(brim_modules *m, brim_mixed mixed, const brim_pool_
 int brim_modules_load_settings(brim_modules *m, const char *folder, brim_error *err) {
   BRIM_TRY(brim_module_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
   BRIM_TRY(check_prompts(m, m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL, err));
+  BRIM_TRY(read_truncated(m, err));
   return check_prompt(m, err);
 }
 

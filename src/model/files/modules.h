@@ -49,6 +49,7 @@ typedef struct brim_modules {
   int32_t token;                 /* numbers of a token of the encoder */
   int32_t hidden, width, widest; /* of one as it is pooled; of the vectors; of any step */
   int32_t max_length;            /* that the folder gives; 0: none */
+  int32_t truncated;             /* vectors are cut to so many numbers where nothing is said; 0: none */
   brim_json_document *settings;  /* config_sentence_transformers.json, or NULL */
 } brim_modules;
 

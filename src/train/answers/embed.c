@@ -154,6 +154,11 @@ int32_t brim_embedder_width(const brim_embedder *e) {
   return e->modules.width;
 }
 
+int32_t brim_embedder_dimensions(const brim_embedder *e, int32_t wanted) {
+  const int32_t cut = e->modules.truncated;
+  return wanted > 0 ? wanted : cut > 0 && cut < e->modules.width ? cut : e->modules.width;
+}
+
 int32_t brim_embedder_max_length(const brim_embedder *e) {
   const int32_t limits[] = {e->modules.max_length, brim_tokenizer_max_length(e->tokenizer)};
   int32_t most = brim_model_max_length(e->model);
@@ -437,7 +442,7 @@ int brim_embedder_run(brim_embedder *e, const brim_string *texts, uint64_t count
   BRIM_TRY(check_options(e, &options, err));
   if (count == 0)
     return BRIM_OK;
-  j.width = options.dimensions > 0 ? options.dimensions : e->modules.width;
+  j.width = brim_embedder_dimensions(e, options.dimensions);
   if (*prompt) {
     BRIM_TRY(brim_prompt_tokens(e->runtime, e->tokenizer, prompt, &j.prompt_tokens, err));
     BRIM_TRY(encode_after_prompt(e, prompt, texts, count, max_length, err));

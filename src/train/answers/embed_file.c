@@ -436,7 +436,7 @@ int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *ou
     return BRIM_NOMEM(err);
   w->runtime = runtime, w->embedder = embedder, w->reader = reader, w->output = output;
   w->options = options, w->result = result, w->err = err;
-  w->width = options->embed.dimensions > 0 ? options->embed.dimensions : brim_embedder_width(embedder);
+  w->width = brim_embedder_dimensions(embedder, options->embed.dimensions);
   brim_text_init(&w->bytes, runtime);
   brim_text_init(&w->line, runtime);
   const int status = embed_all(w);

@@ -344,7 +344,7 @@ static int open_search(search *s) {
     return brim_error_set(s->err, BRIM_E_USAGE, "retrieval needs three files: corpus, queries and relevant");
   BRIM_TRY(pick_similarity(s));
   find_cuts(s);
-  s->width = s->options->embed.dimensions > 0 ? s->options->embed.dimensions : brim_embedder_width(s->embedder);
+  s->width = brim_embedder_dimensions(s->embedder, s->options->embed.dimensions);
   s->window.vectors = brim_alloc_array(s->runtime, WINDOW_TEXTS, (size_t)s->width * sizeof *s->window.vectors);
   s->documents = brim_alloc_array(s->runtime, WINDOW_TEXTS, (size_t)s->width * sizeof *s->documents);
   return s->window.vectors && s->documents ? BRIM_OK : BRIM_NOMEM(s->err);

@@ -117,7 +117,7 @@ int brim_evaluate_similarity(brim_embedder *embedder, brim_reader *reader, const
   if (!p)
     return BRIM_NOMEM(err);
   p->runtime = runtime, p->embedder = embedder, p->options = options ? options : &defaults, p->report = out, p->err = err;
-  p->width = p->options->dimensions > 0 ? p->options->dimensions : brim_embedder_width(embedder);
+  p->width = brim_embedder_dimensions(embedder, p->options->dimensions);
   brim_text_init(&p->bytes, runtime);
   const int status = compare_all(p, reader);
   brim_text_free(&p->bytes);
