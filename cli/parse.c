@@ -178,12 +178,12 @@ static int check_partners(const cli_arguments *arguments, brim_error *err) {
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     if ((!option->needs && !option->excludes) || !says_something(arguments, option))
       continue;
-    if (option->needs && !any_met(arguments, option->needs, needed, sizeof needed))
-      return brim_error_set(err, BRIM_E_USAGE, "--%s has no effect without %s: add %s or leave out --%s", option->name, needed,
-                            strpbrk(needed, " ,") ? "it" : needed, option->name);
     if (option->excludes && (other = contradiction(arguments, option->excludes, &length)))
       return brim_error_set(err, BRIM_E_USAGE, "--%s and --%.*s contradict each other: leave out one of them", option->name,
                             length, other);
+    if (option->needs && !any_met(arguments, option->needs, needed, sizeof needed))
+      return brim_error_set(err, BRIM_E_USAGE, "--%s has no effect without %s: add %s or leave out --%s", option->name, needed,
+                            strpbrk(needed, " ,") ? "it" : needed, option->name);
   }
   return BRIM_OK;
 }

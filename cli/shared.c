@@ -323,7 +323,7 @@ const cli_option cli_fold_options[] = {
     INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "cut the rows into K parts and hold out each of them once"),
     SEED("fold-seed", fold_seed, .fallback = "42", .excludes = "fold-column",
          .help = "decides which rows are in which fold, or held out by --eval 10%"),
-    FLAG("stratify", stratify, .needs = "folds fold-column", .excludes = "fold-column",
+    FLAG("stratify", stratify, .needs = "folds", .excludes = "fold-column",
          .help = "make every fold like the whole: classes in proportion, values in bins"),
     TEXT("fold-column", fold_column, "NAME", .shown = "none",
          .help = "column with the fold, from 0, that holds out the row, instead of a random choice"),
