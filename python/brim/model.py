@@ -500,8 +500,10 @@ def _data_or_file(data, file):
         raise TypeError("give rows, or file=, and not both")
     if file is None:
         return data
-    if not isinstance(file, (str, os.PathLike)) and not (isinstance(file, (list, tuple)) and file):
+    one = isinstance(file, (str, os.PathLike))
+    files = [file] if one else list(file) if hasattr(file, "__iter__") and not isinstance(file, (bytes, dict)) else []
+    if not files or not all(isinstance(path, (str, os.PathLike)) for path in files):
         raise TypeError(f"file: a path, or a list of them, is needed, not {file!r:.60}")
-    if "" in (file if isinstance(file, (list, tuple)) else (file,)):
+    if "" in files:
         raise UsageError("file is an empty name: a path is needed")
-    return pathlib.Path(file) if isinstance(file, (str, os.PathLike)) else [pathlib.Path(one) for one in file]
+    return pathlib.Path(files[0]) if one else [pathlib.Path(path) for path in files]

@@ -84,6 +84,9 @@ class Options(unittest.TestCase):
         one = lambda ask, data: lambda **more: ask(None if more.get("file") is not None else data, progress=False, **{name: value for name, value in more.items() if name != "progress"})
         for ask in (model.predict, model.logits):
             self.sweep(one(ask, "good"), options_of(getattr(brim.Model, "predict_each" if ask == model.predict else "logits"), keywords.PredictOptions))
+        self.assertEqual(len(model.predict(file=FILE.parent.glob(FILE.name))), len(model.predict(file=FILE)))
+        with self.assertRaisesRegex(TypeError, "file: a path, or a list of them"):
+            model.predict(file=[5])
         self.sweep(one(model.evaluate, ROWS), options_of(brim.Model.evaluate, keywords.PredictOptions))
         self.sweep(lambda **more: vectors.embed("good", **more), options_of(brim.Model.embed))
         self.sweep(lambda **more: vectors.evaluate_similarity([(*pair, at) for at, pair in enumerate(PAIRS)], **more), options_of(brim.Model.evaluate_similarity))

@@ -280,7 +280,7 @@ class Training(unittest.TestCase):
             with self.assertRaisesRegex(brim.errors.UsageError, f"{next(iter(how))}: the rows are encoded already"):
                 brim.train(MODEL, rows, **how)
         brim.train(MODEL, rows, max_steps=1, skip_damaged=False, min_chars=0, where={})
-        with self.assertRaisesRegex(brim.Error, "fp16 needs a device"):  # of which a way of compare tells
+        with self.assertRaisesRegex(brim.Error, "fp16 needs a device"):  # the way says that
             brim.compare(MODEL, TRAIN, max_steps=1, modes=[("brim", {"precision": "fp16"})], loss_scale=2)
         several = brim.Dataset.from_texts([["a", "b"]] * 4, brim.Tokenizer(MODEL))
         for how in ({"prompts": "a: "}, {"teacher_column": "a"}):
