@@ -79,23 +79,11 @@ static void count_memory(findings *f) {
   f->all = f->values + (int64_t)brim_model_memory(f->model, &f->limits);
 }
 
-/* What config.json says is of a classifier, where modules.json says that vectors are made. */
-static int load_model(findings *f) {
-  cli_call *cli = f->cli;
-  brim_labels labels = {0};
-  if (*f->info.modules && brim_labels_make(cli->runtime, BRIM_TASK_EMBEDDING, NULL, 1, &labels, &cli->error))
-    return cli->error.code;
-  const brim_model_options how = {.labels = *f->info.modules ? &labels : NULL};
-  const int status = brim_model_load(cli->runtime, cli->values->model, &how, &f->model, &cli->error);
-  brim_labels_free(&labels);
-  return status;
-}
-
 static int find_out(findings *f) {
   cli_call *cli = f->cli;
   int status = brim_model_describe(cli->runtime, cli->values->model, &f->info, &cli->error);
   if (!status)
-    status = load_model(f);
+    status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){0}, &f->model, &cli->error);
   if (status)
     return status;
   if (brim_tokenizer_load(cli->runtime, cli->values->model, &f->tokenizer, &f->why))
@@ -136,8 +124,8 @@ static void say_task(const findings *f, brim_text *out) {
   enum { MOST = 8 };
   for (int32_t i = 0; labels->names && i < labels->count && i < MOST && at < 300; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "%s%.60s", i ? ", " : ": ", labels->names[i]);
-  if (labels->task == BRIM_TASK_EMBEDDING)
-    say(out, "task", "%s: vectors of texts", brim_task_name(labels->task));
+  if (*f->info.modules) /* config.json says a classifier, which there is not */
+    say(out, "task", "vectors of texts, which the modules make");
   else
     say(out, "task", "%s, %d output%s%s%s", brim_task_name(labels->task), labels->count, labels->count == 1 ? "" : "s", text,
         labels->names && labels->count > MOST ? ", .." : "");

@@ -102,7 +102,7 @@ def write_data(folder):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps({"text": t, "label": names[label]}) + "\n" for t, label in lines))
         (folder / f"{name}.tsv").write_text("text\tlabel\n" + "".join(f"{t}\t{label + 0.5 * draw.random():.3f}\n" for t, label in lines))
         (folder / f"{name}.txt").write_text("".join(t + "\n" for t, _ in lines))
-    (folder / "pairs.csv").write_text("text,text_pair,label\ngood film,bad film,0\nthe story,the same story,1\n" * 4)
+    (folder / "pairs.csv").write_text("text,text_pair,label\n" + "good film,bad film,0\nthe story,the same story,1\n" * 4)
     (folder / "lengths.txt").write_text("".join(f"{draw.randrange(3, 60)}\n" for _ in range(40)))
 
 
