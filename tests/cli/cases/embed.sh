@@ -24,6 +24,8 @@ cp -r "$FOLDERS/st-old-form" other && sed -i 's/models.Dense/models.LSTM/' other
 "$BRIM" embed -m other texts.jsonl
 # What sentence-transformers would not take has no vectors here either.
 cp -r "$FOLDERS/st-prompts" folder && chmod -R u+w folder
+cp -r folder short && sed -i 's/^{/{"truncate_dim": 4,/' short/config_sentence_transformers.json
+"$BRIM" embed -m short texts.jsonl --normalize -o short.npy && cmp short.npy four.npy && echo "as many numbers as the folder says"
 refused() {
   cp "folder/$1" kept && echo "$2" > "folder/$1"
   "$BRIM" embed -m folder texts.jsonl
@@ -39,6 +41,7 @@ refused config_sentence_transformers.json '{"prompts": {"query": "q: "}, "defaul
 refused config_sentence_transformers.json '{"prompts": {"query": 5}}'
 refused config_sentence_transformers.json '{"prompts": ["query: "]}'
 refused config_sentence_transformers.json '[]'
+refused config_sentence_transformers.json '{"truncate_dim": 0}'
 refused sentence_bert_config.json null
 pooling='{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}'
 layers='{"path": "1_Layers", "type": "sentence_transformers.models.WeightedLayerPooling"}'
