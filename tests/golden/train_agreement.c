@@ -154,7 +154,7 @@ static const option options[] = {
     {"patience", "null", "2", NULL, patient},
     {"min_delta", "0", "0.5", NULL, least},
     {"swa_start", "null", "0.5", NULL, average},
-    {"swa_every", "null", "2", NULL, average_rhythm},
+    {"swa_every", "null", "2", average, average_rhythm},
     {"eval_batching", "\"sorted\"", "\"random\"", NULL, eval_random},
     {"eval_padding", "\"none\"", "\"longest\"", NULL, eval_padded},
     {"eval_batch_size", "null", "2", NULL, eval_rows},
@@ -239,7 +239,9 @@ static void sums_after(case_job *job, rank_run *run) {
 
 static void other_options(void) {
   agree(2, resume, "resume: true", "false on rank 0");
-  agree(2, anyway, "resume_anyway: true", "false on rank 0");
+  brim_train_options resumed = case_options(scratch_file("agree"));
+  resumed.resume = true;
+  agree_from(&resumed, 2, anyway, "resume_anyway: true", "false on rank 0");
   agree(3, over, "overwrite: true", "false on rank 0");
   agree(2, no_folder, "output: not given", "given on rank 0");
   agree(2, sums_after, "sums of gradients: after backward", "during backward on rank 0");

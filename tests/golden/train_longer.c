@@ -105,7 +105,7 @@ static void with_constant_rates(void) {
   same("averages", &options, "averages", 1, 0);
   options.swa_start = 0.5; /* the last step of the first part is the first that counts */
   same("averages from here on", &options, "here", 1, 0);
-  options.swa_start = 0;
+  options.swa_start = 0, options.swa_every = 0;
   options.plan.max_tokens = 70; /* steps in parts */
   same("in parts", &options, "parts", 1, 2);
 }
