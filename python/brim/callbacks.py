@@ -183,8 +183,7 @@ _FUNCTIONS = {"wandb": "wandb_run.py", "mlflow": "mlflow_run.py"}
 
 def reports(report_to: Any, output: Any) -> tuple[set[str], list[Callback]]:
     """Which reports are written, and functions that are called with events. None: what a run's folder always has."""
-    several = hasattr(report_to, "__iter__") and not isinstance(report_to, str)
-    given = list(report_to) if several else [report_to]
+    given = list(report_to) if hasattr(report_to, "__iter__") and not isinstance(report_to, str) else [report_to]
     names, functions = set(), []
     for one in given:
         if callable(one):

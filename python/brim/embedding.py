@@ -158,8 +158,6 @@ def retrieval(core: Any, corpus: Any, queries: Any, relevant: Any, *, at: Iterab
               **options: Any) -> dict[str, Any]:
     """What Model.evaluate_retrieval does."""
     _checked(**options)
-    if not isinstance(at, Iterable):
-        raise UsageError(f"at={at!r}: numbers of documents are expected, such as (1, 10)")
     for name, one in (("corpus", corpus), ("queries", queries), ("relevant", relevant)):
         if not isinstance(one, (str, os.PathLike, Mapping)):
             raise TypeError(f"{name}: a file or a dict by ids is needed, and not a {type(one).__name__}")

@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 from . import _core
 from .errors import UsageError
+from .options import is_bool, is_true_or_false
 
 
 def _is_number(value: Any) -> bool:
@@ -17,15 +18,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) or hasattr(value, "__float__")
 
 
-def _is_true_or_false(value: Any) -> bool:
-    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_") or isinstance(value, int) and value in (0, 1)
+def _is_list(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))
 
 
 #: Of each part of an annotation: its words in a message, and whether a value is one.
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "bool": ("True or False", _is_true_or_false),
-    "int": ("a whole number", lambda value: not _is_bool(value) and hasattr(value, "__index__")),
-    "float": ("a number", lambda value: not _is_bool(value) and _is_number(value)),
+    "bool": ("True or False", is_true_or_false),
+    "int": ("a whole number", lambda value: not is_bool(value) and hasattr(value, "__index__")),
+    "float": ("a number", lambda value: not is_bool(value) and _is_number(value)),
     "str": ("a str", lambda value: isinstance(value, str)),
     "Literal": ("a str", lambda value: isinstance(value, str)),
     "bytes": ("bytes", lambda value: isinstance(value, bytes)),
@@ -33,15 +34,11 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Mapping": ("a dict", lambda value: isinstance(value, Mapping)),
     "dict": ("a dict", lambda value: isinstance(value, Mapping)),
     "Callable": ("a function", callable),
-    "Sequence": ("a list", lambda value: hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))),
-    "Iterable": ("a list", lambda value: hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))),
-    "list": ("a list", lambda value: hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))),
+    "Sequence": ("a list", _is_list),
+    "Iterable": ("a list", _is_list),
+    "list": ("a list", _is_list),
     "Runtime": ("a Runtime", lambda value: isinstance(value, _core.Runtime)),
 }
-
-
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
 
 
 def _parts(annotation: str) -> list[str]:

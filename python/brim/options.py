@@ -240,9 +240,18 @@ def refuse_idle(asked: dict[str, str], there: dict[str, Any]) -> None:
             raise UsageError(f"{asked[name]} has no effect without {wanted}: add it, or leave out {asked[name]}")
 
 
+def is_bool(value: Any) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
+def is_true_or_false(value: Any) -> bool:
+    """0 and 1 are too."""
+    return is_bool(value) or isinstance(value, int) and value in (0, 1)
+
+
 def flag(name: str, value: Any) -> bool:
     """A truth value; a word is none, whatever it says."""
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_") or value in (0, 1) and isinstance(value, int):
+    if is_true_or_false(value):
         return bool(value)
     raise TypeError(f"{name}: True or False is needed, not {value!r}")
 

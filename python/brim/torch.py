@@ -347,9 +347,9 @@ class Collator:
         cut = [self._row(number, row) for number, row in enumerate(rows)]
         if not cut:
             raise ValueError("a batch has one row at least")
-        _all_have(cut)
+        names = _all_have(cut)
         out = self._ragged(cut) if self.padding == "none" else self._padded(cut)
-        for name in (name for name in _all_have(cut) if name not in _MODEL):
+        for name in (name for name in names if name not in _MODEL):
             out[name] = self._feature(name, [row[name] for row in cut], cut)
         return out
 

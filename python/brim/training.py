@@ -30,7 +30,6 @@ from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
 from .tokenizer import Tokenizer, _tokenizer
 
 
-
 class Event(NamedTuple):
     kind: str                #: "start", "step", "eval", "epoch", "checkpoint", "end", "progress"
     fields: dict[str, Any]   #: as in log.jsonl
@@ -256,9 +255,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
+    train_rows, named = _rows_to_train(train), _named(eval, train)
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
-                   [("train", _rows_to_train(train)), *_named(eval, train), *_tests(more["test"])])
+                   [("train", train_rows), *named, *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
@@ -285,10 +285,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     wanted = _pairs.prompts(prompts)
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
-    named = _named(eval, train)
-    refuse_encoded(_rows_to_train(train), labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
-    if all(isinstance(data, Dataset) for data in [_rows_to_train(train), *(data for _, data in named)]):
-        refuse_encoded(_rows_to_train(train), text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
+    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
+    if all(isinstance(data, Dataset) for data in [train_rows, *(data for _, data in named)]):
+        refuse_encoded(train_rows, text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header,
                        **{name: value for name, value in options.items() if name in _options.SOURCE and (value or name in ("windows", "max_windows"))},
                        prompts=prompts, teacher_column=teacher_column, whole_words=whole_words or None)
@@ -334,7 +333,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     known = model.labels if isinstance(model, Model) else labels
     if isinstance(known, Labels):
         _labels(known, runtime, None if masked or several else asked)
-    named = _named(eval, train)
     if streamed.pop("stream", False) or isinstance(train, Stream):
         if folds is not None or share is not None or ways is not None:
             raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
@@ -343,7 +341,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         if streamed:
             raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
-        dataset, opened = rows(_rows_to_train(train), None if masked else known), None
+        dataset, opened = rows(train_rows, None if masked else known), None
         if dataset.labels is None and not masked and not several:
             if isinstance(model, Model) and _shapes.of(model.task).made:
                 raise UsageError(f'the model is of masked words: task="mlm" continues with them; another task takes its folder, brim.train({model.path!r}, ..)')
@@ -357,14 +355,13 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         _notes.of_model(model._facts)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
-        if asked == "auto" and not several and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(_rows_to_train(train), Dataset):
+        if asked == "auto" and not several and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(train_rows, Dataset):
             warnings.warn('the labels are decimals, though whole ones such as 1.0: the task is regression; if they are classes, give '
                           'task="classification"', stacklevel=2)
     if begin:
         model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())))
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
     if share is not None:
-        train_rows = _rows_to_train(train)
         dataset, held = dataset._hold_out(share, fold_seed)
         _notes.log.info("%s of %s rows are held out for evaluation", f"{len(held):,}", f"{len(dataset) + len(held):,}")
         named, evals = [("eval", train_rows)], [("eval", held)]
@@ -379,9 +376,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             return _run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
             tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
-            sources |= {"valid": (_rows_to_train(train), dataset)}
+            sources |= {"valid": (train_rows, dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
-            how = Folds(folds, fold_seed, stratify, more["fold_column"], _rows_to_train(train), {**columns, **source}, text_columns)
+            how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
             return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
 
@@ -407,10 +404,9 @@ def _said(model: Model) -> dict[str, Any]:
     """What a model says of itself, as the description of a folder does."""
     shape = _shapes.of(model.task)
     own = shape.words or shape.several_texts
-    made = 0
-    if shape.bare:
-        with model._folder() as folder:
-            made = _core.describe(model._runtime, os.fsencode(folder))["made_length"]
+    made = 0  # as in all folders that are saved, where the tokenizer says it
+    if shape.bare and not model._changed:
+        made = _core.describe(model._runtime, os.fsencode(model._home))["made_length"]
     return {"max_length": model.max_length, "made_for": None, "task": model.task if own else "auto", "made_length": made}
 
 

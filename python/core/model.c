@@ -105,11 +105,9 @@ static PyObject *save(PyObject *object, PyObject *args) {
   core_model *self = (core_model *)object;
   job j = {.runtime = self->runtime, .model = self};
   PyObject *tokenizer = NULL;
-  int longest = 0;
-  if (!PyArg_ParseTuple(args, "O&|Oiii", core_path, &j.path, &tokenizer, &longest, &j.saving.windows.overlap,
+  if (!PyArg_ParseTuple(args, "O&|Oiii", core_path, &j.path, &tokenizer, &j.saving.max_length, &j.saving.windows.overlap,
                         &j.saving.windows.most))
     return NULL;
-  j.saving.max_length = longest;
   j.tokenizer = tokenizer ? core_cast(self->state, tokenizer, CORE_TOKENIZER) : NULL;
   if ((tokenizer && !j.tokenizer) || !core_enter(self))
     return NULL;

@@ -82,6 +82,13 @@ static int read_names(brim_runtime *runtime, DIR *folder, const char *path, char
   }
 }
 
+int brim_folder_has(brim_runtime *runtime, const char *folder, const char *name, bool *has, brim_error *err) {
+  char *path = brim_path_join(runtime, folder, name);
+  *has = path && brim_path_is_taken(path);
+  brim_release(runtime, path);
+  return path ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, size_t *count, brim_error *err) {
   *names = NULL;
   *count = 0;

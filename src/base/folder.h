@@ -20,6 +20,8 @@ void brim_folder_free(brim_folder *folder);
 int brim_remove_tree(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;
 /* Copies the bytes of a file; `to` is complete or as it was. */
 int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim_error *err) BRIM_CHECK;
+/* Whether the name is taken in the folder, as brim_path_is_taken has it. */
+int brim_folder_has(brim_runtime *runtime, const char *folder, const char *name, bool *has, brim_error *err) BRIM_CHECK;
 /* Names in a folder, sorted by byte, without "." and "..". Freed with brim_names_free. */
 int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, size_t *count, brim_error *err) BRIM_CHECK;
 void brim_names_free(brim_runtime *runtime, char **names, size_t count);

@@ -239,20 +239,15 @@ static int take_bytes(brim_runtime *runtime, int descriptor, void **bytes, size_
   struct stat info;
   if (fstat(descriptor, &info) != 0)
     return brim_error_system(err, "memory", "look at", errno);
-  char *to = brim_alloc(runtime, (size_t)info.st_size);
-  size_t at = 0;
-  if (!to)
-    return BRIM_NOMEM(err);
-  while (at < (size_t)info.st_size) {
-    const ssize_t count = pread(descriptor, to + at, (size_t)info.st_size - at, (off_t)at);
-    if (count == 0 || (count < 0 && errno != EINTR)) {
-      brim_release(runtime, to);
-      return brim_error_system(err, "memory", "read", errno);
-    }
-    at += count > 0 ? (size_t)count : 0;
-  }
-  *bytes = to, *size = at;
-  return BRIM_OK;
+  const size_t length = (size_t)info.st_size;
+  void *map = mmap(NULL, length, PROT_READ, MAP_SHARED, descriptor, 0);
+  if (map == MAP_FAILED)
+    return brim_error_system(err, "memory", "map", errno);
+  *bytes = brim_alloc(runtime, length);
+  if (*bytes)
+    memcpy(*bytes, map, *size = length);
+  munmap(map, length);
+  return *bytes ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 int brim_dataset_pack(brim_runtime *runtime, const brim_dataset *dataset, void **bytes, size_t *size, brim_error *err) {

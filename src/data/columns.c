@@ -22,18 +22,10 @@ typedef struct names {
   const char *of[MOST_NAMES];
   bool lists[MOST_NAMES]; /* JSON: a row has a list in the column */
   int count;
-  bool table;        /* they are those of every row */
   bool all;          /* no row has another */
   bool of_head;      /* rows of JSON after the head may have another, but for negatives */
-  uint64_t searched; /* bytes of all files beyond their heads */
+  uint64_t searched; /* bytes of all files in which negatives were looked for */
 } names;
-
-static int add_name(names *n, const char *text, size_t length, brim_error *err) {
-  if (n->count == MOST_NAMES) /* nobody looks at so many */
-    return BRIM_OK;
-  n->of[n->count] = brim_arena_copy_string(n->arena, text, length);
-  return n->of[n->count++] ? BRIM_OK : BRIM_NOMEM(err);
-}
 
 /* -1: there is no such name. */
 static int find_name(const names *n, const char *text, size_t length) {
@@ -43,19 +35,30 @@ static int find_name(const names *n, const char *text, size_t length) {
   return -1;
 }
 
+/* *at: where the name is now; -1: nobody looks at so many. */
+static int add_name(names *n, const char *text, size_t length, int *at, brim_error *err) {
+  *at = find_name(n, text, length);
+  if (*at >= 0 || n->count == MOST_NAMES)
+    return BRIM_OK;
+  *at = n->count;
+  n->of[*at] = brim_arena_copy_string(n->arena, text, length);
+  return n->of[n->count++] ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 /* What does not end within the head has no names here: who reads the rows says why. */
 static int read_table(brim_runtime *runtime, const brim_source_file *file, const char *bytes, size_t length, names *n,
                       brim_error *err) {
   brim_csv_scan scan = {.runtime = runtime};
+  int at;
   char *decoded = brim_alloc(runtime, length + 1);
   int status = decoded ? BRIM_OK : BRIM_NOMEM(err);
   const brim_csv_status scanned = (file->quoted ? brim_csv_scan_quoted : brim_csv_scan_plain)(&scan, bytes, length, n->all,
                                                                                               file->delimiter);
   for (size_t i = 0; scanned == BRIM_CSV_DONE && i < scan.count && !status; i++) {
     const size_t used = brim_field_span_decode(&scan.spans[i], bytes, decoded);
-    status = find_name(n, decoded, used) >= 0 ? BRIM_OK : add_name(n, decoded, used, err);
+    status = add_name(n, decoded, used, &at, err);
   }
-  n->table = scanned == BRIM_CSV_DONE && scan.count > 0;
+  n->all = n->all || (scanned == BRIM_CSV_DONE && scan.count > 0); /* they are those of every row */
   brim_csv_scan_free(&scan);
   brim_release(runtime, decoded);
   return status;
@@ -73,15 +76,13 @@ static bool is_list(const brim_json_reader *json) {
 static int add_keys(brim_json_reader *json, names *n, bool *whole, brim_error *err) {
   brim_json_token token;
   brim_error ignored;
+  int at;
   for (;;) {
     const bool read = !brim_json_next(json, &token, &ignored);
     *whole = read && token.kind == BRIM_JSON_OBJECT_END;
     if (!read || token.kind != BRIM_JSON_KEY)
       return BRIM_OK;
-    int at = find_name(n, token.text, token.length);
-    if (at < 0)
-      BRIM_TRY(add_name(n, token.text, token.length, err));
-    at = at < 0 ? find_name(n, token.text, token.length) : at; /* of more names than are looked at it is none */
+    BRIM_TRY(add_name(n, token.text, token.length, &at, err));
     if (at >= 0)
       n->lists[at] |= is_list(json);
     if (brim_json_skip(json, &ignored))
@@ -135,15 +136,21 @@ static bool has_negatives(const names *n) {
 static int add_negatives(names *n, const char *bytes, size_t length, brim_error *err) {
   static const char begin[] = "\"negative";
   const char *end = bytes + length, *at = bytes;
+  int place;
   for (; (at = memmem(at, (size_t)(end - at), begin, strlen(begin))); at++) {
     const char *key = at + 1, *quote = memchr(key, '"', (size_t)(end - key)), *colon = quote ? quote + 1 : end;
     while (colon < end && *colon == ' ')
       colon++;
     const bool is_key = colon < end && *colon == ':' && at > bytes && at[-1] != '\\';
-    if (is_key && quote - key < LONGEST_KEY / 2 && find_name(n, key, (size_t)(quote - key)) < 0)
-      BRIM_TRY(add_name(n, key, (size_t)(quote - key), err));
+    if (is_key && quote - key < LONGEST_KEY / 2)
+      BRIM_TRY(add_name(n, key, (size_t)(quote - key), &place, err));
   }
   return BRIM_OK;
+}
+
+/* It can be read once: nothing is known of it before. */
+static bool is_read_once(const brim_source_file *file) {
+  return strcmp(file->path, "-") == 0 || file->size < 0;
 }
 
 /* Rows may have negatives long after the first that have none. What cannot be read, who reads the rows says. */
@@ -152,8 +159,7 @@ static int search_negatives(brim_runtime *runtime, const brim_source_file *file,
   brim_error ignored;
   const char *bytes;
   size_t length = HEAD;
-  if (file->format != BRIM_FORMAT_JSONL || strcmp(file->path, "-") == 0 || file->size < 0 ||
-      brim_stream_open(runtime, file->path, &stream, &ignored))
+  if (file->format != BRIM_FORMAT_JSONL || is_read_once(file) || brim_stream_open(runtime, file->path, &stream, &ignored))
     return BRIM_OK;
   int status = BRIM_OK;
   while (!status && length >= HEAD && n->searched < MOST_SEARCHED && !brim_stream_peek(stream, HEAD, &bytes, &length, &ignored)) {
@@ -169,8 +175,8 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, size_
   brim_stream *stream = NULL;
   const char *bytes;
   size_t length = 0;
-  if (strcmp(file->path, "-") == 0 || (file->size < 0))
-    return BRIM_OK; /* it can be read once */
+  if (is_read_once(file))
+    return BRIM_OK;
   int status = brim_stream_open(runtime, file->path, &stream, err);
   if (!status)
     status = brim_stream_peek(stream, head, &bytes, &length, err);
@@ -298,7 +304,7 @@ static int check_apart(const brim_source_options *given, brim_text_columns *out,
 static int check_given(const names *n, const char *file, const brim_source_options *given, brim_error *err) {
   const char *const *columns = given->text_columns;
   for (int i = 0; i < given->text_column_count; i++) {
-    const bool known = (n->table || n->all) && n->count > 0 && n->count < MOST_NAMES;
+    const bool known = n->all && n->count > 0 && n->count < MOST_NAMES;
     if (known && find_name(n, columns[i], strlen(columns[i])) < 0)
       return no_column(n, file, columns[i], err);
   }
@@ -340,11 +346,11 @@ static int find(brim_source *source, brim_arena *arena, const brim_source_option
   names n = {.arena = arena};
   bool known = !given->no_header;
   for (size_t i = 0; i < source->count && !given->no_header; i++) {
-    n.table = n.all = false;
+    n.all = false;
     BRIM_TRY(read_names(source->runtime, &source->files[i], i == 0 ? HEAD : NEXT_HEAD, &n, err));
-    known = known && (n.table || n.all);
+    known = known && n.all;
   }
-  n.table = n.all = known;
+  n.all = known;
   const bool found = given->no_header || given->text_column_count > 0 || given->text_column || given->pair_column;
   for (size_t i = 0; i < source->count && !found && !known && !has_negatives(&n); i++)
     BRIM_TRY(search_negatives(source->runtime, &source->files[i], &n, err));
@@ -357,7 +363,7 @@ int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, i
   *out = (brim_text_columns){.runtime = runtime};
   for (int i = 0; i < column_count && n.count < MOST_NAMES; i++)
     n.of[n.count++] = columns[i];
-  n.table = n.count > 0;
+  n.all = n.count > 0;
   return choose_among(&n, NULL, given, task, out, err);
 }
 

@@ -246,10 +246,12 @@ static int glob_below(brim_source *source, const char *folder, const char *after
   if (!status)
     status = brim_list_folder(source->runtime, *folder ? folder : ".", &names, &count, err);
   for (size_t i = 0; i < count && status == BRIM_OK; i++) {
-    char *below = names[i][0] == '.' ? NULL : join(source->runtime, folder, names[i], strlen(names[i]));
-    if (!below && names[i][0] != '.')
+    if (names[i][0] == '.')
+      continue;
+    char *below = brim_path_join(source->runtime, folder, names[i]);
+    if (!below)
       status = BRIM_NOMEM(err);
-    else if (below && brim_path_is_folder(below) && !brim_path_is_link(below))
+    else if (brim_path_is_folder(below) && !brim_path_is_link(below))
       status = glob_below(source, below, after, options, err);
     brim_release(source->runtime, below);
   }

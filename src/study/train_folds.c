@@ -126,13 +126,15 @@ static int note_begin(fold_job *job, brim_error *err) {
 }
 
 /* To the program alone, as a run without folds does. */
+static int tell(const fold_job *job, const char *kind, const brim_field *fields, int count, brim_error *err) {
+  const brim_event event = {kind, fields, count};
+  const int status = job->options->event ? job->options->event(job->options->event_context, &event) : BRIM_OK;
+  return status ? brim_error_set(err, status, "training was stopped by the program that started it") : BRIM_OK;
+}
+
 static int tell_found(const fold_job *job, brim_error *err) {
   brim_field fields[BRIM_FOUND_FIELDS];
-  const brim_event event = {"folder", fields, BRIM_FOUND_FIELDS};
-  if (!job->folder.output || !job->options->event || !brim_run_found_fields(&job->found, fields))
-    return BRIM_OK;
-  const int status = job->options->event(job->options->event_context, &event);
-  return status ? brim_error_set(err, status, "training was stopped by the program that started it") : BRIM_OK;
+  return brim_run_found_fields(&job->found, fields) ? tell(job, "folder", fields, BRIM_FOUND_FIELDS, err) : BRIM_OK;
 }
 
 /* What a held-out part, or (fold -1) all of them, are worth. */
@@ -148,9 +150,7 @@ static int announce(const fold_job *job, int32_t fold, const brim_fold_result *r
   const brim_field fields[] = {BRIM_FIELD_INT("fold", fold), BRIM_FIELD_INT("count", job->folds->count),
                                BRIM_FIELD_INT("train_rows", result->train_rows),
                                BRIM_FIELD_INT("valid_rows", result->valid_rows)};
-  const brim_event event = {"fold", fields, BRIM_FIELD_COUNT(fields)};
-  int status = job->options->event ? job->options->event(job->options->event_context, &event) : BRIM_OK;
-  return status ? brim_error_set(err, status, "training was stopped by the program that started it") : BRIM_OK;
+  return tell(job, "fold", fields, BRIM_FIELD_COUNT(fields), err);
 }
 
 /* ---- predictions ------------------------------------------------------------------------------------------ */

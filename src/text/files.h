@@ -11,5 +11,8 @@ bool brim_is_tokenizer_file(const char *name);
 /* What brim_tokenizer_save refuses before it writes: files of another tokenizer in the folder that would be read with this one.
  */
 int brim_tokenizer_look(const brim_tokenizer *tokenizer, bool words, const char *folder, brim_error *err) BRIM_CHECK;
+/* What it writes then, into a folder that is there. */
+int brim_tokenizer_write(const brim_tokenizer *tokenizer, const char *folder, const brim_tokenizer_saving *how,
+                         brim_error *err) BRIM_CHECK;
 
 #endif

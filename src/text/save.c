@@ -1,6 +1,7 @@
 /* save.c: a tokenizer's files, by name and as they are written. */
 #include <string.h>
 
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -52,12 +53,8 @@ static int is_same(const brim_tokenizer *t, bool words, const char *folder, bool
 int brim_tokenizer_look(const brim_tokenizer *t, bool words, const char *folder, brim_error *err) {
   static const char *const names[] = {"added_tokens.json", "special_tokens_map.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    char *path = brim_path_join(t->runtime, folder, names[i]);
-    if (!path)
-      return BRIM_NOMEM(err);
-    const bool there = brim_path_is_taken(path);
-    bool same;
-    brim_release(t->runtime, path);
+    bool there, same;
+    BRIM_TRY(brim_folder_has(t->runtime, folder, names[i], &there, err));
     if (!there)
       continue;
     BRIM_TRY(is_same(t, words, folder, &same, err));
@@ -82,11 +79,7 @@ static int save_one(const brim_tokenizer *t, const char *folder, const char *nam
   return status;
 }
 
-int brim_tokenizer_save(const brim_tokenizer *t, const char *folder, const brim_tokenizer_saving *how, brim_error *err) {
-  static const brim_tokenizer_saving defaults = {0};
-  how = how ? how : &defaults;
-  BRIM_TRY(brim_make_folder(t->runtime, folder, err));
-  BRIM_TRY(brim_tokenizer_look(t, how->words, folder, err));
+int brim_tokenizer_write(const brim_tokenizer *t, const char *folder, const brim_tokenizer_saving *how, brim_error *err) {
   if (how->words)
     BRIM_TRY(brim_tokenizer_of_words(t, &t, err));
   brim_text config;
@@ -101,4 +94,12 @@ int brim_tokenizer_save(const brim_tokenizer *t, const char *folder, const brim_
   for (int i = 1; i < whole->file_count && status == BRIM_OK; i++)
     status = save_one(t, folder, whole->files[i].name, whole->files[i].bytes, whole->files[i].length, err);
   return status;
+}
+
+int brim_tokenizer_save(const brim_tokenizer *t, const char *folder, const brim_tokenizer_saving *how, brim_error *err) {
+  static const brim_tokenizer_saving defaults = {0};
+  how = how ? how : &defaults;
+  BRIM_TRY(brim_make_folder(t->runtime, folder, err));
+  BRIM_TRY(brim_tokenizer_look(t, how->words, folder, err));
+  return brim_tokenizer_write(t, folder, how, err);
 }

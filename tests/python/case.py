@@ -2,6 +2,7 @@
 import atexit
 import contextlib
 import ctypes
+import importlib
 import io
 import os
 import pathlib
@@ -71,6 +72,19 @@ def script(path, *arguments):
     finally:
         os.chdir(before)
     return out.getvalue()
+
+
+def module(name):
+    """Another package; without it the test is skipped."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise unittest.SkipTest(f"{name} is not installed")
+
+
+def weights(model):
+    """The bytes of all that is trained."""
+    return {name: bytes(memoryview(values)) for name, values in model.parameters().items()}
 
 
 def takes(many):

@@ -2,25 +2,18 @@
 import datetime
 import decimal
 import enum
-import importlib
 import unittest
 import uuid
 import warnings
 
 import brim
 import case
+from case import module
 
 HERE = case.folder()
 TOKENIZER = brim.Tokenizer(HERE / "model")
 TEXTS = ["a good film", "bad", "great", "dull"]
 Kind = enum.IntEnum("Kind", "a b")
-
-
-def module(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise unittest.SkipTest(f"{name} is not installed")
 
 
 class Columns(unittest.TestCase):

@@ -10,6 +10,7 @@ import warnings
 
 import brim
 import case
+from case import weights
 
 HERE = case.folder()
 MODEL, DATA = HERE / "model", HERE / "data"
@@ -127,10 +128,6 @@ def all_of(data):
     rows = [[plain(data[place]), plain(data.row(place))] for place in range(len(data))]
     batches = [[plain(batch.arrays()), batch.tokens, batch.slots, plain(batch.rows)] for batch in data.batches(batch_size=3, max_length=16)]
     return said(data), rows, batches, plain(data._core.windows()), data._values, data._types, data._pair, list(data._texts)
-
-
-def weights(model):
-    return {name: bytes(memoryview(values)) for name, values in model.parameters().items()}
 
 
 def judged(evaluation):

@@ -19,6 +19,7 @@ import warnings
 
 import brim
 import case
+from case import module
 
 HERE = case.folder()
 MODEL, DATA = HERE / "model", HERE / "data"
@@ -27,13 +28,6 @@ TEXTS = ["a good film", "a bad film", "great fun"]
 ROWS = [("a good film", "pos"), ("a bad film", "neg"), ("great fun", "pos"), ("dull and slow", "neg")] * 3
 PAIRS = [("a good film", "great fun"), ("a bad film", "dull and slow"), ("the story", "the plot"), ("funny", "very funny")]
 LONG = "the story was slow and dull , not funny at all and too long " * 3
-
-
-def module(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise unittest.SkipTest(f"{name} is not installed")
 
 
 def train(rows=ROWS, model=MODEL, **options):

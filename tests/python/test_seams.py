@@ -10,15 +10,12 @@ import warnings
 
 import brim
 import case
+from case import weights
 
 HERE = case.folder()
 MODEL, DATA = HERE / "model", HERE / "data"
 ROWS = [("a good film", "pos"), ("a bad film", "neg"), ("great fun", "pos"), ("dull and slow", "neg")] * 3
 HOW = {"max_steps": 4, "batch_size": 4, "progress": False}
-
-
-def weights(model):
-    return {name: bytes(memoryview(values)) for name, values in model.parameters().items()}
 
 
 class Seams(unittest.TestCase):

@@ -131,6 +131,8 @@ static void apart(void) {
          (brim_source_options){.blocks = &numbers, .block_count = 1}, "a|");
   expect("the next name of the label's", "a.jsonl", "{\"tags\": [\"a\", \"b\"], \"labels\": [\"O\", \"X\"]}\n",
          (brim_source_options){.words = true, .text_column = "tags", .need_label = true}, "ab|");
+  expect("the next name of the texts'", "a.jsonl", "{\"words\": [\"O\", \"X\"], \"text\": [\"a\", \"b\"]}\n",
+         (brim_source_options){.words = true, .label_column = "words", .need_label = true}, "ab|");
   expect("another name of the label's is the text", "a.csv", labels,
          (brim_source_options){.text_column = "labels", .need_label = true},
          "!2 a.csv: there is no column \"label\"; the columns are \"labels\"\n");

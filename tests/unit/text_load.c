@@ -245,27 +245,19 @@ static void check_first_token(void) {
 #define SPECIAL(id, content)                                                                                                     \
   "{\"id\":" #id ",\"content\":\"[" content "]\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"                       \
   "\"normalized\":false,\"special\":true}"
+#define SPECIALS SPECIAL(0, "PAD") "," SPECIAL(1, "UNK") "," SPECIAL(2, "CLS") "," SPECIAL(3, "SEP") "," SPECIAL(4, "MASK")
 
 /* A tokenizer.json that means what its class makes stays as it is. In one with another section the class decides. */
 static void check_class(void) {
   static const char file[] =
-      "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[" SPECIAL(0, "PAD") "," SPECIAL(
-          1, "UNK") "," SPECIAL(2, "CLS") "," SPECIAL(3,
-                                                      "SEP") "," SPECIAL(4,
-                                                                         "MASK") "],"
-                                                                                 "\"normalizer\":{\"type\":\"BertNormalizer\","
-                                                                                 "\"clean_text\":true,\"handle_chinese_chars\":"
-                                                                                 "true,\"strip_accents\":null,\"lowercase\":%s},"
-                                                                                 "\"pre_tokenizer\":{\"type\":\"%s\"},\"post_"
-                                                                                 "processor\":{\"type\":\"BertProcessing\","
-                                                                                 "\"sep\":[\"[%s]\",%s],\"cls\":[\"[CLS]\",2]},"
-                                                                                 "\"decoder\":{\"type\":\"WordPiece\",\"prefix\":"
-                                                                                 "\"##\",\"cleanup\":true},\"model\":{\"type\":"
-                                                                                 "\"WordPiece\",\"unk_token\":\"[UNK]\","
-                                                                                 "\"continuing_subword_prefix\":\"##\",\"max_"
-                                                                                 "input_chars_per_word\":100,"
-                                                                                 "\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,"
-                                                                                 "\"[SEP]\":3,\"[MASK]\":4,\"a\":5}}}";
+      "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[" SPECIALS "],"
+      "\"normalizer\":{\"type\":\"BertNormalizer\",\"clean_text\":true,\"handle_chinese_chars\":true,\"strip_accents\":null,"
+      "\"lowercase\":%s},\"pre_tokenizer\":{\"type\":\"%s\"},"
+      "\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"[%s]\",%s],\"cls\":[\"[CLS]\",2]},"
+      "\"decoder\":{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true},"
+      "\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_"
+      "word\":100,"
+      "\"vocab\":{\"[PAD]\":0,\"[UNK]\":1,\"[CLS]\":2,\"[SEP]\":3,\"[MASK]\":4,\"a\":5}}}";
   static const char *const parts[][4] = {{"true", "BertPreTokenizer", "SEP", "3"},
                                          {"false", "BertPreTokenizer", "SEP", "3"},
                                          {"true", "WhitespaceSplit", "SEP", "3"},

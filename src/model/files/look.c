@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -18,15 +19,6 @@ typedef struct look {
   brim_saved *found;
   brim_error *err;
 } look;
-
-static bool is_taken(const look *l, const char *name, int *status) {
-  char *path = brim_path_join(l->model->runtime, l->folder, name);
-  const bool taken = path && brim_path_is_taken(path);
-  if (!path)
-    *status = BRIM_NOMEM(l->err);
-  brim_release(l->model->runtime, path);
-  return taken;
-}
 
 /* A file is written under another name and renamed: a link is replaced. */
 static int look_at_file(look *l, const char *path, const char *name) {
@@ -81,17 +73,16 @@ static int look_at_part(look *l, const brim_part *part) {
 /* What programs look at by its name, whatever config.json says. */
 static int look_for_other_model(const look *l, const brim_part *parts, int count) {
   static const char *const names[] = {"modules.json", "config_sentence_transformers.json"};
-  int status = BRIM_OK;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    bool written = false;
+    bool there, written = false;
     for (int k = 0; k < count; k++)
       written = written || strcmp(names[i], parts[k].name) == 0;
-    if (!written && is_taken(l, names[i], &status))
+    BRIM_TRY(brim_folder_has(l->model->runtime, l->folder, names[i], &there, l->err));
+    if (!written && there)
       return brim_error_at(l->err, BRIM_E_USAGE, l->folder, 0, -1,
                            "%s in this folder is of another model, and would be read with this one: remove it, or name another "
                            "folder",
                            names[i]);
-    BRIM_TRY(status);
   }
   return BRIM_OK;
 }

@@ -1,7 +1,6 @@
 /* parts.c: the parts of a model's folder. tests/python compares them with what is written. */
 #include "model/files/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/folder.h"
@@ -92,10 +91,6 @@ static bool is_name(const brim_json_value *path) {
          !memchr(path->as.text, '/', path->length) && !memchr(path->as.text, 0, path->length);
 }
 
-static int compare_names(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int list_modules(brim_runtime *runtime, const brim_json_value *root, char ***names, size_t *count, brim_error *err) {
   size_t room = 0;
   for (const brim_json_value *module = brim_json_first(root); module; module = brim_json_after(root, module)) {
@@ -108,8 +103,6 @@ static int list_modules(brim_runtime *runtime, const brim_json_value *root, char
       return BRIM_NOMEM(err);
     (*names)[(*count)++] = name;
   }
-  if (*count)
-    qsort(*names, *count, sizeof **names, compare_names);
   return BRIM_OK;
 }
 

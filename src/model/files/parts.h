@@ -15,7 +15,7 @@ bool brim_is_model_part(const char *name);
 bool brim_is_model_file(const char *name);
 /* "1_Pooling", "2_Dense": a folder of a module as brim calls a new one. Others keep the name that modules.json has for them. */
 bool brim_is_module_name(const char *name);
-/* The folders of modules that modules.json of a folder lists, sorted, without "" and what is no name; to be freed with
+/* The folders of modules that modules.json of a folder lists, without "" and what is no name; to be freed with
  * brim_names_free. Without modules.json, or where it cannot be read, there is none. */
 int brim_listed_modules(brim_runtime *runtime, const char *folder, char ***names, size_t *count, brim_error *err) BRIM_CHECK;
 

@@ -22,7 +22,6 @@ static bool is_ours(const char *path) {
   return got == strlen(MARK) && memcmp(head, MARK, got) == 0;
 }
 
-/* transformers' tokenizers give a second text its own type. */
 int brim_readme_is_ours(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
   char *path = brim_path_join(runtime, folder, "README.md");
   *ours = path && is_ours(path);
@@ -30,6 +29,7 @@ int brim_readme_is_ours(brim_runtime *runtime, const char *folder, bool *ours, b
   return path ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* transformers' tokenizers give a second text its own type. */
 static bool hides_types(const brim_config *config) {
   return config->ignores_types && config->types > 1 && !brim_task_shape(config->labels.task)->words;
 }

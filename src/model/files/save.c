@@ -11,6 +11,7 @@
 #include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model/run/model.h"
+#include "text/files.h"
 
 float *brim_model_values(brim_model *model) {
   brim_model_catch_up(model);
@@ -125,7 +126,7 @@ static int write_tokenizer(const brim_model *model, const brim_tokenizer *tokeni
   brim_tokenizer_saving how = {.words = brim_model_takes_words(model), .no_type_ids = !brim_model_reads_types(model)};
   if (saving)
     how.max_length = saving->max_length, how.windows = saving->windows;
-  return brim_tokenizer_save(tokenizer, folder, &how, err);
+  return brim_tokenizer_write(tokenizer, folder, &how, err); /* brim_model_look has looked */
 }
 
 int brim_model_save(brim_model *model, const brim_tokenizer *tokenizer, const brim_saving *saving, const char *folder,

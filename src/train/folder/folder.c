@@ -226,8 +226,7 @@ int brim_run_folder_look(const brim_run_folder *folder, const brim_model *model,
 }
 
 void brim_run_found_free(brim_run_found *found) {
-  if (found->others.runtime)
-    brim_text_free(&found->others);
+  brim_text_free(&found->others);
   *found = (brim_run_found){0};
 }
 

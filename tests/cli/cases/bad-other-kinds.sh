@@ -12,6 +12,14 @@ kind '%%PDF-1.7'
 kind '\211PNG'
 kind '\223NUMPY'
 kind '\177ELF'
+kind '7z\274\257'
+kind 'Rar!\032'
+kind '\004"M\030'
+kind '\037\235'
+kind '\211HDF'
+kind '\200\004\225'
+kind 'Obj\001'
+kind '\320\317\021\340'
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 2\n' >rows.csv
 "$BRIM" tokenize -t "$MODEL" rows.csv
 gzip -c "$DATA/test.csv" | gzip -c >twice.csv.gz

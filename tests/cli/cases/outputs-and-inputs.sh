@@ -14,6 +14,7 @@ echo 12 >lengths && echo '{"quiet": true}' >config.json
 echo '[{"ids":[2,5,3],"label":0}]' >batch.json
 "$BRIM" train -m model --train io.csv --max-steps 1 --eval io.csv -o run -q >/dev/null
 cp -r "$CASES/../../golden/tasks/folders/st-prompts" vectors && chmod -R u+w vectors
+cp -r vectors listed && mv listed/1_Pooling listed/words && sed -i s/1_Pooling/words/ listed/modules.json
 ln io.csv hard.csv && ln -s io.csv soft.csv && ln -s run/model.safetensors weights
 sums >before.sums
 brim analyze -t model --html io.csv io.csv
@@ -55,6 +56,7 @@ brim embed -m model io.csv -o v.npy
 brim embed -m model io.csv -o w.npy
 brim embed -m vectors io.csv -o vectors/config_sentence_transformers.json
 brim embed -m vectors io.csv -o vectors/1_Pooling/config.json
+brim embed -m listed io.csv -o listed/words/config.json
 brim predict -m run io.csv -o new/
 brim train -m model --train io.csv -o new --profile=nowhere/x
 brim train -m model --train io.csv -o new --profile=new/deeper/x

@@ -11,6 +11,8 @@ mv run/2_Dense run/projection && sed -i s/2_Dense/projection/ run/modules.json &
 for name in a b c d; do echo mine >"run/$name.txt"; done
 train --train "$DATA/train.csv" -o run --overwrite
 ls run | grep -E '_Dense|projection|Pooling|modules'
+mkdir linked && ln -s ../pairs.csv linked/config.json
+train --train "$DATA/train.csv" -o linked --overwrite
 mkdir own && ln -s ../pairs.csv own/config.json && echo mine >own/README.md
 train --train "$DATA/train.csv" --pooling mean -o own --overwrite
 head -1 own/README.md pairs.csv

@@ -9,3 +9,5 @@ start = {name: json.loads(open(name + "/log.jsonl").readline()) for name in ("wi
 less = start["with"]["memory_training"] - start["without"]["memory_training"]
 print(start["with"]["memory_slices"] == less, start["parts"]["memory_slices"] > 0, start["without"]["memory_slices"])
 END
+# A run that is resumed keeps its parts, and says so where a limit would have made smaller ones.
+$BRIM train --model $MODEL --train $DATA/train.csv --max-steps 2 --batch-size 24 -o without --resume --memory-limit 1MB 2>&1 | grep memory-limit
