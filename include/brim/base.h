@@ -3,7 +3,11 @@
  * Rules that hold for every brim header
  *  - Functions return a brim_status (int): BRIM_OK is 0. A brim_error* may be NULL; it is written only on failure.
  *  - Everything that allocates or runs threads takes a brim_runtime. No function prints, exits or keeps global state.
- *  - `x_free(NULL)` is allowed. An out-pointer is set to NULL on failure.
+ *  - A pointer of which nothing says that it may be NULL has to be given: a function with a brim_error answers BRIM_E_USAGE and
+ *    names the argument, as it does a number of items that no array has; one without does not look. An array of no items may be
+ *    NULL.
+ *  - `x_free(NULL)` and `x_close(NULL)` are allowed. Where a result goes is zero at first: after a failure an out-pointer is
+ * NULL, and a struct can be freed.
  *  - Text is UTF-8 with an explicit length; it may hold NUL bytes.
  *  - Unless said otherwise an object may be used by one thread at a time, and different objects by different threads.
  */
@@ -105,6 +109,7 @@ typedef struct brim_runtime_options {
 /* Thread pool, allocator, CPU level and log callback. Must outlive everything made from it. */
 typedef struct brim_runtime brim_runtime;
 
+/* `options` NULL: all zero. */
 BRIM_API int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_runtime_free(brim_runtime *runtime);
 BRIM_API int brim_runtime_threads(const brim_runtime *runtime);

@@ -14,15 +14,17 @@ extern "C" {
 
 /* ---- sources ---------------------------------------------------------------------------------------------- */
 
-/* csv    RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
- *        A quote inside an unquoted field is text. Empty lines are skipped. With BRIM_QUOTE_BACKSLASH a quote or a backslash
- * inside quotes may have a backslash before it, which is left out, as Spark, MySQL and pandas (escapechar) write them. tsv
- * Columns between tabs, lines end at LF or CRLF, quotes are text; with the others the rules of csv with tabs. Empty lines are
- * skipped. jsonl  One object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a
- * string, a number, a boolean or a list of them; null is a missing value. Empty lines are skipped. txt    One text a line, the
- * line end (LF or CRLF) not part of it; an empty line is an empty text. conll  Words with a tag: one a line, columns between tabs
- * or spaces, an empty line after each sentence, which is a row. All lines have as many columns. -DOCSTART- lines, and comments
- * such as "# sent_id = 7" before a sentence, are skipped.
+/* The formats:
+ *  - csv: RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
+ *    A quote inside an unquoted field is text. Empty lines are skipped. With BRIM_QUOTE_BACKSLASH a quote or a backslash inside
+ *    quotes may have a backslash before it, which is left out, as Spark, MySQL and pandas (escapechar) write them.
+ *  - tsv: columns between tabs, lines end at LF or CRLF, quotes are text; with the others the rules of csv with tabs. Empty lines
+ *    are skipped.
+ *  - jsonl: one object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a string, a
+ *    number, a boolean or a list of them; null is a missing value. Empty lines are skipped.
+ *  - txt: one text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
+ *  - conll: words with a tag: one a line, columns between tabs or spaces, an empty line after each sentence, which is a row. All
+ *    lines have as many columns. -DOCSTART- lines, and comments such as "# sent_id = 7" before a sentence, are skipped.
  *
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {

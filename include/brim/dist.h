@@ -62,7 +62,7 @@ typedef struct brim_ranks_options {
 typedef struct brim_ranks brim_ranks;
 
 /* Every rank calls it. BRIM_E_UNSUPPORTED: no MPI library was found, or it is not that of the launcher; BRIM_E_MISMATCH: a rank
- * has another version of brim. If the program has begun to use MPI (mpi4py), its MPI is joined. */
+ * has another version of brim. If the program has begun to use MPI (mpi4py), its MPI is joined. `options` NULL: all zero. */
 BRIM_API int brim_ranks_open(brim_runtime *runtime, const brim_ranks_options *options, brim_ranks **out,
                              brim_error *err) BRIM_CHECK;
 /* Seconds in which a rank that speaks for all ends the job: another one, which ends too, waits so long with its message. */

@@ -11,7 +11,7 @@ extern "C" {
 /* An encoder with what sentence-transformers puts after it: pooling, dense layers, a norm, prompts (modules.json and what it
  * names). A folder without modules.json is an encoder whose tokens are averaged, as there. For one thread at a time. */
 typedef struct brim_embedder brim_embedder;
-/* Loads encoder, tokenizer and modules. BRIM_E_UNSUPPORTED names a module that brim lacks. */
+/* Loads encoder, tokenizer and modules. `options` NULL: all zero. BRIM_E_UNSUPPORTED names a module that brim lacks. */
 BRIM_API int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
                                 brim_error *err) BRIM_CHECK;
 /* The same over a model and a tokenizer that the caller has, and keeps for as long. Each run prepares the model again, for
@@ -172,7 +172,7 @@ typedef struct brim_similarity_report {
   double seconds;
 } brim_similarity_report;
 /* Of the records of a reader, whose text and pair are compared, and whose label is the score (need_label). `options` without
- * numbers. */
+ * numbers; NULL: all zero. */
 BRIM_API int brim_evaluate_similarity(brim_embedder *embedder, brim_reader *reader, const brim_embed_options *options,
                                       brim_similarity_report *out, brim_error *err) BRIM_CHECK;
 

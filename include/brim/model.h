@@ -125,7 +125,8 @@ typedef struct brim_saved {
  * id2label, label2id, problem_type and dtype.
  *
  * Before anything is written BRIM_E_USAGE names what is in the way: a folder or a link where the other is needed, and files of
- * another model or another tokenizer that would be read with this one. `saving` NULL: all 0; `saved` may be NULL. */
+ * another model or another tokenizer that would be read with this one; BRIM_E_MISMATCH: `tokenizer` gives other ids than the one
+ * that the model knows (brim_model_set_tokenizer). `saving` NULL: all 0; `saved` may be NULL. */
 BRIM_API int brim_model_save(brim_model *model, const brim_tokenizer *tokenizer, const brim_saving *saving, const char *folder,
                              brim_saved *saved, brim_error *err) BRIM_CHECK;
 
@@ -141,7 +142,8 @@ BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
 BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
 /* The tokenizer whose ids the model knows (brim_tokenizer_content): rows that another one encoded are refused. 0, as after load:
- * not known, and nothing is compared. brim_train sets what is not known to the tokenizer that it is given. */
+ * not known, and nothing is compared. brim_train sets what is not known to the tokenizer that it is given; another one than the
+ * model's is BRIM_E_MISMATCH there and where the model is saved. */
 BRIM_API void brim_model_set_tokenizer(brim_model *model, uint64_t content);
 BRIM_API uint64_t brim_model_tokenizer(const brim_model *model);
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
@@ -289,11 +291,13 @@ typedef struct brim_pass {
 
 /* Loss and gradient are sums over the batch's rows divided by batch->divisor (0: batch->step_rows; 0 too: its count). `loss` gets
  * this batch's part of the loss, where a row's is
- *   classification   cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over
- * rows divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor multi-label      mean over the
- * outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight regression       mean over the outputs of the
- * squared error; of labels of tokens, and of masked words, cross entropy too, and the divisor is the step's tokens that have one
- * (0: the batch's).
+ *  - of classification: cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over
+ *    rows divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor;
+ *  - of multi-label: the mean over the outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight;
+ *  - of regression: the mean over the outputs of the squared error;
+ *  - of labels of tokens, and of masked words: cross entropy too, and the divisor is the step's tokens that have one (0: the
+ *    batch's).
+ *
  * logits: [n, outputs], or [tokens, outputs] (brim_model_logit_rows), may be NULL. Labels are needed for the loss only: pass loss
  * NULL to predict. Backward follows a pass with a loss. An empty batch adds nothing. A row that does not fit the model (length,
  * ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE.

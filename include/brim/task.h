@@ -24,7 +24,7 @@ typedef enum brim_task {
 #undef BRIM_TASK_CONSTANT
 } brim_task;
 enum { BRIM_NO_LABEL = -100 };                       /* of a token */
-BRIM_API const char *brim_task_name(brim_task task); /* as above; "auto" */
+BRIM_API const char *brim_task_name(brim_task task); /* as above; "auto" of any other */
 /* False for any other name. */
 BRIM_API bool brim_task_parse(const char *name, brim_task *out);
 

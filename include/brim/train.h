@@ -216,6 +216,16 @@ BRIM_API void brim_mask_options_init(brim_mask_options *options);
 BRIM_API int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t ids,
                                const brim_mask_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
+/* Whether encoded rows and a model belong together: what training, evaluation and prediction ask before they begin. Tokenizer (by
+ * content, where both are known), length (rows are cut to `cut`; 0: not), ids and types; with `labels` also the task, the classes
+ * and that every row has a label. Classes are the same by their names: a set that has them in another order, or lacks some, fits,
+ * and *mapped is the set as the model numbers it: it borrows the rows, and is freed before them. NULL: the set is so already, or
+ * its labels are class ids or values as the model takes them. What does not fit is BRIM_E_MISMATCH: a line that names both sides
+ * and the set
+ * (`name`). */
+BRIM_API int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int32_t cut,
+                              bool labels, const char *name, brim_dataset **mapped, brim_error *err) BRIM_CHECK;
+
 /* Trains `model` on `train`, evaluating on each of `evals`, whose names differ.
  *
  *   output/log.jsonl                one event a line: start, step, eval, epoch, checkpoint, end
@@ -235,17 +245,7 @@ BRIM_API int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *datase
  * step is finished, a checkpoint written and BRIM_E_CANCELLED returned; before the first step there is nothing to write, and a
  * run that is not resumed leaves the folder as it was, without an "end" event. A loss or gradient that is not finite is
  * BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs into one folder are refused.
- * Rank 0 alone writes and emits events; the other ranks may be given the same options. */
-/* Whether encoded rows and a model belong together: what training, evaluation and prediction ask before they begin. Tokenizer (by
- * content, where both are known), length (rows are cut to `cut`; 0: not), ids and types; with `labels` also the task, the classes
- * and that every row has a label. Classes are the same by their names: a set that has them in another order, or lacks some, fits,
- * and *mapped is the set as the model numbers it: it borrows the rows, and is freed before them. NULL: the set is so already, or
- * its labels are class ids or values as the model takes them. What does not fit is BRIM_E_MISMATCH: a line that names both sides
- * and the set
- * (`name`). */
-BRIM_API int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int32_t cut,
-                              bool labels, const char *name, brim_dataset **mapped, brim_error *err) BRIM_CHECK;
-
+ * Rank 0 alone writes and emits events; the other ranks may be given the same options. `result` may be NULL. */
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;

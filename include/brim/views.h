@@ -93,8 +93,8 @@ typedef struct brim_judged {
 
 BRIM_API void brim_judged_free(brim_judged *judged); /* what it holds, not the struct */
 /* Predicts all rows of a dataset and judges them, without texts. The metrics too, where `metrics` is not NULL.
- * options->outcomes or options->logits are filled where they are given; confusion is not looked at. Free *out in
- * any case. */
+ * options->outcomes or options->logits are filled where they are given; confusion is not looked at. NULL: the defaults. Free *out
+ * in any case. */
 BRIM_API int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                                 const brim_eval_options *options, brim_metrics *metrics, brim_judged *out,
                                 brim_error *err) BRIM_CHECK;
@@ -123,7 +123,7 @@ BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, const
                                   uint64_t index, const float *logits, double *scores);
 /* Predicts rows that are pairs of a query and a document, and appends their lines sorted: queries in the order of their first
  * rows, the documents of each by score, best first, with "rank" from 1. The scores of all rows are held. BRIM_E_USAGE: the model
- * is no reranker, or rows have several documents. */
+ * is no reranker, or rows have several documents. `options` NULL: the defaults. */
 BRIM_API int brim_predict_sorted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                                  const brim_eval_options *options, brim_text *out, brim_error *err) BRIM_CHECK;
 

@@ -125,5 +125,5 @@ brim_bf16_way brim_cpu_bf16_of(const brim_cpu_model *model, bool tiles_allowed) 
 
 const char *brim_cpu_name(brim_cpu_level level) {
   static const char *const names[] = {"plain", "avx2", "avx512", "amx"};
-  return names[level];
+  return (unsigned)level <= BRIM_CPU_AMX ? names[level] : "unknown";
 }

@@ -53,6 +53,8 @@ static int open_temporary(brim_file *file, const struct stat *old, brim_error *e
 /* A link to a file is replaced: only what is no file (a device, a pipe) is written through. */
 static int open_target(brim_file *file, const char *path, brim_error *err) {
   struct stat info, own;
+  if (!*path)
+    return brim_error_set(err, BRIM_E_USAGE, "the name of a file is empty");
   if (strcmp(path, "-") == 0) {
     file->fd = STDOUT_FILENO;
     file->standard = true;
@@ -85,7 +87,8 @@ static brim_file *new_file(brim_runtime *runtime) {
 }
 
 int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, path);
   brim_file *file = new_file(runtime);
   const int status = file ? open_target(file, path, err) : BRIM_NOMEM(err);
   if (status != BRIM_OK) {
@@ -147,7 +150,7 @@ static int open_partial(brim_file *file, uint64_t keep, brim_error *err) {
 static int name_partial(brim_file *file, const char *path, brim_error *err) {
   struct stat info;
   const size_t length = strlen(path);
-  if (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+  if (length == 0 || strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
     return brim_error_at(err, BRIM_E_USAGE, path, 0, -1, "only a file can be continued, not a pipe, a device or a folder");
   file->path = brim_copy_string(file->runtime, path, length);
   file->temporary = brim_alloc(file->runtime, length + sizeof ".partial");
@@ -159,7 +162,8 @@ static int name_partial(brim_file *file, const char *path, brim_error *err) {
 }
 
 int brim_file_continue(brim_runtime *runtime, const char *path, uint64_t keep, brim_file **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, path);
   brim_file *file = new_file(runtime);
   int status = file ? name_partial(file, path, err) : BRIM_NOMEM(err);
   if (status == BRIM_OK)
@@ -215,6 +219,8 @@ static int refuse_broken(const brim_file *file, brim_error *err) {
 }
 
 int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_error *err) {
+  BRIM_GIVEN(err, file);
+  BRIM_ARRAY(err, bytes, length);
   if (file->broken)
     return refuse_broken(file, err);
   if (file->used + length > BUFFER)
@@ -228,6 +234,8 @@ int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_erro
 }
 
 int brim_file_rewrite(brim_file *file, const void *bytes, size_t length, brim_error *err) {
+  BRIM_GIVEN(err, file);
+  BRIM_ARRAY(err, bytes, length);
   const char *from = bytes;
   if (file->broken)
     return refuse_broken(file, err);
@@ -246,6 +254,7 @@ int brim_file_rewrite(brim_file *file, const void *bytes, size_t length, brim_er
 }
 
 int brim_file_sync(brim_file *file, brim_error *err) {
+  BRIM_GIVEN(err, file);
   if (file->broken)
     return refuse_broken(file, err);
   BRIM_TRY(flush(file, err));
@@ -264,6 +273,7 @@ static int fail_commit(brim_file *file, const char *doing, brim_error *err) {
 }
 
 int brim_file_commit(brim_file *file, brim_error *err) {
+  BRIM_GIVEN(err, file);
   if (file->broken)
     return refuse_broken(file, err);
   if (file->committed)
@@ -298,6 +308,8 @@ void brim_file_free(brim_file *file) {
 }
 
 int brim_file_write_all(brim_runtime *runtime, const char *path, const void *bytes, size_t length, brim_error *err) {
+  BRIM_GIVEN(err, runtime, path);
+  BRIM_ARRAY(err, bytes, length);
   brim_file *file;
   BRIM_TRY(brim_file_create(runtime, path, &file, err));
   int status = brim_file_write(file, bytes, length, err);
@@ -334,8 +346,9 @@ static int read_rest(brim_runtime *runtime, int fd, const char *path, size_t lim
 }
 
 int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length, brim_error *err) {
-  *bytes = NULL;
-  *length = 0;
+  BRIM_OUT(err, bytes);
+  BRIM_OUT(err, length);
+  BRIM_GIVEN(err, runtime, path);
   bool standard = strcmp(path, "-") == 0;
   int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)

@@ -31,6 +31,7 @@ static bool climbs_out_of_missing(char *path) {
 }
 
 int brim_make_folder(brim_runtime *runtime, const char *path, brim_error *err) {
+  BRIM_GIVEN(err, runtime, path);
   if (!*path)
     return brim_error_system(err, path, "make a folder without a name", ENOENT);
   char *copy = brim_copy_string(runtime, path, strlen(path));

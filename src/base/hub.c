@@ -206,8 +206,9 @@ static int take_folder(brim_runtime *runtime, const char *name, char **folder, b
 
 int brim_hub_find(brim_runtime *runtime, const char *name, const char *revision, brim_hub_part part, char **folder,
                   brim_error *err) {
+  BRIM_OUT(err, folder);
+  BRIM_GIVEN(err, runtime, name);
   wanted w;
-  *folder = NULL;
   if (brim_path_exists(name) || !cut_name(name, revision, &w)) {
     if (revision && !brim_path_exists(name))
       return brim_error_set(

@@ -48,6 +48,8 @@ const char *brim_work_name(brim_work work) {
 }
 
 int brim_profile_new(brim_runtime *runtime, brim_profile **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
   *out = brim_alloc_zero(runtime, sizeof **out);
   if (!*out)
     return BRIM_NOMEM(err);
@@ -184,6 +186,7 @@ static void put_trace(brim_text *out, const brim_profile *p) {
 }
 
 int brim_profile_write(const brim_profile *profile, const char *path, brim_error *err) {
+  BRIM_GIVEN(err, profile, path);
   brim_text out;
   brim_text_init(&out, profile->runtime);
   put_trace(&out, profile);

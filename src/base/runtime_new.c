@@ -72,11 +72,11 @@ static int choose_threads(int wanted, int *threads, brim_error *err) {
 }
 
 int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, brim_error *err) {
+  BRIM_OUT(err, out);
   static const brim_runtime_options defaults = {0};
   static const brim_allocator system = {system_allocate, system_resize, system_release, NULL};
   if (!options)
     options = &defaults;
-  *out = NULL;
   if (options->threads < 0 || options->threads > MOST_THREADS)
     return brim_error_set(err, BRIM_E_USAGE, "%d threads are not possible: use 1 to %d, or 0 for all cores", options->threads,
                           MOST_THREADS);

@@ -1,6 +1,7 @@
 /* settings.c: a flat JSON object as name and value, one by one. */
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/status.h"
 
 #include <string.h>
 
@@ -81,6 +82,9 @@ static int give_members(settings *s, brim_error *err) {
 }
 
 int brim_settings_read(brim_runtime *runtime, const char *path, brim_setting_fn setting, void *context, brim_error *err) {
+  BRIM_GIVEN(err, runtime, path);
+  if (!setting)
+    return brim_not_given(err, "setting");
   char *bytes = NULL;
   size_t length = 0;
   int status = brim_file_read_all(runtime, path, LARGEST_FILE, &bytes, &length, err);

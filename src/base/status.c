@@ -73,6 +73,34 @@ size_t brim_error_text(const brim_error *err, char *buffer, size_t size) {
   return n < 0 ? 0 : (size_t)n;
 }
 
+int brim_not_given(brim_error *err, const char *name) {
+  return brim_error_set(err, BRIM_E_USAGE, "%.*s is NULL: it has to be given", (int)strcspn(name, ","), name);
+}
+
+int brim_given(brim_error *err, const char *names, const void *const *pointers, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (!pointers[i])
+      return brim_not_given(err, names);
+    names += strcspn(names, ",");
+    names += strspn(names, ", ");
+  }
+  return BRIM_OK;
+}
+
+int brim_given_array(brim_error *err, const char *name, const void *array, const char *count_name, int64_t count) {
+  if (count < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "%s is %lld: %s cannot have so many items", count_name, (long long)count, name);
+  return count == 0 || array ? BRIM_OK : brim_not_given(err, name);
+}
+
+int brim_given_strings(brim_error *err, const char *name, const char *const *strings, const char *count_name, int64_t count) {
+  BRIM_TRY(brim_given_array(err, name, strings, count_name, count));
+  for (int64_t i = 0; i < count; i++)
+    if (!strings[i])
+      return brim_error_set(err, BRIM_E_USAGE, "%s[%lld] is NULL: it has to be given", name, (long long)i);
+  return BRIM_OK;
+}
+
 int brim_error_memory(brim_error *err) {
   return brim_error_set(err, BRIM_E_MEMORY, "out of memory");
 }

@@ -162,5 +162,6 @@ void brim_text_json_event(brim_text *text, const brim_event *event) {
 }
 
 int brim_text_status(const brim_text *text, brim_error *err) {
+  BRIM_GIVEN(err, text);
   return text->failed ? BRIM_NOMEM(err) : BRIM_OK;
 }

@@ -223,6 +223,7 @@ static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim
 
 int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                     brim_error *err) {
+  BRIM_GIVEN(err, batch, runtime, dataset, part);
   batch->runtime = runtime;
   BRIM_TRY(brim_dataset_intact(dataset, err));
   size_t texts = 0;
@@ -264,6 +265,7 @@ static int copy_blocks(brim_batch *to, const brim_batch *from, brim_error *err) 
 }
 
 int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) {
+  BRIM_GIVEN(err, to, runtime, from);
   const size_t texts = (size_t)from->count, rows = (size_t)from->row_count, tokens = (size_t)from->tokens;
   to->runtime = runtime;
   BRIM_TRY(reserve(to, tokens + 1, texts + 1, rows + 1, err)); /* none are arrays too */

@@ -258,12 +258,16 @@ static int make(making *m, const brim_lengths *lengths, brim_error *err) {
 
 int brim_plan_new(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_plan_options *options, uint64_t epoch,
                   brim_plan **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, options);
+  BRIM_ARRAY(err, lengths, rows);
   return brim_plan_new_of(runtime, &(brim_lengths){.rows = rows, .lengths = lengths}, options, epoch, out, err);
 }
 
 int brim_plan_new_of(brim_runtime *runtime, const brim_lengths *lengths, const brim_plan_options *options, uint64_t epoch,
                      brim_plan **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, lengths, options);
   brim_recipe recipe;
   BRIM_TRY(brim_recipe_make(options, epoch, &recipe, err));
   if (lengths->rows > UINT32_MAX - 1)

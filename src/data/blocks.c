@@ -53,6 +53,7 @@ int brim_blocks_check(const brim_block_shape *further, int count, brim_error *er
 
 int brim_block_columns_check(const brim_source_options *o, bool files, brim_error *err) {
   brim_block_shape shapes[BRIM_MOST_BLOCKS];
+  BRIM_TRY(brim_given_array(err, "blocks", o->blocks, "block_count", o->block_count));
   for (int b = 0; b < o->block_count && b < BRIM_MOST_BLOCKS; b++) {
     shapes[b] = o->blocks[b].shape;
     if ((files && !o->blocks[b].column) || shapes[b].per == BRIM_PER_TOKEN)

@@ -432,6 +432,9 @@ int brim_cache_read(brim_runtime *runtime, const char *path, const brim_cache_or
 }
 
 int brim_dataset_unpack(brim_runtime *runtime, const void *bytes, size_t size, brim_dataset **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
+  BRIM_ARRAY(err, bytes, size);
   reading r = {.runtime = runtime};
   return read_cache(&r, bytes, size, out, err);
 }

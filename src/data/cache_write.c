@@ -251,6 +251,9 @@ static int take_bytes(brim_runtime *runtime, int descriptor, void **bytes, size_
 }
 
 int brim_dataset_pack(brim_runtime *runtime, const brim_dataset *dataset, void **bytes, size_t *size, brim_error *err) {
+  BRIM_OUT(err, bytes);
+  BRIM_OUT(err, size);
+  BRIM_GIVEN(err, runtime, dataset);
   const brim_cache_origin nothing = {0};
   const int descriptor = memfd_create("brim-rows", MFD_CLOEXEC);
   *bytes = NULL, *size = 0;

@@ -359,6 +359,10 @@ static int find(brim_source *source, brim_arena *arena, const brim_source_option
 
 int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, int column_count, const brim_source_options *given,
                             brim_task task, brim_text_columns *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, given);
+  BRIM_STRINGS(err, columns, column_count);
+  BRIM_TRY(brim_task_check(task, err));
   names n = {0};
   *out = (brim_text_columns){.runtime = runtime};
   for (int i = 0; i < column_count && n.count < MOST_NAMES; i++)
@@ -369,6 +373,10 @@ int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, i
 
 int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *given,
                            brim_task task, brim_text_columns *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, given);
+  BRIM_STRINGS(err, paths, path_count);
+  BRIM_TRY(brim_task_check(task, err));
   brim_source source;
   *out = (brim_text_columns){.runtime = runtime};
   BRIM_TRY(brim_source_find(runtime, paths, path_count, given, &source, err));
@@ -385,6 +393,8 @@ int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int 
 }
 
 void brim_text_columns_free(brim_text_columns *columns) {
+  if (!columns)
+    return;
   if (columns->memory)
     brim_arena_free(columns->memory);
   if (columns->runtime)

@@ -397,9 +397,20 @@ int brim_encoder_restart(brim_encoder *encoder, brim_reader *reader, brim_error 
                           &encoder->map, err);
 }
 
+static int check_given(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
+                       const brim_encode_options *options, brim_encoder **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, reader, tokenizer, options);
+  return BRIM_OK;
+}
+
 int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
                      const brim_encode_options *options, brim_encoder **out, brim_error *err) {
-  *out = NULL;
+  const int given = check_given(runtime, reader, tokenizer, options, out, err);
+  if (given) {
+    brim_reader_close(reader);
+    return given;
+  }
   brim_encoder *encoder = brim_alloc_zero(runtime, sizeof *encoder);
   if (!encoder) {
     brim_reader_close(reader);
@@ -456,6 +467,7 @@ static int find_row(brim_encoder *encoder, brim_error *err) {
 }
 
 int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err) {
+  BRIM_GIVEN_AS(err, "encoder, row", encoder, out);
   if (encoder->ended)
     return BRIM_END;
   BRIM_TRY(find_row(encoder, err));

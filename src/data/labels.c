@@ -53,7 +53,8 @@ static int refuse_equal_names(brim_runtime *runtime, const char *const *names, i
 
 int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                      brim_error *err) {
-  *out = (brim_labels){0};
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
   if (!brim_task_rules_of(task))
     return brim_error_set(err, BRIM_E_USAGE, "labels without a task: say classification, regression or multi-label");
   if (count < 1 || count > BRIM_MAX_CLASSES)
@@ -62,6 +63,7 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
     *out = (brim_labels){.task = task, .count = count, .runtime = runtime};
     return BRIM_OK;
   }
+  BRIM_STRINGS(err, names, count);
   BRIM_TRY(refuse_equal_names(runtime, names, count, err));
   brim_labels labels = {.task = task, .runtime = runtime};
   labels.names = brim_alloc_array_zero(runtime, (size_t)count, sizeof *labels.names);
@@ -81,6 +83,8 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
 }
 
 int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, labels);
   BRIM_TRY(brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err));
   brim_labels_set_strings(out, labels->strings);
   return BRIM_OK;
@@ -136,6 +140,9 @@ static void plain_name(brim_text *out, const char *name) {
 }
 
 int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other, brim_error *err) {
+  BRIM_OUT(err, one);
+  BRIM_OUT(err, other);
+  BRIM_GIVEN(err, runtime, labels);
   brim_hashmap seen;
   brim_text name;
   int status = BRIM_OK;

@@ -9,6 +9,7 @@
 #include "data/encoder.h"
 #include "data/none_rows.h"
 #include "data/source.h"
+#include "task/task.h"
 
 #define EVENT_SECONDS 0.1
 
@@ -170,6 +171,10 @@ int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int pat
 
 int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                       const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, tokenizer, options);
+  BRIM_STRINGS(err, paths, path_count);
+  BRIM_TRY(brim_task_check(options->task, err));
   BRIM_TRY((options->cache ? brim_cache_load : brim_dataset_encode)(runtime, paths, path_count, tokenizer, options, out, err));
   brim_dataset_expect(*out, &options->source, &options->encode);
   return BRIM_OK;

@@ -112,6 +112,8 @@ static int check_groups(const numbered *files, size_t count, const char *folder,
 
 int brim_source_check_numbered(brim_runtime *runtime, const char *folder, const char *const *names, size_t count,
                                const char *pattern, brim_error *err) {
+  BRIM_GIVEN(err, runtime, folder);
+  BRIM_STRINGS(err, names, count);
   numbered *files = brim_alloc_array(runtime, count + 1, sizeof *files);
   size_t found = 0;
   if (!files)

@@ -187,8 +187,7 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
 
 static int open_reader(brim_reader *reader, const char *const *paths, int path_count, const brim_source_options *options,
                        brim_error *err) {
-  if (options->max_record < 0)
-    return brim_error_set(err, BRIM_E_USAGE, "max_record is negative: give 0 or more bytes");
+  BRIM_TRY(brim_source_options_check(options, err));
   reader->max_record = (size_t)(options->max_record ? options->max_record : DEFAULT_MAX_RECORD);
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
@@ -231,6 +230,9 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
 
 int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_reader **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, options);
+  BRIM_STRINGS(err, paths, path_count);
   return make_reader(runtime, paths, path_count, options, false, NULL, out, err);
 }
 
@@ -518,6 +520,7 @@ static int settle(brim_reader *reader, int status, brim_error *err) {
 }
 
 int brim_reader_next(brim_reader *reader, brim_record *record, brim_error *err) {
+  BRIM_GIVEN(err, reader, record);
   const bool failed = reader->state == BRIM_READER_FAILED;
   return settle(reader, failed ? reader->failure.code : next_record(reader, record, &reader->failure), err);
 }

@@ -102,7 +102,10 @@ int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples,
 
 int brim_dataset_from_rows(brim_runtime *runtime, const brim_sample *samples, uint64_t count, const brim_labels *labels,
                            const brim_block_shape *further, int further_count, brim_dataset **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
+  BRIM_ARRAY(err, samples, count);
+  BRIM_ARRAY(err, further, further_count);
   if (count == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
   BRIM_TRY(check_blocks(further, further_count, samples, count, err));
@@ -151,7 +154,9 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
 
 int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, const uint64_t *rows, uint64_t count,
                         brim_dataset **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, dataset);
+  BRIM_ARRAY(err, rows, count);
   if (count == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
   brim_dataset *subset = brim_dataset_new(runtime, err);
@@ -372,8 +377,9 @@ static int read_batch(json_batch *batch, brim_error *err) {
 }
 
 int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, path);
   brim_json_document *document = NULL;
-  *out = NULL;
   BRIM_TRY(brim_json_load(runtime, path, MAX_FILE, &document, err));
   json_batch batch = {.document = document, .dataset = brim_dataset_new(runtime, err)};
   int status = batch.dataset ? read_batch(&batch, err) : BRIM_E_MEMORY;
@@ -392,6 +398,8 @@ int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset
 }
 
 int brim_dataset_name_classes(brim_dataset *dataset, const char *const *names, int32_t count, brim_error *err) {
+  BRIM_GIVEN(err, dataset);
+  BRIM_STRINGS(err, names, count);
   brim_labels named;
   if (!dataset->mapped || !dataset->labels.names || dataset->labels.count != count)
     return brim_error_set(err, BRIM_E_USAGE, "%d names for %d classes", (int)count,

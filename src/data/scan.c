@@ -4,6 +4,7 @@
 #include "data/labels.h"
 #include "data/position.h"
 #include "data/reader.h"
+#include "task/task.h"
 
 enum { EVERY = 4096 }; /* records between two events */
 
@@ -91,7 +92,10 @@ static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, bool cou
 
 int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows, brim_error *err) {
-  *out = (brim_labels){0};
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, options);
+  BRIM_STRINGS(err, paths, path_count);
+  BRIM_TRY(brim_task_check(task, err));
   brim_source_options how = *options;
   brim_label_taker taker;
   brim_reader *reader;

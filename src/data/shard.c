@@ -253,6 +253,8 @@ static int make_shards(sharder *s, const char *const *paths, int path_count, con
 
 int brim_shard(brim_runtime *runtime, const char *const *paths, int path_count, const brim_shard_options *options,
                const char *folder, brim_shard_result *result, brim_error *err) {
+  BRIM_GIVEN(err, runtime, options, folder);
+  BRIM_STRINGS(err, paths, path_count);
   sharder s = {.runtime = runtime, .options = options, .records = options->records ? options->records : DEFAULT_RECORDS};
   brim_text_init(&s.header, runtime);
   int status = make_shards(&s, paths, path_count, folder, err);

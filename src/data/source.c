@@ -156,10 +156,11 @@ static int add_folder(brim_source *source, const char *path, const brim_source_o
 }
 
 int brim_source_passed_over(brim_runtime *runtime, const char *path, brim_text *out, uint64_t *count, brim_error *err) {
+  BRIM_OUT(err, count);
+  BRIM_GIVEN_AS(err, "runtime, path, names", runtime, path, out);
   enum { SHOWN = 3 };
   char **names = NULL;
   size_t found = 0;
-  *count = 0;
   if (strcmp(path, "-") == 0 || !brim_path_is_folder(path))
     return BRIM_OK;
   int status = brim_list_folder(runtime, path, &names, &found, err);
@@ -324,10 +325,32 @@ static int check_delimiter(int delimiter, brim_error *err) {
   return brim_error_set(err, BRIM_E_USAGE, "a delimiter is one ASCII character, and no quote or line end");
 }
 
+int brim_source_options_check(const brim_source_options *o, brim_error *err) {
+  const struct {
+    const char *name;
+    int64_t value;
+  } numbers[] = {{"least_columns", o->least_columns},
+                 {"most_texts", o->most_texts},
+                 {"min_chars", o->min_chars},
+                 {"max_record", o->max_record}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (numbers[i].value < 0)
+      return brim_error_set(err, BRIM_E_USAGE, "%s is %lld: it must not be negative", numbers[i].name,
+                            (long long)numbers[i].value);
+  if ((unsigned)o->format > BRIM_FORMAT_CONLL || (unsigned)o->quote > BRIM_QUOTE_BACKSLASH)
+    return brim_error_set(err, BRIM_E_USAGE, "format %d or quote %d does not exist", (int)o->format, (int)o->quote);
+  BRIM_TRY(brim_given_strings(err, "text_columns", o->text_columns, "text_column_count", o->text_column_count));
+  BRIM_TRY(brim_given_array(err, "where", o->where, "where_count", o->where_count));
+  for (int i = 0; i < o->where_count; i++)
+    BRIM_GIVEN_AS(err, "where.column, where.value", o->where[i].column, o->where[i].value);
+  BRIM_TRY(brim_given_array(err, "blocks", o->blocks, "block_count", o->block_count));
+  return check_delimiter(o->delimiter, err);
+}
+
 int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_source *source, brim_error *err) {
   *source = (brim_source){.runtime = runtime};
-  int status = path_count > 0 ? check_delimiter(options->delimiter, err)
+  int status = path_count > 0 ? brim_source_options_check(options, err)
                               : brim_error_set(err, BRIM_E_USAGE, "no data files are given");
   for (int i = 0; i < path_count && status == BRIM_OK; i++) {
     bool literal = strcmp(paths[i], "-") == 0 || brim_path_exists(paths[i]) || !has_magic(paths[i], strlen(paths[i]));

@@ -20,6 +20,8 @@ typedef struct brim_source {
   bool deep; /* the present glob has `**`: folders that it matches are looked through anyway */
 } brim_source;
 
+/* Numbers and arrays of the options, each by itself. */
+int brim_source_options_check(const brim_source_options *options, brim_error *err) BRIM_CHECK;
 /* Expands globs and folders, looks every file up, finds formats and refuses doubles. Fails with *source freed. */
 int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_source *source, brim_error *err) BRIM_CHECK;

@@ -11,6 +11,7 @@
 #include "data/encoder.h"
 #include "data/none_rows.h"
 #include "data/source.h"
+#include "task/task.h"
 #include "text/encode.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
@@ -379,7 +380,11 @@ static int make(texts *t, brim_error *err) {
 int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
                             const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                             brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, tokenizer, options);
+  if (!rows)
+    return brim_not_given(err, "rows");
+  BRIM_TRY(brim_task_check(options->task, err));
   if (count == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
   if (options->source.where_count)

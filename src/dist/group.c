@@ -28,6 +28,15 @@ int brim_group_decide(int status, double failed, double cancelled, brim_error *e
   return cancelled > 0.0 ? brim_error_cancelled(err) : BRIM_OK;
 }
 
+int brim_group_check(const brim_group *group, brim_error *err) {
+  const int32_t world = group->world_size > 0 ? group->world_size : 1;
+  if (group->rank < 0 || group->rank >= world)
+    return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)group->rank, (int)world);
+  if (world > 1 && (!group->sum || !group->sum_double))
+    return brim_error_set(err, BRIM_E_USAGE, "a group of %d ranks needs the functions that add up (sum, sum_double)", (int)world);
+  return BRIM_OK;
+}
+
 int brim_group_agree(const brim_group *group, int status, brim_error *err) {
   if (group->world_size <= 1)
     return status;

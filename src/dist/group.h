@@ -11,6 +11,8 @@ int brim_group_agree(const brim_group *group, int status, brim_error *err);
 /* The same for those who have summed it up: how many ranks `failed`, and how many others are `cancelled`. */
 int brim_group_decide(int status, double failed, double cancelled, brim_error *err);
 
+/* Its rank is one of its ranks, and several have the functions that add up. */
+int brim_group_check(const brim_group *group, brim_error *err) BRIM_CHECK;
 /* What every rank has: `bytes` of each, in the order of the ranks, into all [world_size][bytes]. Every rank calls it with the
  * same number of bytes. */
 int brim_group_gather(const brim_group *group, brim_runtime *runtime, const void *mine, size_t bytes, void *all,

@@ -92,6 +92,8 @@ static void late_start(const watch *w) {
 }
 
 int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
   watch w = {.patience = timeout > LONGEST_START ? timeout : LONGEST_START, .late = late_start};
   ignore_launcher();
   BRIM_TRY(begin(&w, err));

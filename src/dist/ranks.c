@@ -149,7 +149,8 @@ static int mpi_test(void *mpi, brim_mpi_handle *request, bool *done) {
 }
 
 int brim_ranks_open(brim_runtime *runtime, const brim_ranks_options *options, brim_ranks **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
   brim_mpi *mpi = brim_alloc_zero(runtime, sizeof *mpi);
   if (!mpi)
     return BRIM_NOMEM(err);
@@ -244,6 +245,8 @@ static int tell(brim_ranks *r, int status, brim_error *err, const char *besides)
 }
 
 int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) {
+  BRIM_OUT(err, speaks);
+  BRIM_GIVEN_AS(err, "ranks", r);
   *speaks = r->wire.rank == 0;
   if (r->wire.world <= 1 || r->settled)
     return status;

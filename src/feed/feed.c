@@ -173,7 +173,9 @@ static int open_feed(brim_feed *feed, const char *const *paths, int path_count, 
 
 int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                    const brim_feed_options *options, brim_feed **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, tokenizer, options);
+  BRIM_STRINGS(err, paths, path_count);
   brim_feed *feed = brim_alloc_zero(runtime, sizeof *feed);
   if (!feed)
     return BRIM_NOMEM(err);
@@ -535,6 +537,8 @@ static int go_on(brim_feed *feed, int (*act)(brim_feed *feed, bool *over, brim_e
 }
 
 int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
+  BRIM_OUT(err, batch);
+  BRIM_GIVEN(err, feed);
   int status = feed->put_back ? BRIM_OK : go_on(feed, next_batch, NULL, err);
   feed->put_back = false;
   *batch = status == BRIM_OK ? &feed->batch : NULL;
@@ -577,6 +581,7 @@ int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {
 /* ---- save and restore ------------------------------------------------------------------------------------- */
 
 int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) {
+  BRIM_GIVEN(err, feed, out);
   brim_feed_position position;
   find_position(feed, &position);
   return brim_state_write(feed, &position, out, err);
@@ -592,6 +597,8 @@ static int check_again(const brim_feed *feed, brim_error *err) {
 }
 
 int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) {
+  BRIM_GIVEN(err, feed);
+  BRIM_ARRAY(err, state, length);
   brim_feed_position position = {0};
   int status = check_again(feed, err);
   if (status == BRIM_OK)

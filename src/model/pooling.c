@@ -24,7 +24,7 @@ static const struct {
 /* Each once, whatever the number is. */
 brim_pool_list brim_pooling_modes(brim_pooling pooling) {
   brim_pool_list list = {0};
-  for (unsigned left = (unsigned)pooling; left; left >>= BITS)
+  for (unsigned left = (unsigned)pooling <= BRIM_POOLING_MOST ? (unsigned)pooling : 0; left; left >>= BITS)
     for (int i = 0; i < BRIM_POOL_MODES; i++)
       if (modes[i].pooling == (left & ((1U << BITS) - 1)) && !brim_pool_has(&list, (brim_pool_mode)i))
         list.of[list.count++] = (brim_pool_mode)i;
@@ -56,7 +56,7 @@ static bool is_word(const char *text, size_t length, const char *name) {
 bool brim_pooling_parse(const char *name, brim_pooling *out) {
   bool wanted[BRIM_POOL_MODES] = {false};
   brim_pool_list list = {0};
-  for (const char *at = name;; at++) {
+  for (const char *at = name ? name : "";; at++) {
     const size_t length = strcspn(at, ",");
     int which = 0;
     while (which < BRIM_POOL_MODES && !is_word(at, length, modes[which].name))

@@ -14,7 +14,7 @@ const char *brim_precision_name(brim_precision precision) {
 }
 
 bool brim_precision_parse(const char *name, brim_precision *out) {
-  for (int i = 0; i < NAMES; i++)
+  for (int i = 0; name && i < NAMES; i++)
     if (strcmp(name, names[i]) == 0) {
       *out = (brim_precision)i;
       return true;

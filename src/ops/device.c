@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "base/status.h"
 #include "ops/ops.h"
 
 enum { LEAST_REPEATS = 3, REPEATS = 7, LARGEST = 1 << 20 };
@@ -106,6 +107,10 @@ static double run_once(const brim_ops *ops, brim_ops_context *c, const operands 
 
 int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_t rows, int32_t in, int32_t out,
                            brim_gemm_speed *speed, brim_error *err) {
+  BRIM_OUT(err, speed);
+  BRIM_GIVEN(err, runtime);
+  if ((unsigned)kind > BRIM_PRODUCT_INT8)
+    return brim_error_set(err, BRIM_E_USAGE, "a product of kind %d does not exist", (int)kind);
   if (rows < 1 || in < 1 || out < 1 || rows > LARGEST || in > LARGEST || out > LARGEST)
     return brim_error_set(err, BRIM_E_USAGE, "a product of %d x %d -> %d cannot be timed: sizes go from 1 to %d", rows, in, out,
                           LARGEST);

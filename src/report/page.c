@@ -6,6 +6,8 @@
 #include "report/page.h"
 
 int brim_page_new(brim_runtime *runtime, const char *title, brim_page **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, title);
   brim_page *page = *out = brim_alloc_zero(runtime, sizeof **out);
   if (!page)
     return BRIM_NOMEM(err);
@@ -15,7 +17,6 @@ int brim_page_new(brim_runtime *runtime, const char *title, brim_page **out, bri
   if (page->title)
     return BRIM_OK;
   brim_page_free(page);
-  *out = NULL;
   return BRIM_NOMEM(err);
 }
 
@@ -52,6 +53,7 @@ static void put_page(const brim_page *page, brim_text *out) {
 }
 
 int brim_page_write(brim_page *page, const char *path, brim_error *err) {
+  BRIM_GIVEN(err, page, path);
   brim_text whole;
   brim_text_init(&whole, page->runtime);
   put_page(page, &whole);

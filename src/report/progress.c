@@ -46,6 +46,8 @@ static bool cursor_moves(void) {
 }
 
 int brim_progress_new(brim_runtime *runtime, FILE *stream, bool quiet, brim_progress **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, stream);
   brim_progress *progress = *out = brim_alloc_zero(runtime, sizeof **out);
   if (!progress)
     return BRIM_NOMEM(err);

@@ -132,7 +132,8 @@ static int study_all(const brim_dataset *dataset, const brim_plan_options *optio
 
 int brim_study_dataset(brim_runtime *runtime, const brim_dataset *dataset, const brim_plan_options *options, brim_study *out,
                        brim_error *err) {
-  memset(out, 0, sizeof *out);
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, dataset, options);
   out->runtime = runtime;
   int status = study_all(dataset, options, out, err);
   if (status != BRIM_OK)

@@ -293,6 +293,9 @@ static int compare_restored(compare_job *job, brim_error *err) {
 int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *train, const brim_dataset *eval,
                  const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
                  brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, train, options);
+  BRIM_ARRAY(err, modes, mode_count);
+  BRIM_ARRAY(err, results, mode_count);
   compare_job job = {.runtime = runtime,
                      .model = model,
                      .train = train,

@@ -63,6 +63,8 @@ static uint64_t *folds_order(brim_runtime *runtime, const brim_random *random, u
 }
 
 int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
   BRIM_TRY(folds_new(runtime, rows, count, out, err));
   brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_FOLDS);
   uint64_t *order = folds_order(runtime, &random, rows);
@@ -243,8 +245,9 @@ static int deal_words(brim_runtime *runtime, const brim_dataset *dataset, const 
 
 int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
                         brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, dataset);
   const brim_labels *labels = brim_dataset_labels(dataset);
-  *out = (brim_folds){0};
   if (brim_dataset_label_width(dataset) > 1 || (labels && brim_task_has_lists(labels->task)))
     return brim_error_set(err, BRIM_E_USAGE,
                           "folds cannot be stratified by several labels a row: leave it out, or give the folds");
@@ -286,10 +289,12 @@ static int folds_take(brim_folds *folds, const int32_t *given, brim_error *err) 
 }
 
 int brim_folds_given(brim_runtime *runtime, const int32_t *fold, uint64_t rows, int32_t count, brim_folds *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
+  BRIM_ARRAY(err, fold, rows);
   int32_t most = 0;
   for (uint64_t row = 0; row < rows; row++)
     most = fold[row] > most ? fold[row] : most;
-  *out = (brim_folds){0};
   if (most >= BRIM_MOST_FOLDS)
     return brim_error_set(err, BRIM_E_USAGE, "fold %d: at most %d folds are possible", (int)most, BRIM_MOST_FOLDS);
   BRIM_TRY(folds_new(runtime, rows, count ? count : most + 1, out, err));
@@ -337,11 +342,13 @@ static int column_read(brim_reader *reader, const char *column, const brim_datas
 
 int brim_folds_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
                     const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, source, column, dataset);
+  BRIM_STRINGS(err, paths, path_count);
   brim_source_options options = *source;
   brim_reader *reader;
   options.label_column = column;
   options.need_label = false; /* a missing value is reported here, as what it is */
-  *out = (brim_folds){0};
   for (int i = 0; i < path_count; i++)
     if (strcmp(paths[i], "-") == 0)
       return brim_error_set(err, BRIM_E_USAGE, "a column of folds cannot be read from standard input: name a file");
@@ -407,6 +414,9 @@ static int subset_of(brim_runtime *runtime, const brim_dataset *dataset, const b
 
 int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double share, uint64_t seed, brim_dataset **kept,
                   brim_dataset **held, brim_error *err) {
+  BRIM_OUT(err, kept);
+  BRIM_OUT(err, held);
+  BRIM_GIVEN(err, runtime, dataset);
   const uint64_t read = record_count(dataset);
   const bool apart = read < 2;
   const uint64_t records = apart ? brim_dataset_rows(dataset) : read;

@@ -90,6 +90,8 @@ static int overlap_all(const brim_dataset *dataset, const brim_folds *folds, bri
 
 int brim_study_folds(brim_runtime *runtime, const brim_dataset *dataset, const brim_folds *folds, brim_overlap *out,
                      brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, dataset, folds);
   *out = (brim_overlap){.runtime = runtime};
   if (folds->rows != brim_dataset_rows(dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds over %llu rows do not fit a data set of %llu rows",

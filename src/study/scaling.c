@@ -124,6 +124,7 @@ static int measure_part(brim_scaling_question *q, const brim_planned *part, brim
 }
 
 int brim_scaling_measure(brim_scaling_question *q, brim_error *err) {
+  BRIM_GIVEN_AS(err, "question", q);
   brim_plan *plan;
   brim_planned part;
   brim_batch batch = {0};
@@ -231,6 +232,8 @@ static double beyond(double communication, double hidden, double least) {
 }
 
 int brim_scaling_of(const brim_scaling_question *q, int32_t world, brim_scaling *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN_AS(err, "question", q);
   const sizes z = sizes_of(q->model);
   shares s;
   BRIM_TRY(find_shares(q, world, &s, err));
@@ -258,6 +261,8 @@ int brim_scaling_of(const brim_scaling_question *q, int32_t world, brim_scaling 
 /* Each pair of ranks has the rows of one and half of every product; a layer sums its activations four times, two of them forward,
  * and nothing hides it. */
 int brim_scaling_in_pairs(const brim_scaling_question *q, int32_t world, double *seconds, brim_error *err) {
+  BRIM_OUT(err, seconds);
+  BRIM_GIVEN_AS(err, "question", q);
   brim_scaling half;
   brim_model_info info;
   BRIM_TRY(brim_model_describe(q->runtime, q->folder, &info, err));

@@ -396,6 +396,9 @@ static int check_job(const fold_job *job, int eval_count, brim_error *err) {
 int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *dataset,
                      const brim_folds *folds, const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                      brim_folds_result *result, brim_error *err) {
+  BRIM_OUT(err, result);
+  BRIM_GIVEN(err, runtime, model, dataset, folds, options);
+  BRIM_ARRAY(err, evals, eval_count);
   fold_job job = {.runtime = runtime,
                   .model = model,
                   .tokenizer = tokenizer,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/status.h"
 #include "task/task.h"
 
 static int judge(const brim_outcomes *o, brim_metrics *out, brim_error *err) {

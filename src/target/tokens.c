@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/status.h"
 #include "task/task.h"
 
 /* ---- entities ------------------------------------------------------------------------------------------------ */

@@ -17,12 +17,16 @@ const brim_task_rules *brim_task_rules_of(brim_task task) {
   return (int)task > BRIM_TASK_AUTO && (int)task < TASKS ? tasks[task] : NULL;
 }
 
+int brim_task_check(brim_task task, brim_error *err) {
+  return (unsigned)task < TASKS ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "task %d does not exist", (int)task);
+}
+
 const char *brim_task_name(brim_task task) {
   return names[brim_task_rules_of(task) ? task : BRIM_TASK_AUTO];
 }
 
 bool brim_task_parse(const char *name, brim_task *out) {
-  for (int i = 0; i < TASKS; i++)
+  for (int i = 0; name && i < TASKS; i++)
     if (strcmp(names[i], name) == 0) {
       *out = (brim_task)i;
       return true;

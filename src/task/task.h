@@ -11,6 +11,8 @@
 /* ---- task.c: the table */
 /* NULL: AUTO, or no task. */
 const brim_task_rules *brim_task_rules_of(brim_task task);
+/* BRIM_E_USAGE: a number that is no task. */
+int brim_task_check(brim_task task, brim_error *err) BRIM_CHECK;
 /* By problem_type; AUTO: there is none of that name. */
 brim_task brim_task_of_problem(const char *problem, size_t length);
 /* By the end of a class's name, where its task has one; AUTO otherwise. */

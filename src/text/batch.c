@@ -45,7 +45,8 @@ typedef struct job {
 } job;
 
 int brim_batch_encoder_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_batch_encoder **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, tokenizer);
   brim_batch_encoder *encoder = brim_alloc_zero(runtime, sizeof *encoder);
   if (!encoder)
     return BRIM_NOMEM(err);
@@ -247,6 +248,8 @@ static int run(job *j, brim_error *err) {
 
 int brim_batch_encoder_run(brim_batch_encoder *encoder, const brim_string *texts, const brim_string *pairs, size_t count,
                            const brim_encode_options *options, brim_encodings *out, brim_error *err) {
+  BRIM_GIVEN(err, encoder, out);
+  BRIM_ARRAY(err, texts, count);
   static const brim_encode_options defaults = {0};
   job j = {encoder, texts, pairs, count, options ? options : &defaults, out};
   if (out->runtime != encoder->runtime)

@@ -50,6 +50,8 @@ static int hash_probes(const brim_tokenizer *t, brim_scratch *scratch, uint64_t 
 }
 
 int brim_tokenizer_content(const brim_tokenizer *tokenizer, bool words, uint64_t *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, tokenizer);
   if (words)
     BRIM_TRY(brim_tokenizer_of_words(tokenizer, &tokenizer, err));
   _Atomic uint64_t *kept = &((brim_tokenizer *)tokenizer)->content; /* whoever is first computes it: it is the same for all */

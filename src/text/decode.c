@@ -320,6 +320,8 @@ static int collect(const brim_tokenizer *t, const int32_t *ids, size_t count, bo
 
 int brim_tokenizer_decode(const brim_tokenizer *tokenizer, const int32_t *ids, size_t count, bool skip_special_tokens,
                           brim_text *out, brim_error *err) {
+  BRIM_GIVEN(err, tokenizer, out);
+  BRIM_ARRAY(err, ids, count);
   brim_strings strings;
   brim_strings_init(&strings, tokenizer->runtime);
   int status = collect(tokenizer, ids, count, skip_special_tokens, &strings, err);

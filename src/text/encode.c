@@ -10,7 +10,8 @@
 #include <string.h>
 
 int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, tokenizer);
   brim_scratch *s = brim_alloc_zero(runtime, sizeof *s);
   if (!s)
     return BRIM_NOMEM(err);
@@ -56,6 +57,7 @@ void brim_scratch_free(brim_scratch *s) {
 }
 
 int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair, brim_error *err) {
+  BRIM_GIVEN(err, tokenizer, options);
   int32_t added = options->no_special_tokens ? 0 : brim_tokenizer_added(tokenizer, pair);
   if (options->max_length < 0)
     return brim_error_set(err, BRIM_E_USAGE, "max_length is %d: it must not be negative", (int)options->max_length);
@@ -63,6 +65,11 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation strategy");
   if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
+  if ((unsigned)options->numbering > BRIM_NUMBER_WORDS)
+    return brim_error_set(err, BRIM_E_USAGE, "numbering %d does not exist", (int)options->numbering);
+  if (options->max_windows < 0 || options->window_overlap < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "max_windows is %d and window_overlap %d: they must not be negative",
+                          (int)options->max_windows, (int)options->window_overlap);
   if (options->max_length && options->max_length < added)
     return brim_error_set(err, BRIM_E_USAGE, "max_length %d has no room for the %d special tokens of a %s",
                           (int)options->max_length, (int)added, pair ? "pair" : "text");
@@ -347,6 +354,8 @@ int brim_encode_texts(const brim_tokenizer *tokenizer, brim_scratch *scratch, br
 int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
                           const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
                           brim_error *err) {
+  BRIM_GIVEN(err, tokenizer, scratch, out);
+  BRIM_ARRAY(err, text, text_length);
   static const brim_encode_options defaults = {0};
   if (!out->runtime)
     out->runtime = scratch->runtime;

@@ -281,7 +281,8 @@ static void name_folder(brim_runtime *runtime, const char *path, brim_error *err
 }
 
 int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer **out, brim_error *err) {
-  *out = NULL;
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, path);
   brim_tokenizer *t = brim_alloc_zero(runtime, sizeof *t);
   if (!t)
     return BRIM_NOMEM(err);

@@ -255,6 +255,8 @@ int brim_tokenizer_encode_windows(const brim_tokenizer *tokenizer, brim_scratch 
 int brim_tokenizer_encode_offsets(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
                                   const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
                                   brim_offsets *offsets, brim_error *err) {
+  BRIM_GIVEN(err, tokenizer, scratch, out, offsets);
+  BRIM_ARRAY(err, text, text_length);
   return brim_tokenizer_encode_windows(tokenizer, scratch, text, text_length, pair, pair_length, options, 0, out, offsets, NULL,
                                        err);
 }

@@ -97,6 +97,7 @@ int brim_tokenizer_write(const brim_tokenizer *t, const char *folder, const brim
 }
 
 int brim_tokenizer_save(const brim_tokenizer *t, const char *folder, const brim_tokenizer_saving *how, brim_error *err) {
+  BRIM_GIVEN_AS(err, "tokenizer, folder", t, folder);
   static const brim_tokenizer_saving defaults = {0};
   how = how ? how : &defaults;
   BRIM_TRY(brim_make_folder(t->runtime, folder, err));

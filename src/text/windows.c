@@ -8,7 +8,7 @@ int brim_windows_check(const brim_tokenizer *t, const brim_encode_options *o, br
   const int32_t added = o->no_special_tokens ? 0 : brim_tokenizer_added(t, false);
   if (o->max_length == 0)
     return brim_error_set(err, BRIM_E_USAGE, "windows need a max_length, which each of them has at most");
-  if (o->window_overlap < 0 || o->window_overlap >= o->max_length - added)
+  if (o->window_overlap >= o->max_length - added)
     return brim_error_set(
         err, BRIM_E_USAGE,
         "windows that overlap by %d tokens: of a max_length of %d there are %d without the special ones, and each "

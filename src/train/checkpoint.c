@@ -199,6 +199,8 @@ static int checkpoint_inspect(brim_runtime *runtime, const char *checkpoints, br
 }
 
 int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpoint_info *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, output);
   *out = (brim_checkpoint_info){.runtime = runtime};
   char *checkpoints = brim_path_join(runtime, output, "checkpoints");
   int status = checkpoints ? checkpoint_inspect(runtime, checkpoints, out, err) : BRIM_NOMEM(err);
@@ -214,7 +216,7 @@ int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpo
 }
 
 void brim_checkpoint_info_free(brim_checkpoint_info *info) {
-  if (!info->runtime)
+  if (!info || !info->runtime)
     return;
   brim_release(info->runtime, info->folder);
   brim_release(info->runtime, info->kernels);

@@ -175,8 +175,11 @@ static int load(sharing *s, brim_dataset **out, brim_error *err) {
 int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, const char *const *paths, int path_count,
                                const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, group, runtime, tokenizer, options);
+  BRIM_STRINGS(err, paths, path_count);
+  BRIM_TRY(brim_group_check(group, err));
   sharing s = {runtime, paths, path_count, tokenizer, options, group, .own.descriptor = -1};
-  *out = NULL;
   if (group->world_size <= 1)
     return read_alone(&s, out, err);
   const int status = load(&s, out, err);

@@ -151,6 +151,8 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
 int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *data,
                const brim_named_dataset *evals, int eval_count, const brim_train_options *options, brim_train_result *result,
                brim_error *err) {
+  BRIM_GIVEN_AS(err, "runtime, model, train, options", runtime, model, data, options);
+  BRIM_ARRAY(err, evals, eval_count);
   brim_trainer trainer = {.runtime = runtime,
                           .model = model,
                           .tokenizer = tokenizer,
@@ -162,6 +164,8 @@ int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *t
 int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, brim_feed *feed,
                     const brim_named_dataset *evals, int eval_count, const brim_train_options *options, brim_train_result *result,
                     brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, feed, options);
+  BRIM_ARRAY(err, evals, eval_count);
   brim_trainer trainer = {.runtime = runtime,
                           .model = model,
                           .tokenizer = tokenizer,

@@ -219,8 +219,9 @@ void brim_mask_options_init(brim_mask_options *options) {
 
 int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, int32_t ids,
                       const brim_mask_options *options, brim_dataset **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, dataset, tokenizer, options);
   brim_masks masks;
-  *out = NULL;
   if (!(options->mask_share >= 0 && options->random_share >= 0 && options->mask_share + options->random_share <= 1 + 1e-9))
     return brim_error_set(err, BRIM_E_USAGE,
                           "mask_share %g and random_share %g: they are shares of the chosen tokens, together at most 1",

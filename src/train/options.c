@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "dist/group.h"
 #include "model/run/ask.h"
 #include "model/run/freeze.h"
 #include "model/run/optimizer.h"
@@ -21,7 +22,7 @@ const char *brim_final_name(brim_final final) {
 }
 
 bool brim_final_parse(const char *name, brim_final *out) {
-  for (int i = BRIM_FINAL_AUTO; i <= BRIM_FINAL_BEST; i++)
+  for (int i = BRIM_FINAL_AUTO; name && i <= BRIM_FINAL_BEST; i++)
     if (strcmp(name, final_names[i]) == 0)
       return *out = (brim_final)i, true;
   return false;
@@ -89,15 +90,35 @@ brim_optimizer_options brim_train_optimizer(const brim_train_options *options) {
                                   .mixout = options->mixout};
 }
 
+/* What says nothing unless something else is given. */
+static int options_check_needs(const brim_train_options *o, brim_error *err) {
+  const bool every_steps = o->eval_when == BRIM_EVERY_STEPS, saves_steps = o->save_when == BRIM_EVERY_STEPS;
+  const struct {
+    const char *name, *needed;
+    bool given, there;
+  } needs[] = {{"swa_every", "swa_start", o->swa_every > 0, o->swa_start > 0.0},
+               {"resume_anyway", "resume", o->resume_anyway, o->resume},
+               {"resume", "output", o->resume, o->output},
+               {"overwrite", "output", o->overwrite, o->output},
+               {"min_delta", "patience", o->min_delta > 0.0, o->patience > 0},
+               {"best_is_small", "own_metrics", o->best_is_small, o->own_metrics},
+               {"eval_when by steps", "eval_every", every_steps, o->eval_every > 0},
+               {"save_when by steps", "save_every", saves_steps, o->save_every > 0}};
+  for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+    if (needs[i].given && !needs[i].there)
+      return brim_error_set(err, BRIM_E_USAGE, "%s has no effect without %s: add it, or leave both out", needs[i].name,
+                            needs[i].needed);
+  return BRIM_OK;
+}
+
 static int options_check_rhythm(const brim_train_options *o, brim_error *err) {
   if ((int)o->final < BRIM_FINAL_AUTO || o->final > BRIM_FINAL_BEST || (int)o->eval_when < BRIM_EACH_EPOCH ||
       o->eval_when > BRIM_NEVER || (int)o->save_when < BRIM_EACH_EPOCH || o->save_when > BRIM_NEVER)
     return brim_error_set(err, BRIM_E_USAGE, "final %d, eval_when %d or save_when %d does not exist", (int)o->final,
                           (int)o->eval_when, (int)o->save_when);
-  if (o->swa_every > 0 && o->swa_start <= 0.0)
-    return brim_error_set(err, BRIM_E_USAGE, "swa_every has no effect without swa_start: add it, or leave both out");
-  if (o->resume_anyway && !o->resume)
-    return brim_error_set(err, BRIM_E_USAGE, "resume_anyway has no effect without resume: add it, or leave both out");
+  BRIM_TRY(options_check_needs(o, err));
+  if (o->resume && o->overwrite)
+    return brim_error_set(err, BRIM_E_USAGE, "a run is continued (resume) or replaced (overwrite): leave out one of both");
   if (o->final == BRIM_FINAL_BEST && o->swa_start > 0.0)
     return brim_error_set(err, BRIM_E_USAGE,
                           "the model is the best one (keep) or the average of the last ones (swa_start): leave out one of both");
@@ -127,6 +148,7 @@ static int options_check_idle(const brim_train_options *o, brim_error *err) {
 }
 
 int brim_train_options_check(const brim_train_options *options, brim_error *err) {
+  BRIM_GIVEN(err, options);
   const brim_train_options *o = options;
   const option_range ranges[] = {
       {"lr", o->lr, 0.0, 1e6, false, "the learning rate must be a number of at least 0, such as 5e-5"},
@@ -156,9 +178,7 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   }
   if (o->max_steps == 0 && !(o->epochs > 0.0 && o->epochs <= 1e9))
     return brim_error_set(err, BRIM_E_USAGE, "epochs is %g: give a number above 0 (a fraction is fine), or max_steps", o->epochs);
-  int32_t world = o->group.world_size > 0 ? o->group.world_size : 1;
-  if (o->group.rank < 0 || o->group.rank >= world)
-    return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
+  BRIM_TRY(brim_group_check(&o->group, err));
   if ((int)o->schedule < BRIM_SCHEDULE_LINEAR || o->schedule > BRIM_SCHEDULE_CONSTANT)
     return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: use linear, cosine or constant", (int)o->schedule);
   if ((unsigned)o->precision > BRIM_PRECISION_INT8)

@@ -38,7 +38,7 @@ const char *brim_schedule_name(brim_schedule schedule) {
 }
 
 bool brim_schedule_parse(const char *name, brim_schedule *out) {
-  for (int i = 0; i < SCHEDULES; i++)
+  for (int i = 0; name && i < SCHEDULES; i++)
     if (strcmp(name, schedule_names[i]) == 0) {
       *out = (brim_schedule)i;
       return true;

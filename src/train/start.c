@@ -87,6 +87,14 @@ static void possible_names(brim_task task, const brim_metrics *possible, char na
       used += (size_t)snprintf(names + used, BRIM_METRIC_NAMES - used, "%s%s", used ? ", " : "", fields[i].name);
 }
 
+/* What nobody looks at without an evaluation. */
+static int refuse_without_evals(const brim_train_options *o, bool metric, int count, brim_error *err) {
+  const char *idle = o->patience > 0 ? "patience" : metric ? "best_metric" : o->eval_every > 0 ? "eval_every" : NULL;
+  if (!idle || (count > 0 && o->eval_when != BRIM_NEVER))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE, "%s needs an evaluation set to look at: give one, or leave it out", idle);
+}
+
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   brim_train_options *o = &t->options;
@@ -112,8 +120,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
   t->decides = given || o->patience > 0 || o->final == BRIM_FINAL_BEST;
-  if (o->patience > 0 && (count == 0 || o->eval_when == BRIM_NEVER))
-    return brim_error_set(err, BRIM_E_USAGE, "patience needs an evaluation set to look at");
+  if (!t->turns) /* of a mode that takes turns the options are those of its last turn */
+    BRIM_TRY(refuse_without_evals(o, given, count, err));
   for (int i = 0; i < count; i++)
     for (int k = 0; k < i; k++)
       if (strcmp(evals[i].name, evals[k].name) == 0)
@@ -137,7 +145,9 @@ static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
 static int start_masks(brim_trainer *t, brim_error *err) {
   brim_train_options *o = &t->options;
   if (!brim_model_shape(t->model)->made)
-    return BRIM_OK;
+    return !o->mask_rate ? BRIM_OK
+                         : brim_error_set(err, BRIM_E_USAGE, "mask_rate is for masked words: the model is of %s; leave it out",
+                                          brim_task_name(brim_model_task(t->model)));
   BRIM_TRY(refuse_with_masks(o, err));
   if (!t->supply.feed && !brim_dataset_is_numbered(t->supply.dataset) && brim_dataset_token_labels(t->supply.dataset))
     return BRIM_OK; /* they are masked already */

@@ -404,6 +404,7 @@ void brim_study_advice(brim_text *out, const brim_study *study, int32_t max_leng
 }
 
 int brim_page_analysis(brim_page *page, const brim_analysis *a, brim_error *err) {
+  BRIM_GIVEN_AS(err, "page, analysis", page, a);
   char names[MOST_STRATEGIES][64];
   brim_text advice;
   for (int i = 0; i < a->study->strategy_count; i++)

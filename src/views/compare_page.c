@@ -19,6 +19,7 @@ static double number_of(const brim_event *event, const char *name) {
 }
 
 int brim_mode_curve_add(brim_runtime *runtime, brim_mode_curve *curve, const brim_event *event, brim_error *err) {
+  BRIM_GIVEN(err, runtime, curve, event);
   curve->runtime = runtime;
   if (strcmp(event->kind, "start") == 0)
     curve->memory = number_of(event, "memory_planned");
@@ -35,6 +36,8 @@ int brim_mode_curve_add(brim_runtime *runtime, brim_mode_curve *curve, const bri
 }
 
 void brim_mode_curve_free(brim_mode_curve *curve) {
+  if (!curve || !curve->runtime)
+    return;
   brim_release(curve->runtime, curve->samples);
   brim_release(curve->runtime, curve->seconds);
   brim_release(curve->runtime, curve->loss);
@@ -157,6 +160,7 @@ static const char *metric_title(const char *metric) {
 }
 
 int brim_page_comparison(brim_page *page, const brim_comparison *c, brim_error *err) {
+  BRIM_GIVEN_AS(err, "page, comparison", page, c);
   double seconds[BRIM_MOST_MODES], rate[BRIM_MOST_MODES], memory[BRIM_MOST_MODES], score[BRIM_MOST_MODES];
   for (int i = 0; i < c->count; i++) {
     const brim_mode_result *r = &c->results[i];

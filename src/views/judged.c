@@ -110,6 +110,10 @@ static int by_rows(const void *a, const void *b) {
 /* Equal keys are neighbours: runs of them are counts. */
 int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most, brim_confused **out,
                        size_t *count, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_OUT(err, count);
+  BRIM_GIVEN(err, runtime);
+  BRIM_ARRAY(err, outcomes, rows);
   size_t runs = 0, used = 0;
   uint64_t *keys = brim_alloc_array(runtime, (size_t)rows + 1, sizeof *keys);
   *out = NULL, *count = 0;
@@ -275,6 +279,8 @@ static int judge_fitted(brim_runtime *runtime, brim_model *model, const brim_dat
 
 int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                        brim_metrics *metrics, brim_judged *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, model, dataset);
   brim_dataset *mapped;
   *out = (brim_judged){.runtime = runtime};
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, given ? given->max_length : 0, true, "data", &mapped, err));
@@ -284,6 +290,8 @@ int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_data
 }
 
 void brim_judged_free(brim_judged *judged) {
+  if (!judged || !judged->runtime)
+    return;
   brim_runtime *runtime = judged->runtime;
   for (int32_t i = 0; judged->names && i < judged->outputs; i++)
     brim_release(runtime, judged->names[i]);
@@ -310,6 +318,8 @@ static void hand_over(brim_runtime *runtime, const brim_passage *from, char **te
 
 int brim_judged_read_texts(brim_judged *judged, const char *const *paths, int path_count, const brim_source_options *source,
                            brim_error *err) {
+  BRIM_GIVEN(err, judged, source);
+  BRIM_STRINGS(err, paths, path_count);
   brim_passage passages[BRIM_MOST_WRONG + 2 * BRIM_MOST_NEAR] = {0}, *at = passages;
   const int count = judged->wrong_count + 2 * judged->near_count;
   for (int i = 0; i < judged->wrong_count; i++)
@@ -333,6 +343,8 @@ int brim_judged_read_texts(brim_judged *judged, const char *const *paths, int pa
 
 int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_t length, const char *pair, size_t pair_length,
                          brim_error *err) {
+  BRIM_GIVEN(err, judged);
+  BRIM_ARRAY(err, text, length);
   brim_passage passage = {0};
   if (index < 0 || index >= judged->wrong_count)
     return brim_error_set(err, BRIM_E_USAGE, "there are %d wrong rows, not one of number %d", judged->wrong_count, index);
@@ -344,6 +356,8 @@ int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_
 
 int brim_judged_set_near_text(brim_judged *judged, int index, bool other, const char *text, size_t length, const char *pair,
                               size_t pair_length, brim_error *err) {
+  BRIM_GIVEN(err, judged);
+  BRIM_ARRAY(err, text, length);
   brim_passage passage = {0};
   if (index < 0 || index >= judged->near_count)
     return brim_error_set(err, BRIM_E_USAGE, "there are %d neighbours, not one of number %d", judged->near_count, index);

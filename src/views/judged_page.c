@@ -209,6 +209,7 @@ static void put_metrics(brim_page *page, const brim_judged *j) {
 /* ---- sets ------------------------------------------------------------------------------------------------- */
 
 int brim_page_judged(brim_page *page, const brim_judged *j, const char *of, bool texts, brim_error *err) {
+  BRIM_GIVEN_AS(err, "page, judged, of", page, j, of);
   char title[512];
   snprintf(title, sizeof title, "Predictions%s%s", *of ? ": " : "", of);
   brim_page_section(page, title);
@@ -265,6 +266,7 @@ static int put_run(brim_page *page, const brim_runs *runs, int run, bool *any, b
 }
 
 int brim_page_kept(brim_page *page, const brim_runs *runs, brim_error *err) {
+  BRIM_GIVEN(err, page, runs);
   bool any = false, evaluated = false;
   int status = BRIM_OK;
   for (int i = 0; i < runs->count && !status; i++) {

@@ -114,6 +114,8 @@ static void put_set(brim_text *out, int set, const brim_judged *j) {
 }
 
 int brim_judged_write(brim_runtime *runtime, const char *folder, const brim_judged *sets, int count, brim_error *err) {
+  BRIM_GIVEN(err, runtime, folder);
+  BRIM_ARRAY(err, sets, count);
   char path[4200];
   brim_text out;
   BRIM_TRY(path_of(folder, path, sizeof path, err));
@@ -316,6 +318,9 @@ static int read_sets(brim_runtime *runtime, const brim_event_log *log, brim_judg
 }
 
 int brim_judged_read(brim_runtime *runtime, const char *folder, brim_judged **out, int *count, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_OUT(err, count);
+  BRIM_GIVEN(err, runtime, folder);
   char path[4200];
   brim_event_log *log = NULL;
   *out = NULL, *count = 0;

@@ -41,6 +41,8 @@ int brim_passage_copy(brim_runtime *runtime, const brim_record *record, brim_pas
 
 int brim_passage_set(brim_runtime *runtime, brim_passage *passage, const char *text, size_t length, const char *pair,
                      size_t pair_length, brim_error *err) {
+  BRIM_GIVEN(err, runtime, passage);
+  BRIM_ARRAY(err, text, length);
   const brim_record record = {.text = text, .text_length = length, .pair = pair, .pair_length = pair_length};
   return brim_passage_copy(runtime, &record, passage, err);
 }
@@ -61,6 +63,9 @@ static int read_all(brim_runtime *runtime, brim_reader *reader, brim_passage *pa
 
 int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
                        brim_passage *passages, int count, brim_error *err) {
+  BRIM_GIVEN(err, runtime, source);
+  BRIM_STRINGS(err, paths, path_count);
+  BRIM_ARRAY(err, passages, count);
   brim_source_options options = *source;
   brim_reader *reader;
   options.need_label = false;

@@ -190,6 +190,7 @@ static int put_sorted(brim_text *out, const brim_model *model, const brim_datase
 
 int brim_predict_sorted(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                         brim_text *out, brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, dataset, out);
   const size_t count = (size_t)brim_dataset_rows(dataset);
   if (!gives_scores(model))
     return brim_error_set(err, BRIM_E_USAGE, "a reranker's predictions can be sorted, and the model is of %s",
@@ -347,6 +348,7 @@ static int write_json(brim_runtime *runtime, const char *folder, const brim_fold
 
 int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
                      const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) {
+  BRIM_GIVEN(err, runtime, folder, model, dataset, result);
   const bool vectors = brim_target_of(brim_model_task(model))->nearest; /* which `brim embed` writes */
   if (!vectors)
     BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));

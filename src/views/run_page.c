@@ -10,9 +10,12 @@
 #include "views/views.h"
 
 int brim_runs_open(brim_runtime *runtime, const char *const *folders, int count, brim_runs *runs, brim_error *err) {
+  BRIM_GIVEN(err, runtime, runs);
+  BRIM_STRINGS(err, folders, count);
   char path[4096];
-  if (count > BRIM_MOST_RUNS)
-    return brim_error_set(err, BRIM_E_USAGE, "%d runs: at most %d fit a report", count, (int)BRIM_MOST_RUNS);
+  if (count < 1 || count > BRIM_MOST_RUNS)
+    return brim_error_set(err, BRIM_E_USAGE, "%d runs: at least one is needed, and at most %d fit a report", count,
+                          (int)BRIM_MOST_RUNS);
   for (int i = 0; i < count; i++) {
     if ((size_t)snprintf(path, sizeof path, "%s/log.jsonl", folders[i]) >= sizeof path)
       return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
@@ -29,9 +32,10 @@ int brim_runs_open(brim_runtime *runtime, const char *const *folders, int count,
 }
 
 void brim_runs_close(brim_runs *runs) {
-  for (int i = 0; i < runs->count; i++)
+  for (int i = 0; runs && i < runs->count; i++)
     brim_event_log_free(runs->logs[i]);
-  runs->count = 0;
+  if (runs)
+    runs->count = 0;
 }
 
 /* ---- key figures ------------------------------------------------------------------------------------------ */
@@ -444,6 +448,7 @@ static int put_settings(brim_page *page, const brim_runs *runs, const char *capt
 /* ---- in order --------------------------------------------------------------------------------------------- */
 
 int brim_page_runs(brim_page *page, const brim_runs *runs, brim_error *err) {
+  BRIM_GIVEN(err, page, runs);
   for (int i = 0; i < runs->count; i++) {
     const char *failure = brim_event_log_text(runs->logs[i], "end", brim_event_log_count(runs->logs[i], "end") - 1, "failure");
     if (runs->count > 1)
@@ -463,6 +468,7 @@ int brim_page_runs(brim_page *page, const brim_runs *runs, brim_error *err) {
 }
 
 int brim_page_settings(brim_page *page, const brim_runs *runs, brim_error *err) {
+  BRIM_GIVEN(err, page, runs);
   brim_page_section(page, "Options and environment");
   BRIM_TRY(put_settings(page, runs, "what was given", "given.", err));
   BRIM_TRY(put_settings(page, runs, "what training used", "options.", err));
@@ -486,6 +492,8 @@ static int write_report(brim_runtime *runtime, const brim_runs *runs, const char
 }
 
 int brim_report_write(brim_runtime *runtime, const char *const *folders, int count, const char *folder, brim_error *err) {
+  BRIM_GIVEN(err, runtime, folder);
+  BRIM_STRINGS(err, folders, count);
   brim_runs runs = {0};
   int status = brim_runs_open(runtime, folders, count, &runs, err);
   if (!status)

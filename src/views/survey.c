@@ -36,6 +36,7 @@ static int count_class(brim_survey *s, const char *text, size_t length, brim_err
 }
 
 int brim_survey_add(brim_survey *s, size_t tokens, const char *label, size_t length, brim_error *err) {
+  BRIM_GIVEN_AS(err, "survey", s);
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->lengths, &s->room[0], (size_t)s->rows + 1, sizeof *s->lengths, err));
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->values, &s->room[1], (size_t)s->rows + 1, sizeof *s->values, err));
   s->lengths[s->rows++] = (int32_t)tokens;
@@ -64,6 +65,8 @@ static int add_all(brim_survey *survey, brim_encoder *encoder, brim_error *err) 
 
 int brim_survey_read(brim_survey *survey, const char *const *paths, int path_count, const brim_source_options *source,
                      const brim_tokenizer *tokenizer, const brim_encode_options *encode, brim_error *err) {
+  BRIM_GIVEN(err, survey, source, tokenizer, encode);
+  BRIM_STRINGS(err, paths, path_count);
   brim_reader *reader = NULL;
   brim_encoder *encoder = NULL;
   BRIM_TRY(brim_reader_open(survey->runtime, paths, path_count, source, &reader, err));
@@ -74,6 +77,8 @@ int brim_survey_read(brim_survey *survey, const char *const *paths, int path_cou
 }
 
 void brim_survey_free(brim_survey *survey) {
+  if (!survey || !survey->runtime)
+    return;
   for (int i = 0; i < survey->class_count; i++)
     brim_release(survey->runtime, survey->classes[i]);
   brim_release(survey->runtime, survey->lengths);

@@ -26,8 +26,9 @@ static void note_failure(const brim_views *v, const char *what, int status, cons
 
 int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_fn failed, void *context, brim_views **out,
                    brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
   char path[4200];
-  *out = NULL;
   if (folder && strlen(folder) >= sizeof(*out)->folder)
     return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
   brim_views *v = brim_alloc_zero(runtime, sizeof *v);
@@ -45,6 +46,7 @@ int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_
 }
 
 int brim_views_without_tensorboard(brim_views *v, brim_error *err) {
+  BRIM_GIVEN_AS(err, "views", v);
   const int status = brim_tensorboard_close(v->tensorboard, err);
   v->tensorboard = NULL;
   return status ? status : brim_tensorboard_new(v->runtime, NULL, &v->tensorboard, err);

@@ -42,6 +42,9 @@ CODE_NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 BANNED = re.compile(r"\b(printf|puts|putchar|perror|exit|abort|rand|srand|setlocale|strtok|malloc|calloc|realloc|free|strdup)\s*\(")
 ALLOCATORS = {"malloc", "calloc", "realloc", "free", "strdup"}
 DEVICE = re.compile(r"\b(cblas_\w+|openblas_\w+|cublas\w+|cudnn\w+|cuda[A-Z]\w+|nccl[A-Z]\w+)")
+# A function that says why it failed, and one that frees.
+ANSWERS = re.compile(r"\bBRIM_API\s+int\s+(brim_\w+)\s*\([^;]*,\s*brim_error \*err\b")
+FREES = re.compile(r"\bBRIM_API\s+\w+\s+(brim_\w+_(?:free|close))\s*\(")
 DECLARED = re.compile(r"\bBRIM_API\b[^;{]*?\b(brim_\w+)\s*\(")
 MOST_LINES = 650
 MOST_GOLDEN = 20_000_000
@@ -257,6 +260,19 @@ def check_exports(root, library):
     holds(problems, "what is exported is what exports.txt lists")
 
 
+def check_misuse(root):
+    """A function without a row is one that nobody has asked for what it makes of NULL."""
+    tried = (root / "tests" / "unit" / "views_misuse.c").read_text(encoding="utf-8")
+    problems, found = [], 0
+    for path in files(root / "include", ".h"):
+        text = re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for name in ANSWERS.findall(text) + FREES.findall(text):
+            found += 1
+            if not re.search(rf"\b{name}\b", tried):
+                problems.append(f"{name} is in no row")
+    holds(problems if found > 150 else [f"only {found} functions were found"], "tests/unit/views_misuse.c asks every function that answers or frees")
+
+
 def check_globals(library):
     """Writable data that is not relocated constants: only what the compiler puts there."""
     listing = subprocess.run(["objdump", "-t", library], capture_output=True, text=True, check=True).stdout
@@ -283,6 +299,7 @@ def main():
     check_variables(root)
     check_sizes(root)
     check_exports(root, library)
+    check_misuse(root)
     check_globals(library)
     return end()
 

@@ -82,7 +82,6 @@ VALUE(cosine, schedule, BRIM_SCHEDULE_COSINE)
 VALUE(warm_steps, warmup_steps, 3)
 VALUE(warm_share, warmup_ratio, 0.5)
 VALUE(balanced, class_weights, "balanced")
-VALUE(masks, mask_rate, "0.3")
 VALUE(smooth, label_smoothing, 0.5)
 VALUE(frozen, freeze, "embeddings")
 VALUE(by_name, train_only, "classifier.*")
@@ -96,7 +95,10 @@ VALUE(save_rhythm, save_every, 2)
 VALUE(keep_2, keep_checkpoints, 2)
 VALUE(by_loss, best_metric, "loss")
 VALUE(patient, patience, 2)
-VALUE(least, min_delta, 0.5)
+static void least(brim_train_options *o) {
+  o->patience = 2;
+  o->min_delta = 0.5;
+}
 VALUE(average, swa_start, 0.5)
 VALUE(average_rhythm, swa_every, 2)
 VALUE(eval_random, eval.batching, BRIM_RANDOM)
@@ -138,7 +140,6 @@ static const option options[] = {
     {"warmup_steps", "2", "3", NULL, warm_steps},
     {"warmup_ratio", "null", "0.5", NULL, warm_share},
     {"class_weights", "null", "\"balanced\"", NULL, balanced},
-    {"mask_rate", "null", "\"0.3\"", NULL, masks},
     {"label_smoothing", "0", "0.5", NULL, smooth},
     {"freeze", "null", "\"embeddings\"", NULL, frozen},
     {"train_only", "null", "\"classifier.*\"", NULL, by_name},
@@ -152,7 +153,7 @@ static const option options[] = {
     {"keep_checkpoints", "1", "2", NULL, keep_2},
     {"best_metric", "\"accuracy\"", "\"loss\"", NULL, by_loss},
     {"patience", "null", "2", NULL, patient},
-    {"min_delta", "0", "0.5", NULL, least},
+    {"min_delta", "0", "0.5", patient, least},
     {"swa_start", "null", "0.5", NULL, average},
     {"swa_every", "null", "2", average, average_rhythm},
     {"eval_batching", "\"sorted\"", "\"random\"", NULL, eval_random},
@@ -161,11 +162,11 @@ static const option options[] = {
     {"eval_max_tokens", "null", "50", NULL, eval_tokens},
 };
 enum { OPTIONS = sizeof options / sizeof *options };
-/* Refused before: where there is no fp16, and for a task with one loss. */
+/* Refused before: where there is no fp16, no word is masked, and for a task with one loss. */
 static const char *const elsewhere[] = {
-    "loss_scale",        "loss_scale_steps", "loss",      "scale",      "margin",   "temperature",       "positive_weight",
-    "distance",          "directions",       "partition", "similarity", "hardness", "hardness_strength", "matryoshka",
-    "matryoshka_weights"};
+    "mask_rate",       "loss_scale",        "loss_scale_steps", "loss",      "scale",      "margin",   "temperature",
+    "positive_weight", "distance",          "directions",       "partition", "similarity", "hardness", "hardness_strength",
+    "matryoshka",      "matryoshka_weights"};
 enum { ELSEWHERE = sizeof elsewhere / sizeof *elsewhere };
 
 static const option *changed;

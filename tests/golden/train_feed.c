@@ -116,6 +116,7 @@ static void as_from_memory(void) {
   brim_dataset *data;
   must(brim_dataset_load(j.runtime, &shards, 1, j.tokenizer, &in_memory, &data, &err), &err);
   o.plan = how.plan;
+  o.eval_every = 0;
   status = brim_train(j.runtime, j.model, NULL, data, NULL, 0, &o, &from_memory, &err);
   ok(status == BRIM_OK && same_weights(&j, weights), "sequential batches: the same bits as from memory");
   ok(from_feed.rows == from_memory.rows && from_feed.tokens == from_memory.tokens && from_feed.slots == from_memory.slots,
@@ -344,6 +345,7 @@ static void *read_words(void *context) {
   const char *folder = case_path(tap_source(), "tests/golden/models/bert-tokens");
   brim_feed_options how = feed_options((int)r->member.rank % 2);
   brim_train_options o = train_options(NULL);
+  o.eval_every = 0; /* there is nothing to evaluate */
   brim_error err;
   job j = {0};
   how.rank = r->member.rank, how.rank_slices = true;

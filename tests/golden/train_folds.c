@@ -193,7 +193,7 @@ static void folders(const char *output) {
          case_exists(case_path(output, "replaced-run/folds.csv")) && case_exists(case_path(output, "replaced-run/log.jsonl")),
      "and still there");
   close_run(&run);
-  options.resume = true;
+  options.overwrite = false, options.resume = true;
   run_in_folds(&run, &options, 9, 1, NULL, NULL);
   ok(run.status == BRIM_OK && case_exists(case_path(output, "fold-2/model.safetensors")) &&
          !case_exists(case_path(output, "replaced-run")),

@@ -115,7 +115,7 @@ static void check_windows(brim_runtime *runtime) {
     const char *words;
   } bad[] = {{{.max_windows = 3}, "windows need a max_length"},
              {{.max_length = 8, .max_windows = 3, .window_overlap = 6}, "each window needs a new one"},
-             {{.max_length = 8, .max_windows = 3, .window_overlap = -1}, "each window needs a new one"}};
+             {{.max_length = 8, .max_windows = 3, .window_overlap = -1}, "must not be negative"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     brim_dataset *d = rows_of(runtime, bad[i].encode, &err);
     ok(!d && strstr(err.message, bad[i].words), "%s", err.message);

@@ -294,6 +294,21 @@ static void resumed_half_moved(void) {
   case_remove(path);
 }
 
+/* And who replaces it then finds all of it to move: what lists the modules goes last. */
+static void replaced_half_moved(void) {
+  const char *path = scratch_file("run");
+  int calls = 0, bad = 0;
+  for (; calls < MOST_CALLS; calls++) {
+    make_old_run(path);
+    if (!is_killed(path, true, OPENING, calls))
+      break;
+    if (replace(path, -1) != BRIM_OK || !is_new_run(path))
+      bad++, printf("# killed in front of call %d: %s\n", calls + 1, case_names(path));
+  }
+  ok(bad == 0 && calls > 6, "killed while a run is moved aside, at each of %d calls: another replaces all of it", calls);
+  case_remove(path);
+}
+
 static bool is_refused(const char *path, bool overwrite, const char *words) {
   brim_run_folder folder;
   brim_error err;
@@ -429,6 +444,7 @@ int main(void) {
   }
   with_strangers = true;
   resumed_half_moved();
+  replaced_half_moved();
   refused();
   found();
   on_read_only();

@@ -36,8 +36,9 @@ static int describe_modules(brim_runtime *runtime, const char *folder, brim_mode
 }
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, folder);
   brim_config config;
-  *out = (brim_model_info){0};
   BRIM_TRY(brim_config_load_encoder(runtime, folder, &config, err));
   memcpy(out->type, config.family->type, strlen(config.family->type) + 1);
   out->max_length = brim_config_max_length(&config);
@@ -71,6 +72,8 @@ static int choose_tf32(brim_model *m, const brim_model_options *options, brim_er
 }
 #else
 static int choose_ops(brim_model *m, const brim_model_options *options, brim_error *err) {
+  if ((unsigned)options->device > BRIM_DEVICE_REFERENCE)
+    return brim_error_set(err, BRIM_E_USAGE, "device %d does not exist", (int)options->device);
   if (options->kernels) {
     m->ops = brim_ops_find(m->runtime, options->kernels);
     return m->ops ? BRIM_OK
@@ -180,8 +183,9 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
 
 int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_model **out,
                     brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, folder);
   static const brim_model_options defaults = {.device = BRIM_DEVICE_CPU};
-  *out = NULL;
   brim_model *m = brim_alloc_zero(runtime, sizeof *m);
   if (!m)
     return BRIM_NOMEM(err);

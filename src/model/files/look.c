@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "model/files/parts.h"
 #include "model/run/ask.h"
+#include "model/run/fits.h"
 #include "model/run/model.h"
 #include "text/files.h"
 
@@ -94,6 +95,8 @@ int brim_model_look(const brim_model *model, const brim_tokenizer *tokenizer, co
   const char *names[BRIM_MOST_TOKENIZER_FILES];
   const int count = brim_config_parts(&model->config, parts), files = tokenizer ? brim_tokenizer_file_names(tokenizer, names) : 0;
   *found = (brim_saved){0};
+  if (tokenizer)
+    BRIM_TRY(brim_tokenizer_fits(model, tokenizer, err));
   if (!brim_path_is_folder(folder))
     return BRIM_OK;
   for (int i = 0; i < count; i++)

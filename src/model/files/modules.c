@@ -163,11 +163,27 @@ int brim_module_modes(const brim_json_document *d, brim_pool_list *modes, brim_e
                                             "no pooling is chosen: a text's vector is some of cls, max, mean");
 }
 
+/* What the folder says of a token's numbers is what the encoder gives. */
+static int check_width(const brim_modules *m, const brim_json_document *d, brim_error *err) {
+  static const char *const names[] = {"word_embedding_dimension", "embedding_dimension"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    int64_t said = m->hidden;
+    BRIM_TRY(brim_json_read_int(d, brim_json_root(d), names[i], 1, INT32_MAX, &said, err));
+    if (said != m->hidden)
+      return brim_json_error(d, brim_json_get(brim_json_root(d), names[i]), err, BRIM_E_MISMATCH,
+                             "%s is %lld, but the encoder gives %d numbers for a token", names[i], (long long)said,
+                             (int)m->hidden);
+  }
+  return BRIM_OK;
+}
+
 static int read_pooling(brim_modules *m, const char *folder, const char *path, brim_error *err) {
   brim_json_document *d;
   bool with_prompt = true;
   BRIM_TRY(brim_module_json(m->runtime, folder, path, "config.json", &d, err));
   int status = d ? brim_module_modes(d, &m->modes, err) : BRIM_OK;
+  if (!status && d)
+    status = check_width(m, d, err);
   if (!status && d)
     status = brim_json_read_bool(d, brim_json_root(d), "include_prompt", &with_prompt, err);
   m->without_prompt = !with_prompt;
@@ -303,7 +319,9 @@ static int32_t width_of(const brim_modules *m) {
 static int read_module(brim_modules *m, const char *folder, const brim_json_document *d, const brim_json_value *module,
                        brim_error *err) {
   const brim_json_value *type = brim_json_get(module, "type"), *at = brim_json_get(module, "path");
-  const char *path = at && at->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, at->as.text, at->length) : "";
+  if (at && at->kind != BRIM_JSON_STRING)
+    return brim_json_error(d, at, err, BRIM_E_FORMAT, "path is the name of a folder, or \"\"");
+  const char *path = at ? brim_arena_copy_string(&m->arena, at->as.text, at->length) : "";
   if (!path)
     return BRIM_NOMEM(err);
   if (is_class(type, "Transformer"))

@@ -50,6 +50,8 @@ static int find_elements(const brim_model *m, brim_flat which, int64_t offset, i
 }
 
 int brim_model_read(brim_model *model, brim_flat which, int64_t offset, int64_t count, float *to, brim_error *err) {
+  BRIM_GIVEN(err, model);
+  BRIM_ARRAY(err, to, count);
   real *at = NULL;
   BRIM_TRY(find_elements(model, which, offset, count, &at, err));
   if (which != BRIM_GRADIENTS)
@@ -59,6 +61,8 @@ int brim_model_read(brim_model *model, brim_flat which, int64_t offset, int64_t 
 }
 
 int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t count, const float *from, brim_error *err) {
+  BRIM_GIVEN(err, model);
+  BRIM_ARRAY(err, from, count);
   real *at = NULL;
   BRIM_TRY(find_elements(model, which, offset, count, &at, err));
   if (which != BRIM_GRADIENTS)
@@ -131,6 +135,7 @@ static int write_tokenizer(const brim_model *model, const brim_tokenizer *tokeni
 
 int brim_model_save(brim_model *model, const brim_tokenizer *tokenizer, const brim_saving *saving, const char *folder,
                     brim_saved *saved, brim_error *err) {
+  BRIM_GIVEN(err, model, folder);
   brim_saved ignored;
   BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   BRIM_TRY(brim_model_look(model, tokenizer, folder, saved ? saved : &ignored, err));

@@ -1,4 +1,5 @@
 /* head.c: drop and loss: what a head has besides products, for the rows of its input: texts, or tokens. */
+#include "base/status.h"
 #include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "task/task.h"

@@ -169,6 +169,7 @@ int brim_model_answers(brim_model *model, brim_answers *out, brim_error *err) {
 
 int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                        brim_error *err) {
+  BRIM_GIVEN(err, model, batch, pass);
   brim_answers answers;
   if (logits && brim_model_masks(model) && (pass->training || !model->predict.limits.logits))
     return brim_error_set(
@@ -189,8 +190,8 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
 }
 
 int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) {
+  BRIM_GIVEN(err, model, batch, pass);
   brim_tape *tape = &model->tape;
-  (void)pass;
   if (!tape->stage || !tape->training || tape->backward_done || tape->layout.n != batch->count ||
       tape->layout.tokens != batch->offsets[batch->count])
     return brim_error_set(err, BRIM_E_USAGE, "backward must follow a training forward pass of the same batch");

@@ -250,6 +250,7 @@ static void take(brim_model *m, choice *c) {
 }
 
 int brim_model_train_only(brim_model *model, const char *tensors, const char *frozen, brim_error *err) {
+  BRIM_GIVEN(err, model);
   choice c = {0};
   const int status = choose(model, tensors, frozen, &c, err);
   if (!status)

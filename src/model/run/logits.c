@@ -88,6 +88,7 @@ int brim_model_read_outcomes(brim_model *model, int32_t first, int32_t count, br
 }
 
 int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) {
+  BRIM_GIVEN(err, model, batch, hidden);
   const brim_tape *tape = &model->tape;
   if (!tape->stage || !tape->all_tokens || tape->layout.n != batch->count || tape->backward_done)
     return brim_error_set(err, BRIM_E_USAGE, "hidden states exist only after a forward pass of this batch with all_tokens");

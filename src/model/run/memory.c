@@ -413,6 +413,11 @@ uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *lim
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
   if (limits->max_slots < 1 || limits->max_slots > INT32_MAX || limits->max_sequences < 1 || limits->max_length < 1)
     return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
+  if ((unsigned)limits->precision > BRIM_PRECISION_INT8)
+    return brim_error_set(err, BRIM_E_USAGE, "precision %d does not exist", (int)limits->precision);
+  if (!(limits->chosen_share >= 0 && limits->chosen_share <= 1) || limits->slices < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "chosen_share is %g and slices %d: a share of 0 to 1, and at least 0 are possible",
+                          limits->chosen_share, (int)limits->slices);
   if (limits->precision == BRIM_PRECISION_INT8 && limits->training)
     return brim_error_set(err, BRIM_E_USAGE, "int8 is for predictions: train in fp32 or bf16");
   if (limits->precision == BRIM_PRECISION_INT8 && brim_program_limits(&m->program).intermediate >= 1 << 17)
@@ -538,6 +543,7 @@ bool brim_model_predicts_within(const brim_model *model, const brim_model_limits
 }
 
 int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {
+  BRIM_GIVEN(err, model, limits);
   BRIM_TRY(check_limits(model, limits, err));
   const brim_model_limits train = limits->training ? *limits : model->train.limits, predict = without_training(limits);
   uint32_t features = limits->training ? features_of_training(model, limits) : 0;

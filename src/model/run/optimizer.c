@@ -58,6 +58,7 @@ bool brim_optimizer_starts(const brim_optimizer *optimizer) {
 }
 
 int brim_optimizer_check(const brim_optimizer_options *options, brim_error *err) {
+  BRIM_GIVEN(err, options);
   if (!(options->mixout >= 0 && options->mixout < 1))
     return brim_error_set(err, BRIM_E_USAGE, "mixout is %g: the share must be at least 0 and below 1, such as 0.1",
                           options->mixout);

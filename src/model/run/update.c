@@ -193,6 +193,8 @@ void brim_model_updated(brim_model *model) {
 }
 
 int brim_model_update(brim_model *model, const brim_update_options *options, double *norm, brim_error *err) {
+  BRIM_OUT(err, norm);
+  BRIM_GIVEN(err, model, options);
   brim_answers answers;
   BRIM_TRY(brim_model_queue_update(model, options, err));
   BRIM_TRY(brim_model_answers(model, &answers, err));
@@ -205,6 +207,7 @@ int brim_model_update(brim_model *model, const brim_update_options *options, dou
 /* ---- the optimizer ------------------------------------------------------------------------------------------ */
 
 int brim_model_use_optimizer(brim_model *model, const brim_optimizer_options *options, brim_error *err) {
+  BRIM_GIVEN(err, model, options);
   BRIM_TRY(brim_optimizer_check(options, err));
   const brim_optimizer *optimizer = brim_optimizer_find(options->name);
   if (optimizer == model->optimizer && options->returns == model->returns && options->mixout == model->mixout)

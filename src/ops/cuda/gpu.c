@@ -55,8 +55,8 @@ int brim_gpu_own(int cards) {
 }
 
 int brim_gpu_find(brim_gpu_info *out, brim_error *err) {
+  BRIM_OUT(err, out);
   brim_cuda d = {0};
-  *out = (brim_gpu_info){0};
   int status = brim_cuda_driver_open(&d.driver, err);
   if (!status) {
     snprintf(out->driver, sizeof out->driver, "%s", d.driver.path);

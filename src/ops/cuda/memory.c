@@ -38,8 +38,9 @@ static int fill(brim_gpu_memory *m, const void *from, brim_error *err) {
 
 int brim_gpu_memory_new(brim_runtime *runtime, int32_t card, const void *from, size_t size, brim_gpu_memory **out,
                         brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime);
   brim_gpu_memory *m = brim_alloc_zero(runtime, sizeof *m);
-  *out = NULL;
   if (!m)
     return BRIM_NOMEM(err);
   m->runtime = runtime;
@@ -63,6 +64,7 @@ int brim_gpu_memory_card(const brim_gpu_memory *memory) {
 }
 
 int brim_gpu_memory_read(const brim_gpu_memory *memory, void *to, brim_error *err) {
+  BRIM_GIVEN(err, memory, to);
   const brim_cuda *d = &memory->d;
   if (memory->size == 0)
     return BRIM_OK;

@@ -108,11 +108,15 @@ static int new_embedder(const brim_embedder *of, const char *folder, const brim_
 
 int brim_embedder_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_embedder **out,
                        brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, folder);
   return new_embedder(&(brim_embedder){.runtime = runtime}, folder, options, out, err);
 }
 
 int brim_embedder_over(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const char *folder,
                        brim_embedder **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, model, tokenizer, folder);
   return new_embedder(&(brim_embedder){.runtime = runtime, .model = model, .tokenizer = tokenizer}, folder, NULL, out, err);
 }
 
@@ -128,6 +132,7 @@ void brim_embedder_free(brim_embedder *e) {
 }
 
 int brim_encoder_folder(brim_runtime *runtime, const char *folder, brim_text *out, brim_error *err) {
+  BRIM_GIVEN(err, runtime, folder, out);
   brim_modules modules;
   int status = brim_modules_find_encoder(runtime, folder, &modules, err);
   if (!status) {
@@ -434,6 +439,9 @@ static int check_options(const brim_embedder *e, const brim_embed_options *o, br
 
 int brim_embedder_run(brim_embedder *e, const brim_string *texts, uint64_t count, const brim_embed_options *given, float *vectors,
                       brim_embed_counts *counts, brim_error *err) {
+  BRIM_GIVEN_AS(err, "embedder", e);
+  BRIM_ARRAY(err, texts, count);
+  BRIM_ARRAY(err, vectors, count);
   const brim_embed_options options = given ? *given : (brim_embed_options){0};
   const char *prompt = options.prompt ? options.prompt : "";
   const int32_t max_length = options.max_length > 0 ? options.max_length : brim_embedder_max_length(e);

@@ -429,8 +429,9 @@ static int embed_all(work *w) {
 
 int brim_embed_file(brim_embedder *embedder, brim_reader *reader, const char *output, const brim_embed_file_options *options,
                     brim_embed_file_result *result, brim_error *err) {
+  BRIM_OUT(err, result);
+  BRIM_GIVEN(err, embedder, reader, output, options);
   brim_runtime *runtime = brim_embedder_runtime(embedder);
-  *result = (brim_embed_file_result){0};
   work *w = brim_alloc_zero(runtime, sizeof *w);
   if (!w)
     return BRIM_NOMEM(err);

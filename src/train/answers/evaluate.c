@@ -309,6 +309,9 @@ static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits
 static int check_options(const brim_eval_options *o, brim_error *err) {
   if (o->batch_size < 0)
     return brim_error_set(err, BRIM_E_USAGE, "batch_size is %lld: it must be at least 0 (0: 32)", (long long)o->batch_size);
+  if (o->max_length < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "max_length is %d: it must be at least 0 (0: the longest row's)",
+                          (int)o->max_length);
   if ((unsigned)o->precision > BRIM_PRECISION_INT8)
     return brim_error_set(err, BRIM_E_USAGE, "precision %d does not exist: use one of brim/model.h", (int)o->precision);
   return BRIM_OK;
@@ -327,6 +330,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
   brim_eval_options_init(&options);
   if (given)
     options = *given;
+  BRIM_TRY(brim_group_check(&options.group, err));
   if (options.group.world_size <= 0)
     options.group = brim_group_single();
   double start = brim_seconds_now();
@@ -375,6 +379,7 @@ static int check_data(brim_runtime *runtime, const brim_model *model, const brim
 
 int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                  float *logits, brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, dataset, logits);
   brim_metrics ignored;
   const int32_t outputs = brim_model_outputs(model);
   BRIM_TRY(check_data(runtime, model, dataset, options, err));
@@ -394,9 +399,10 @@ static uint64_t logit_count(const brim_model *model, const brim_dataset *dataset
 
 int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                      brim_gpu_memory **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, model, dataset);
   brim_metrics ignored;
   int32_t card;
-  *out = NULL;
   if (!brim_model_has_card(model, &card))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model is not on a GPU: its logits are in the host's memory");
   if (brim_dataset_has_windows(dataset) && brim_target_of_windows(brim_model_task(model)))
@@ -464,6 +470,8 @@ static int evaluate_fitted(brim_runtime *runtime, brim_model *model, bool classe
 
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                   brim_metrics *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, model, dataset);
   brim_dataset *mapped;
   const bool classes = brim_model_shape(model)->one_class;
   if (!classes && options && options->outcomes)

@@ -29,7 +29,7 @@ int brim_tokenizers_fit(const brim_model *model, uint64_t rows, const char *name
 int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer, brim_error *err) {
   uint64_t content;
   if (!tokenizer || brim_model_tokenizer(model))
-    return BRIM_OK;
+    return tokenizer ? brim_tokenizer_fits(model, tokenizer, err) : BRIM_OK;
   BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_takes_words(model), &content, err));
   brim_model_set_tokenizer(model, content);
   return BRIM_OK;
@@ -164,7 +164,8 @@ int brim_rows_fit(const brim_model *model, const brim_dataset *dataset, int32_t 
 
 int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels,
                      const char *name, brim_dataset **mapped, brim_error *err) {
-  *mapped = NULL;
+  BRIM_OUT(err, mapped);
+  BRIM_GIVEN(err, runtime, model, dataset, name);
   if (brim_dataset_rows(dataset) == 0)
     return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
   BRIM_TRY(brim_tokenizers_fit(model, brim_dataset_tokenizer(dataset), name, err));

@@ -197,6 +197,7 @@ int brim_metrics_possible(brim_runtime *runtime, brim_task task, const brim_data
 
 int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset, uint64_t *counts,
                          brim_error *err) {
+  BRIM_GIVEN(err, logits, dataset, counts);
   const brim_task_rules *rules = brim_task_rules_of(task);
   const brim_scored s = scored_of(NULL, task, outputs, logits, dataset);
   if (!rules || !rules->confuse)

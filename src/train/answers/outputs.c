@@ -379,6 +379,13 @@ static int check_file(check *c, const brim_path *output) {
 }
 
 int brim_check_outputs(brim_runtime *runtime, const brim_path *paths, size_t count, bool resume, brim_error *err) {
+  BRIM_GIVEN(err, runtime);
+  BRIM_ARRAY(err, paths, count);
+  for (size_t i = 0; i < count; i++) {
+    BRIM_GIVEN_AS(err, "paths.name, paths.path", paths[i].name, paths[i].path);
+    if (paths[i].use < BRIM_READS_FILE || paths[i].use > BRIM_WRITES_RUN)
+      return brim_error_set(err, BRIM_E_USAGE, "%s: use %d of a path does not exist", paths[i].name, (int)paths[i].use);
+  }
   check *c = brim_alloc_zero(runtime, sizeof *c);
   if (!c)
     return BRIM_NOMEM(err);

@@ -70,6 +70,9 @@ static size_t most_logits(const brim_model *model, const brim_dataset *dataset) 
 
 int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                       uint64_t rows_at_once, brim_predicted_fn predicted, void *context, brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, dataset);
+  if (!predicted)
+    return brim_not_given(err, "predicted");
   const size_t outputs = (size_t)brim_model_outputs(model) * most_logits(model, dataset);
   brim_eval_options options;
   brim_eval_options_init(&options);

@@ -82,6 +82,8 @@ static int check_names(const brim_prompts *p, brim_error *err) {
 
 int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *first, const char *others, brim_prompts *out,
                       brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, folder);
   brim_modules modules;
   *out = (brim_prompts){.runtime = runtime};
   if (!first && !others)
@@ -180,6 +182,9 @@ static int copy_of(const brim_prompts *p, brim_prompts *out, brim_error *err) {
 
 int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const char *const *given, int given_count,
                             const char *const *columns, int column_count, brim_error *err) {
+  BRIM_GIVEN(err, prompts, folder);
+  BRIM_STRINGS(err, given, given_count);
+  BRIM_STRINGS(err, columns, column_count);
   brim_prompts placed;
   brim_modules modules;
   if (given_count == 0)
@@ -215,6 +220,7 @@ int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const cha
 /* ---- their use ----------------------------------------------------------------------------------------------- */
 
 int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenizer, brim_model *model, brim_error *err) {
+  BRIM_GIVEN(err, prompts, tokenizer, model);
   int32_t tokens[BRIM_MOST_PROMPTS] = {0};
   bool any = false;
   for (int i = 0; i < BRIM_MOST_PROMPTS; i++)
@@ -228,7 +234,9 @@ int brim_prompts_use(const brim_prompts *prompts, const brim_tokenizer *tokenize
 }
 
 void brim_prompts_free(brim_prompts *prompts) {
-  for (int i = 0; i < BRIM_MOST_PROMPTS && prompts->runtime; i++)
+  if (!prompts || !prompts->runtime)
+    return;
+  for (int i = 0; i < BRIM_MOST_PROMPTS; i++)
     put(prompts, i, NULL, NULL);
   *prompts = (brim_prompts){0};
 }

@@ -374,9 +374,10 @@ static void free_search(search *s) {
 
 int brim_evaluate_retrieval(brim_embedder *embedder, const brim_retrieval_options *options, brim_retrieval_report *out,
                             brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, embedder, options);
   const double begin = brim_seconds_now();
   brim_runtime *runtime = brim_embedder_runtime(embedder);
-  *out = (brim_retrieval_report){0};
   search *s = brim_alloc_zero(runtime, sizeof *s);
   if (!s)
     return BRIM_NOMEM(err);

@@ -109,10 +109,11 @@ static int compare_all(pairs *p, brim_reader *reader) {
 
 int brim_evaluate_similarity(brim_embedder *embedder, brim_reader *reader, const brim_embed_options *options,
                              brim_similarity_report *out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, embedder, reader);
   static const brim_embed_options defaults = {0};
   const double begin = brim_seconds_now();
   brim_runtime *runtime = brim_embedder_runtime(embedder);
-  *out = (brim_similarity_report){0};
   pairs *p = brim_alloc_zero(runtime, sizeof *p);
   if (!p)
     return BRIM_NOMEM(err);

@@ -86,6 +86,8 @@ static int fill_all(inspection *in, brim_error *err) {
   const uint64_t count = brim_dataset_rows(in->dataset);
   if (count == 0 || count > INT32_MAX)
     return brim_error_set(err, BRIM_E_USAGE, "a batch needs at least one row");
+  if ((unsigned)in->padding > BRIM_PAD_MAX_LENGTH)
+    return brim_error_set(err, BRIM_E_USAGE, "padding %d does not exist", (int)in->padding);
   BRIM_TRY(make_room(in, (size_t)count, err));
   for (uint64_t i = 0; i < count; i++)
     in->rows[i] = i;
@@ -175,6 +177,7 @@ static int compute(inspection *in, results *r, brim_error *err) {
 
 int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_dataset *batch, brim_padding padding,
                            const char *output, brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, batch, output);
   inspection in = {.runtime = runtime, .model = model, .dataset = batch, .padding = padding};
   results r = {0};
   brim_arena_init(&r.arena, runtime, 0);
@@ -311,6 +314,7 @@ static int write_weights(brim_runtime *runtime, brim_model *model, const char *o
 
 int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, const brim_dataset *batch, const char *hyperparameters,
                             brim_padding padding, const char *output, brim_event_fn event, void *event_context, brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, batch, hyperparameters, output);
   inspection in = {.runtime = runtime, .model = model, .dataset = batch, .padding = padding};
   recipe r = {0};
   int status = read_recipe(runtime, hyperparameters, &r, err);

@@ -341,6 +341,7 @@ static int write_entries(entry *e, const brim_json_value *list, brim_text *out, 
 }
 
 int brim_inspect_losses(brim_runtime *runtime, const char *path, brim_text *out, brim_error *err) {
+  BRIM_GIVEN(err, runtime, path, out);
   brim_json_document *document;
   uint64_t unknown = 0;
   BRIM_TRY(brim_json_load(runtime, path, LIMIT, &document, err));

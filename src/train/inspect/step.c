@@ -213,6 +213,9 @@ static int compute(job *j, const brim_loss_options *options, const char *output,
 
 int brim_inspect_step(brim_runtime *runtime, brim_model *model, const brim_dataset *rows, const brim_loss_options *loss,
                       uint64_t rows_at_once, brim_padding padding, const char *output, brim_error *err) {
+  BRIM_GIVEN(err, runtime, model, rows, output);
+  if ((unsigned)padding > BRIM_PAD_MAX_LENGTH)
+    return brim_error_set(err, BRIM_E_USAGE, "padding %d does not exist", (int)padding);
   job j = {.runtime = runtime, .model = model, .dataset = rows, .padding = padding, .at_once = rows_at_once};
   brim_dataset *mapped;
   if (j.at_once == 0 || j.at_once > brim_dataset_rows(rows))
