@@ -238,8 +238,8 @@ BRIM_API void brim_file_free(brim_file *file);
 /* create + write + commit. */
 BRIM_API int brim_file_write_all(brim_runtime *runtime, const char *path, const void *bytes, size_t length,
                                  brim_error *err) BRIM_CHECK;
-/* Whole file into fresh memory (NUL-terminated, NUL not counted), released with brim_runtime_release. Refuses more than `limit`
- * bytes (0: no limit). */
+/* Whole file ("-": standard input) into fresh memory (NUL-terminated, NUL not counted), released with brim_runtime_release.
+ * Refuses more than `limit` bytes (0: no limit). */
 BRIM_API int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length,
                                 brim_error *err) BRIM_CHECK;
 /* Makes a folder and its parents; fine if it is there. */

@@ -32,7 +32,7 @@ BRIM_API bool brim_final_parse(const char *name, brim_final *out);
 /* When a run evaluates, or writes a checkpoint. Its last step does, unless it never does. */
 typedef enum brim_rhythm {
   BRIM_EACH_EPOCH = 0, /* at the end of each epoch, and every so many steps where that is given */
-  BRIM_EVERY_STEPS,    /* every so many steps alone */
+  BRIM_EVERY_STEPS,    /* every so many steps alone; checkpoints without such a number: at the last step, and of the best */
   BRIM_NEVER
 } brim_rhythm;
 
@@ -134,7 +134,7 @@ typedef struct brim_train_options {
   int32_t keep_checkpoints;         /* newest kept besides the best; 0: all */
   const char *best_metric; /* NULL: accuracy or rmse; or loss, f1, matthews, f1_micro, f1_macro, pearson, spearman. Of the first
                               evaluation set, or of another: "mismatched/accuracy". Or one of own_metrics */
-  bool best_is_small;      /* of a best_metric of own_metrics: less is better */
+  bool best_is_small;      /* of a best_metric of own_metrics, which are needed: less is better */
   brim_final final;        /* without output, or with save_when NEVER, BEST takes the memory of the weights once more */
   uint64_t patience;       /* the run ends after so many evaluations in a row in which best_metric did not become better, by
                               more than min_delta, than at the last that counted; before it is first defined none counts; 0: never */
@@ -151,8 +151,8 @@ typedef struct brim_train_options {
   /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
    * of training holds. Results do not depend on it but for rounding. */
   brim_eval_options eval;
-  bool resume;              /* resume from the newest checkpoint of `output` if there is one; more epochs or max_steps than it
-                               was begun with make the run longer */
+  bool resume; /* not with overwrite. Resume from the newest checkpoint of `output` if there is one; more epochs or max_steps than
+                  it was begun with make the run longer */
   bool resume_anyway;       /* also where the model was loaded with other kernels than the run was begun with: what is computed
                                from there on differs in rounding from what the former would compute */
   bool overwrite;           /* a folder that holds a run or anything else is refused unless this is set: an old run is replaced

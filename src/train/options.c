@@ -92,7 +92,7 @@ brim_optimizer_options brim_train_optimizer(const brim_train_options *options) {
 
 /* What says nothing unless something else is given. */
 static int options_check_needs(const brim_train_options *o, brim_error *err) {
-  const bool every_steps = o->eval_when == BRIM_EVERY_STEPS, saves_steps = o->save_when == BRIM_EVERY_STEPS;
+  const bool every_steps = o->eval_when == BRIM_EVERY_STEPS;
   const struct {
     const char *name, *needed;
     bool given, there;
@@ -102,8 +102,7 @@ static int options_check_needs(const brim_train_options *o, brim_error *err) {
                {"overwrite", "output", o->overwrite, o->output},
                {"min_delta", "patience", o->min_delta > 0.0, o->patience > 0},
                {"best_is_small", "own_metrics", o->best_is_small, o->own_metrics},
-               {"eval_when by steps", "eval_every", every_steps, o->eval_every > 0},
-               {"save_when by steps", "save_every", saves_steps, o->save_every > 0}};
+               {"eval_when by steps", "eval_every", every_steps, o->eval_every > 0}};
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     if (needs[i].given && !needs[i].there)
       return brim_error_set(err, BRIM_E_USAGE, "%s has no effect without %s: add it, or leave both out", needs[i].name,
@@ -210,6 +209,12 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   if (!status)
     status = brim_train_only_check(o->train_only, err);
   return status ? status : brim_plan_options_check(&o->plan, err);
+}
+
+int brim_options_check_unevaluated(const brim_train_options *o, bool metric, brim_error *err) {
+  const char *idle = o->patience > 0 ? "patience" : metric ? "best_metric" : o->eval_every > 0 ? "eval_every" : NULL;
+  return idle ? brim_error_set(err, BRIM_E_USAGE, "%s needs an evaluation set to look at: give one, or leave it out", idle)
+              : BRIM_OK;
 }
 
 int brim_options_json_check(brim_runtime *runtime, const brim_train_options *options, brim_error *err) {

@@ -87,14 +87,6 @@ static void possible_names(brim_task task, const brim_metrics *possible, char na
       used += (size_t)snprintf(names + used, BRIM_METRIC_NAMES - used, "%s%s", used ? ", " : "", fields[i].name);
 }
 
-/* What nobody looks at without an evaluation. */
-static int refuse_without_evals(const brim_train_options *o, bool metric, int count, brim_error *err) {
-  const char *idle = o->patience > 0 ? "patience" : metric ? "best_metric" : o->eval_every > 0 ? "eval_every" : NULL;
-  if (!idle || (count > 0 && o->eval_when != BRIM_NEVER))
-    return BRIM_OK;
-  return brim_error_set(err, BRIM_E_USAGE, "%s needs an evaluation set to look at: give one, or leave it out", idle);
-}
-
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   brim_train_options *o = &t->options;
@@ -120,8 +112,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
   t->decides = given || o->patience > 0 || o->final == BRIM_FINAL_BEST;
-  if (!t->turns) /* of a mode that takes turns the options are those of its last turn */
-    BRIM_TRY(refuse_without_evals(o, given, count, err));
+  if (!t->turns && (count == 0 || o->eval_when == BRIM_NEVER)) /* options of a turn are those of the last one */
+    BRIM_TRY(brim_options_check_unevaluated(o, given, err));
   for (int i = 0; i < count; i++)
     for (int k = 0; k < i; k++)
       if (strcmp(evals[i].name, evals[k].name) == 0)

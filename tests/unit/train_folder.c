@@ -305,7 +305,7 @@ static void replaced_half_moved(void) {
     if (replace(path, -1) != BRIM_OK || !is_new_run(path))
       bad++, printf("# killed in front of call %d: %s\n", calls + 1, case_names(path));
   }
-  ok(bad == 0 && calls > 6, "killed while a run is moved aside, at each of %d calls: another replaces all of it", calls);
+  ok(bad == 0 && calls > 6, "killed at each of %d calls: another replaces all that was the run's", calls);
   case_remove(path);
 }
 

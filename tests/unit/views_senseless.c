@@ -371,12 +371,11 @@ static void without_effect(void) {
   IDLE("overwrite has no effect without output", o.overwrite = true);
   IDLE("continued (resume) or replaced (overwrite)", o.output = "run", o.resume = o.overwrite = true);
   IDLE("eval_when by steps has no effect without eval_every", o.eval_when = BRIM_EVERY_STEPS);
-  IDLE("save_when by steps has no effect without save_every", o.save_when = BRIM_EVERY_STEPS);
   IDLE("best_is_small has no effect without own_metrics", o.best_is_small = true);
   IDLE("swa_every has no effect without swa_start", o.swa_every = 2);
 }
 
-/* A tokenizer that gives other ids than the model's is not written beside it, nor trained with. */
+/* A tokenizer that gives other ids than the model's is not written with it, nor trained with. */
 static void foreign_tokenizer(void) {
   const char *to = scratch_file("saved");
   brim_train_options options = case_options(NULL);
