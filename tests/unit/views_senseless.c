@@ -322,6 +322,7 @@ static void arguments(void) {
   SENSELESS(brim_model_read(job.model, (brim_flat)99, 0, 1, &number, &err));
   SENSELESS(brim_model_read(job.model, BRIM_VALUES, -1, 1, &number, &err));
   SENSELESS(brim_model_read(job.model, BRIM_VALUES, INT64_MAX, INT64_MAX, &number, &err));
+  SENSELESS(brim_model_write(job.model, BRIM_GRADIENTS, INT64_MIN, 1, &number, &err));
   SENSELESS(brim_model_write(job.model, BRIM_VALUES, INT64_MIN, 1, &number, &err));
   SENSELESS(brim_model_freeze(job.model, "no such", &err));
   SENSELESS(brim_folds_shuffle(runtime, 4, -1, 1, &folds, &err));

@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "model/files/parts.h"
 #include "model/run/ask.h"
-#include "model/run/fits.h"
 #include "model/run/model.h"
 #include "text/files.h"
 
@@ -86,6 +85,19 @@ static int look_for_other_model(const look *l, const brim_part *parts, int count
                            names[i]);
   }
   return BRIM_OK;
+}
+
+int brim_tokenizer_fits(const brim_model *model, const brim_tokenizer *tokenizer, brim_error *err) {
+  const uint64_t own = brim_model_tokenizer(model);
+  uint64_t content;
+  if (!own)
+    return BRIM_OK;
+  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_takes_words(model), &content, err));
+  if (content == own)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "the tokenizer gives other ids (its content is %016llx) than the model's (%016llx): give the model's own",
+                        (unsigned long long)content, (unsigned long long)own);
 }
 
 int brim_model_look(const brim_model *model, const brim_tokenizer *tokenizer, const char *folder, brim_saved *found,

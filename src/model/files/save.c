@@ -34,11 +34,11 @@ float *brim_model_state1(brim_model *model) {
 static int find_elements(const brim_model *m, brim_flat which, int64_t offset, int64_t count, real **at, brim_error *err) {
   const brim_trained_range all = {.count = m->program.flat_size}, *ranges = which == BRIM_VALUES ? &all : m->trained.ranges;
   const int32_t range_count = which == BRIM_VALUES ? 1 : m->trained.count;
-  if (!brim_flat_at(m, which))
+  if ((unsigned)which > BRIM_STATE1 || !brim_flat_at(m, which))
     return brim_error_set(err, BRIM_E_USAGE,
                           "the model has no such buffer: prepare it for training first, with an optimizer that keeps it");
   for (int32_t i = 0; i < range_count; i++) {
-    const int64_t first = offset - ranges[i].value;
+    const int64_t first = offset < 0 ? -1 : offset - ranges[i].value;
     if (first < 0 || count < 0 || count > ranges[i].count - first)
       continue;
     *at = brim_flat_at(m, which) + ranges[i].offset + first;

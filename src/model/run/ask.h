@@ -26,6 +26,8 @@ typedef struct brim_update_reach {
 brim_update_reach brim_model_update_reach(const brim_model *model);
 /* Whether its rows are lists of words, which tokenizers may encode otherwise. */
 bool brim_model_takes_words(const brim_model *model);
+/* The tokenizer gives the ids that the model knows, where that is known: BRIM_E_MISMATCH. */
+int brim_tokenizer_fits(const brim_model *model, const brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
 /* Whether it embeds the types of tokens. */
 bool brim_model_reads_types(const brim_model *model);
 /* Whether predictions of batches within these limits need no further brim_model_prepare. */

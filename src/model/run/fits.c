@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/status.h"
-#include "model/run/ask.h"
 #include "model/run/model.h"
 
 int brim_length_fits(const brim_model *model, const char *what, int32_t length, int status, brim_error *err) {
@@ -75,17 +74,4 @@ brim_sample brim_batch_text(const brim_batch *batch, int32_t text, int32_t row) 
                        .label_width = width,
                        .token_labels = batch->token_labels ? batch->token_labels + from : NULL,
                        .row = batch->rows ? batch->rows[row] : (uint64_t)row};
-}
-
-int brim_tokenizer_fits(const brim_model *model, const brim_tokenizer *tokenizer, brim_error *err) {
-  const uint64_t own = brim_model_tokenizer(model);
-  uint64_t content;
-  if (!own)
-    return BRIM_OK;
-  BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_takes_words(model), &content, err));
-  if (content == own)
-    return BRIM_OK;
-  return brim_error_set(err, BRIM_E_MISMATCH,
-                        "the tokenizer gives other ids (its content is %016llx) than the model's (%016llx): give the model's own",
-                        (unsigned long long)content, (unsigned long long)own);
 }

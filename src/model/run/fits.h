@@ -12,8 +12,6 @@ int brim_row_fits(const brim_model *model, const brim_sample *row, int32_t cut, 
 brim_sample brim_batch_text(const brim_batch *batch, int32_t text, int32_t row);
 /* So many tokens, which `what` has ("row 17 has"). */
 int brim_length_fits(const brim_model *model, const char *what, int32_t length, int status, brim_error *err) BRIM_CHECK;
-/* The tokenizer gives the ids that the model knows, where that is known: BRIM_E_MISMATCH. */
-int brim_tokenizer_fits(const brim_model *model, const brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
 /* The model's device has these features: BRIM_E_UNSUPPORTED in the words of ops/list.h. */
 int brim_features_fit(const brim_model *model, uint32_t features, brim_error *err) BRIM_CHECK;
 #endif

@@ -383,7 +383,7 @@ int brim_check_outputs(brim_runtime *runtime, const brim_path *paths, size_t cou
   BRIM_ARRAY(err, paths, count);
   for (size_t i = 0; i < count; i++) {
     BRIM_GIVEN_AS(err, "paths.name, paths.path", paths[i].name, paths[i].path);
-    if (paths[i].use < BRIM_READS_FILE || paths[i].use > BRIM_WRITES_RUN)
+    if ((unsigned)paths[i].use > BRIM_WRITES_RUN) /* 0: it is no path */
       return brim_error_set(err, BRIM_E_USAGE, "%s: use %d of a path does not exist", paths[i].name, (int)paths[i].use);
   }
   check *c = brim_alloc_zero(runtime, sizeof *c);
