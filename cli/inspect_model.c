@@ -79,13 +79,22 @@ static void count_memory(findings *f) {
   f->all = f->values + (int64_t)brim_model_memory(f->model, &f->limits);
 }
 
-/* Modules that cannot be followed are for `brim embed` to refuse. */
-static void find_width(findings *f) {
+static brim_task task_of_vectors(void) {
+  brim_task task = BRIM_TASK_AUTO;
+  while (!brim_task_shape(++task)->bare)
+    ;
+  return task;
+}
+
+/* config.json says a classifier, which there is not. Modules that cannot be followed are for `brim embed` to refuse. */
+static int find_vectors(findings *f, brim_labels *labels) {
+  brim_runtime *runtime = f->cli->runtime;
   brim_embedder *embedder = NULL;
   brim_error ignored;
-  if (*f->info.modules && !brim_embedder_load(f->cli->runtime, f->cli->values->model, NULL, &embedder, &ignored))
+  if (!brim_embedder_load(runtime, f->cli->values->model, NULL, &embedder, &ignored))
     f->vector_width = brim_embedder_width(embedder);
   brim_embedder_free(embedder);
+  return brim_labels_make(runtime, task_of_vectors(), NULL, 1, labels, &f->cli->error);
 }
 
 static int find_out(findings *f) {
@@ -93,10 +102,9 @@ static int find_out(findings *f) {
   brim_labels vectors = {0};
   brim_model_options how = {0};
   int status = brim_model_describe(cli->runtime, cli->values->model, &f->info, &cli->error);
-  if (!status && *f->info.modules) { /* config.json says a classifier, which there is not */
-    status = brim_labels_make(cli->runtime, BRIM_TASK_EMBEDDING, NULL, 1, &vectors, &cli->error);
-    how.labels = &vectors;
-  }
+  if (!status && *f->info.modules)
+    status = find_vectors(f, &vectors);
+  how.labels = *f->info.modules ? &vectors : NULL;
   if (!status)
     status = brim_model_load(cli->runtime, cli->values->model, &how, &f->model, &cli->error);
   brim_labels_free(&vectors);
@@ -106,7 +114,7 @@ static int find_out(findings *f) {
     f->tokenizer = NULL;
   status = set_limits(f);
   if (!status)
-    count_weights(f), count_memory(f), find_width(f);
+    count_weights(f), count_memory(f);
   return status;
 }
 
