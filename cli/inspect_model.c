@@ -79,13 +79,6 @@ static void count_memory(findings *f) {
   f->all = f->values + (int64_t)brim_model_memory(f->model, &f->limits);
 }
 
-static brim_task task_of_vectors(void) {
-  brim_task task = BRIM_TASK_AUTO;
-  while (!brim_task_shape(++task)->bare)
-    ;
-  return task;
-}
-
 /* config.json says a classifier, which there is not. Modules that cannot be followed are for `brim embed` to refuse. */
 static int find_vectors(findings *f, brim_labels *labels) {
   brim_runtime *runtime = f->cli->runtime;
@@ -94,7 +87,7 @@ static int find_vectors(findings *f, brim_labels *labels) {
   if (!brim_embedder_load(runtime, f->cli->values->model, NULL, &embedder, &ignored))
     f->vector_width = brim_embedder_width(embedder);
   brim_embedder_free(embedder);
-  return brim_labels_make(runtime, task_of_vectors(), NULL, 1, labels, &f->cli->error);
+  return brim_labels_make(runtime, brim_task_of_modules(), NULL, 1, labels, &f->cli->error);
 }
 
 static int find_out(findings *f) {

@@ -236,6 +236,8 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "give either DATA with --tokenizer, or --lengths FILE");
   if (data && !v->tokenizer)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
+  if (v->stream && v->cache)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--cache has no effect on a stream: leave it out");
   if (v->stream && v->simulate)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--simulate looks at all lengths: leave --stream out");
   if (data)
