@@ -249,6 +249,18 @@ static void note_folder(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "README.md in %s is not brim's and stays: how transformers computes this model will not be said there", run);
 }
 
+/* Steps are not taken out of an average: a run that becomes only a little longer keeps some that come before its own share. */
+static void note_average(const cli_call *cli, uint64_t step, uint64_t former, uint64_t total) {
+  const double share = cli->values->swa_start;
+  const uint64_t first = (uint64_t)ceil(share * (double)total - 1e-9), before = (uint64_t)ceil(share * (double)former - 1e-9);
+  if (share > 0 && before < first && step > first)
+    cli_note(
+        cli,
+        "the average keeps steps from %llu on, as the shorter run had them; from the beginning, a run of %llu steps averages "
+        "from %llu on",
+        (unsigned long long)(before ? before : 1), (unsigned long long)total, (unsigned long long)first);
+}
+
 /* What a resumed run has otherwise than before. */
 static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
@@ -265,6 +277,8 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
              "the run becomes longer: %lld steps in place of %lld; the learning rate of step %lld is %.4g by the longer run's "
              "schedule, in place of %.4g",
              (long long)total->integer, (long long)former->integer, (long long)step->integer + 1, rate->real, former_rate->real);
+  if (former->kind == BRIM_VALUE_INT)
+    note_average(cli, (uint64_t)step->integer, (uint64_t)former->integer, (uint64_t)total->integer);
   if (before->kind == BRIM_VALUE_TEXT)
     cli_note(cli,
              "the run was begun with %s and continues with %s from step %lld: both compute the same, but round differently, so "

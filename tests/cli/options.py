@@ -316,7 +316,7 @@ class Judge:
         return ("refused", result.last) if result.code in (1, 2) and result.names(case.option) else ("NOT REFUSED", f"{result.code} {result.last}")
 
     def foreign(self, case):
-        """Whatever it is, it ends with a line of its own."""
+        """Whatever it is, it ends with a line of the program."""
         base, other = case.base, other_task(case.base.task, case.option.name)
         words = [str(self.runner.data(other) / "run") if before == "--model" else word for before, word in zip(("", *base.words), base.words)]
         try:
@@ -334,7 +334,7 @@ class Judge:
         return "effect", f"{other}: {'; '.join(said)}"
 
     def together(self, case):
-        """An option that does something alone does it beside another, too: with one of the values of both."""
+        """An option that does something alone does it with another, too: for one of the values of both."""
         other = dataclasses.replace(case, option=self.options[case.base.command][case.choice], choice=None)
         mine, its = self.working(case, needs_effect=True), self.working(other)
         if not mine or not its or f"--{case.option.name}" in {word.split("=")[0] for word in its[0]}:
@@ -343,17 +343,17 @@ class Judge:
         line = (*mine[0], *(word for word in its[0] if word.split("=")[0] not in has))
         swallowed = ""
         for two in [other.option.words(value) for value in other.values()[:3]]:
-            beside = self.run(case, line, *two)
+            second = self.run(case, line, *two)
             for one in [case.option.words(value) for value in case.values()[:3]]:
                 alone, both = self.run(case, line, *one), self.run(case, line, *one, *two)
                 if both.broken():
                     return "BROKEN", both.broken()
-                if both.code and not (alone.code or beside.code):
+                if both.code and not (alone.code or second.code):
                     said = any(both.names(each.option, each.values()[0], line) for each in (case, other))
                     return ("refused", both.last) if said else ("OTHER LINE", f"{one} {two}: {both.last}")
-                if alone.code or beside.code or both.differences(beside):
+                if alone.code or second.code or both.differences(second):
                     return "effect", "each its own"
-                swallowed = f"{one} does nothing beside {two}"
+                swallowed = f"{one} does nothing with {two}"
         return "SWALLOWED", swallowed
 
     def ends(self, case):
