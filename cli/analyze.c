@@ -18,7 +18,7 @@ static const cli_option options[] = {
     ROWS(cli_seed_option),
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of tables"),
-    TEXT("html", html, "FILE", .path = CLI_WRITES_FILE,
+    TEXT("html", html, "FILE", .path = CLI_WRITES_FILE, .endings = ".html .htm ",
          .help = "also write a page with pictures, one file that needs no network"),
     INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .needs = "html", .fallback = "3",
             .help = "texts that --html shows, drawn at random by --seed"),

@@ -33,7 +33,7 @@ static const cli_option options[] = {
     ROWS(cli_cache_option),
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
-    TEXT("html", html, "FILE", .path = CLI_WRITES_FILE,
+    TEXT("html", html, "FILE", .path = CLI_WRITES_FILE, .endings = ".html .htm ",
          .help = "also write a page with bars and curves, one file that needs no network"),
     ROWS(cli_rank_options),
     ROWS(cli_general_options),

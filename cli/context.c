@@ -323,6 +323,25 @@ static void note_unlabelled(const cli_call *cli, const char *path, uint64_t word
   cli_note(cli, "%s: %s word%s no label: it is null", path, count, words == 1 ? " has" : "s have");
 }
 
+/* As a table with a word on each row has it. */
+static void note_words(const cli_call *cli, const brim_dataset *dataset, const char *path) {
+  const uint64_t rows = brim_dataset_rows(dataset);
+  brim_sample sample;
+  char count[32];
+  for (uint64_t row = 0; row < rows; row++) {
+    brim_dataset_sample(dataset, row, &sample);
+    if (!sample.words || strnlen(sample.word_text, sample.word_text_length) + 1 < sample.word_text_length)
+      return; /* a word after the first */
+  }
+  brim_count_text((int64_t)rows, count, sizeof count);
+  if (rows > 1)
+    cli_note(
+        cli,
+        "%s: each of the %s rows has one word, which the model sees without the others of its sentence: a row is a sentence, "
+        "with a list of its words and one of their labels",
+        path, count);
+}
+
 static int note_folder(cli_call *cli, const char *path) {
   brim_text names;
   uint64_t count;
@@ -383,6 +402,7 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
   cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
   note_unlabelled(cli, request->paths[0], brim_dataset_unlabelled_words(*out));
+  note_words(cli, *out, request->paths[0]);
   if (request->silent)
     return BRIM_OK;
   note_truncation(cli, *out, request->paths[0], request->max_length);

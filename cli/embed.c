@@ -25,7 +25,8 @@ static const cli_option options[] = {
             .help = "keep the first N numbers of each vector"),
     FLAG("normalize", normalize, .help = "bring vectors to length 1, after they were cut"),
     HEADING("Output"),
-    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_RESUMABLE, .shown = "standard output",
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_RESUMABLE, .endings = ".jsonl .json .ndjson .npy ",
+         .shown = "standard output",
          .help =
              "file to write; it is complete or absent. NAME.npy holds [texts, numbers] of float32 for numpy, any other name JSON "
              "lines"),

@@ -213,7 +213,7 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const brim_labels *labels = v->labels;
   int count = brim_metrics_fields(labels->task, m, fields);
-  char rows[32];
+  char rows[32], number[BRIM_METRIC_TEXT];
   int width = 9;
   for (int i = 0; i < count; i++)
     width = (int)strlen(fields[i].name) > width ? (int)strlen(fields[i].name) : width;
@@ -224,7 +224,7 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
     brim_text_printf(out, "%-*s %s\n", width, v->counted, rows);
   for (int i = 0; i < count; i++)
     if (isfinite(fields[i].real))
-      brim_text_printf(out, "%-*s %.4f\n", width, fields[i].name, fields[i].real);
+      brim_text_printf(out, "%-*s %s\n", width, fields[i].name, brim_metric_text(fields[i].real, number));
     else
       brim_text_printf(out, "%-*s undefined\n", width, fields[i].name);
   if (!v->scores)

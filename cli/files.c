@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "cli.h"
@@ -86,6 +87,39 @@ static void name_trace(cli_call *cli) {
   keep(&cli->arguments, &v->profile, path);
 }
 
+/* Whether `path` ends in one of these, with a space after each, in any case: then *ending is where. */
+static bool ends_in(const char *path, const char *endings, const char **ending) {
+  size_t length;
+  for (const char *one = endings; *one; one += length + 1) {
+    length = strcspn(one, " ");
+    const size_t all = strlen(path);
+    if (all > length && strncasecmp(path + all - length, one, length) == 0) {
+      *ending = path + all - length;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A name that says another format, or that the file is packed, is found wrong by whoever reads it. */
+static int check_endings(cli_call *cli) {
+  static const char formats[] = ".gz .zst .xz .bz2 .zip .tar .npy .npz .parquet .arrow .feather .csv .tsv .xlsx .html .htm .pdf "
+                                ".png .svg .safetensors .pt .pth .bin .h5 .hdf5 .pkl .pickle .json .jsonl .ndjson ";
+  const cli_arguments *arguments = &cli->arguments;
+  const char *ending;
+  struct stat info;
+  int count;
+  for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
+    const char *const *path = option->endings ? paths_of(arguments, option, &count) : NULL;
+    if (!path || count == 0 || !ends_in(*path, formats, &ending) || ends_in(*path, option->endings, &ending))
+      continue;
+    if (stat(*path, &info) != 0 || S_ISREG(info.st_mode)) /* a pipe has any name */
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--%s %s: what is written is not %s: let the name end in %.*s",
+                            option->name, *path, ending, (int)strcspn(option->endings, " "), option->endings);
+  }
+  return BRIM_OK;
+}
+
 /* A link to a file means its target, which is replaced: the user named the link, and it stays. */
 static void follow_links(cli_call *cli) {
   cli_arguments *arguments = &cli->arguments;
@@ -116,6 +150,8 @@ int cli_check_files(cli_call *cli) {
   }
   if (!status && cli->group.rank == 0)
     status = brim_check_outputs(cli->runtime, p.items, p.count, cli->values->resume, &cli->error);
+  if (!status)
+    status = check_endings(cli);
   if (!status && cli->group.rank == 0)
     follow_links(cli);
   free(simulated);

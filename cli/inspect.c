@@ -12,7 +12,8 @@ static const cli_option batch_options[] = {
     HEADING("Batch"),
     TEXT("batch", batch, "FILE", .path = CLI_READS_FILE, .required = true,
          .help = "rows as JSON: [{\"ids\":[..],\"type_ids\":[..],\"label\":..},...]"),
-    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .required = true, .help = "safetensors file to write"),
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .endings = ".safetensors ", .required = true,
+         .help = "safetensors file to write"),
     ROWS(cli_padding_option),
     {0},
 };

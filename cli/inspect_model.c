@@ -35,8 +35,8 @@ typedef struct findings {
   brim_error why;
   brim_model_limits limits;
   int64_t weights, of_embeddings, trained;
-  int32_t trained_tensors;
-  int64_t values, state, all; /* bytes: of weights, of gradients and moments, and of training */
+  int32_t trained_tensors, vector_width; /* vector_width: 0 where there are none */
+  int64_t values, state, all;            /* bytes: of weights, of gradients and moments, and of training */
 } findings;
 
 /* ---- finding out ------------------------------------------------------------------------------------------ */
@@ -79,11 +79,28 @@ static void count_memory(findings *f) {
   f->all = f->values + (int64_t)brim_model_memory(f->model, &f->limits);
 }
 
+/* config.json says a classifier, which there is not. Modules that cannot be followed are for `brim embed` to refuse. */
+static int find_vectors(findings *f, brim_labels *labels) {
+  brim_runtime *runtime = f->cli->runtime;
+  brim_embedder *embedder = NULL;
+  brim_error ignored;
+  if (!brim_embedder_load(runtime, f->cli->values->model, NULL, &embedder, &ignored))
+    f->vector_width = brim_embedder_width(embedder);
+  brim_embedder_free(embedder);
+  return brim_labels_make(runtime, brim_task_of_modules(), NULL, 1, labels, &f->cli->error);
+}
+
 static int find_out(findings *f) {
   cli_call *cli = f->cli;
+  brim_labels vectors = {0};
+  brim_model_options how = {0};
   int status = brim_model_describe(cli->runtime, cli->values->model, &f->info, &cli->error);
+  if (!status && *f->info.modules)
+    status = find_vectors(f, &vectors);
+  how.labels = *f->info.modules ? &vectors : NULL;
   if (!status)
-    status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){0}, &f->model, &cli->error);
+    status = brim_model_load(cli->runtime, cli->values->model, &how, &f->model, &cli->error);
+  brim_labels_free(&vectors);
   if (status)
     return status;
   if (brim_tokenizer_load(cli->runtime, cli->values->model, &f->tokenizer, &f->why))
@@ -124,8 +141,10 @@ static void say_task(const findings *f, brim_text *out) {
   enum { MOST = 8 };
   for (int32_t i = 0; labels->names && i < labels->count && i < MOST && at < 300; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "%s%.60s", i ? ", " : ": ", labels->names[i]);
-  if (*f->info.modules) /* config.json says a classifier, which there is not */
-    say(out, "task", "vectors of texts, which the modules make");
+  if (f->vector_width)
+    say(out, "task", "vectors of %d numbers, which the modules make", f->vector_width);
+  else if (*f->info.modules)
+    say(out, "task", "vectors of texts, by modules that cannot be followed");
   else
     say(out, "task", "%s, %d output%s%s%s", brim_task_name(labels->task), labels->count, labels->count == 1 ? "" : "s", text,
         labels->names && labels->count > MOST ? ", .." : "");
@@ -247,7 +266,7 @@ static void put_names(brim_json_writer *json, const findings *f, const char *key
 static void put_task(brim_json_writer *json, const findings *f) {
   const brim_labels *labels = brim_model_labels(f->model);
   brim_json_put_string(json, "task", brim_task_name(labels->task));
-  brim_json_put_integer(json, "outputs", labels->count);
+  brim_json_put_integer(json, "outputs", f->vector_width ? f->vector_width : labels->count);
   brim_json_open_array(json, "labels");
   for (int32_t i = 0; labels->names && i < labels->count; i++)
     brim_json_put_string(json, NULL, labels->names[i]);

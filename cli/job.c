@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "folds.h"
@@ -53,6 +54,34 @@ static int check_shares(cli_call *cli) {
     if (wrong)
       return brim_error_set(&cli->error, BRIM_E_USAGE, "--eval %g%%: %s", 100 * share, wrong);
     held_out = true;
+  }
+  return BRIM_OK;
+}
+
+/* The file that an item of a list names, after NAME=; false: a pattern, a share, or nothing that is there. */
+static bool named_file(const cli_list *list, int item, const char **path, struct stat *info) {
+  char name[64];
+  *path = cli_cut_name("", list->items[item], item, list->count, name, sizeof name);
+  return stat(*path, info) == 0;
+}
+
+/* One set under two names is taken for two when their numbers are compared. */
+static int check_sets(cli_call *cli) {
+  const cli_list *const lists[] = {&cli->values->eval, &cli->values->test};
+  static const char *const options[] = {"--eval", "--test"};
+  const char *path, *before;
+  struct stat info, earlier;
+  for (int i = 0, all = lists[0]->count + lists[1]->count; i < all; i++) {
+    const int l = i >= lists[0]->count, item = l ? i - lists[0]->count : i;
+    if (!named_file(lists[l], item, &path, &info) || !(S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)))
+      continue;
+    for (int k = 0; k < i; k++) {
+      const int of = k >= lists[0]->count;
+      if (named_file(lists[of], of ? k - lists[0]->count : k, &before, &earlier) && earlier.st_dev == info.st_dev &&
+          earlier.st_ino == info.st_ino)
+        return brim_error_set(&cli->error, BRIM_E_USAGE, "%s %s: %s %s is the same file: leave one out", options[l], path,
+                              options[of], before);
+    }
   }
   return BRIM_OK;
 }
@@ -337,6 +366,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = cli_fill(&cli->arguments, CLI_MODEL, &unread, &cli->error); /* refuses words that are none before the data is read */
   if (!status)
     status = check_shares(cli);
+  if (!status)
+    status = check_sets(cli);
   if (!status && cli->values->stream && cli->values->cache && !cli->values->eval.count)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--cache has no effect on a stream: leave it out, or give --eval");
   if (!status)

@@ -79,6 +79,8 @@ typedef struct cli_option {
   const char *implied;        /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
   bool required;
   cli_path path;
+  const char *endings;  /* of a file that is written: those of what is written, the usual one first, a space after each; another
+                         * format's is refused */
   const char *needs;    /* the options of which one must be given, a space between them, or this one has no effect and is refused;
                          * "batching=packed|sorted": with one of these values. ROWS: of those options that say nothing themselves */
   const char *excludes; /* the options that contradict it, a space between them: together they are refused */

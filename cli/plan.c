@@ -37,8 +37,8 @@ static const cli_option options[] = {
                  "speed=GFLOP/S and update=MILLISECONDS are given"),
     HEADING("Output"),
     FLAG("jsonl", jsonl, .help = "print every batch as a JSON line, then a summary, instead of a short table"),
-    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
-         .help = "file to write; it is complete or absent"),
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .endings = ".jsonl .json .ndjson ",
+         .shown = "standard output", .help = "file to write; it is complete or absent"),
     ROWS_WITH("max-length", cli_windows_options),
     ROWS_WITH("max-length", cli_truncation_options),
     ROWS(cli_column_options),
@@ -236,6 +236,8 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "give either DATA with --tokenizer, or --lengths FILE");
   if (data && !v->tokenizer)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
+  if (v->stream && v->cache)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--cache has no effect on a stream: leave it out");
   if (v->stream && v->simulate)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--simulate looks at all lengths: leave --stream out");
   if (data)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "columns.h"
 #include "commands.h"
 #include "fill.h"
 #include "infer.h"
@@ -11,13 +12,13 @@ static const cli_option options[] = {
     HEADING("Trained model"),
     ROWS(cli_inference_options),
     HEADING("Output"),
-    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "standard output",
-         .help = "file to write; it is complete or absent"),
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .endings = ".jsonl .json .ndjson ",
+         .shown = "standard output", .help = "file to write; it is complete or absent"),
     FLAG("sort", sort,
          .help =
              "of a reranker: the documents of each query from the best to the worst, with their rank; queries come in the order "
              "of their first rows, and index still counts the records of DATA"),
-    FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding sort columns",
+    FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding sort",
          .help = "answer each row before the next one is read, for a program that writes a text into a pipe and waits for "
                  "its line; slower than all rows together"),
     ROWS(cli_column_options),
@@ -87,6 +88,7 @@ typedef struct answers {
   cli_call *cli;
   cli_inference *in;
   brim_dataset_options how;
+  cli_columns columns;       /* of a reranker's rows */
   const brim_record *record; /* the one at hand */
   const brim_dataset *one;   /* and its tokens */
   brim_text text;
@@ -97,7 +99,12 @@ typedef struct answers {
 static int give_record(void *context, uint64_t index, brim_text_row *out, brim_error *err) {
   const brim_record *r = ((const answers *)context)->record;
   (void)index, (void)err;
-  *out = (brim_text_row){.text = r->text, .text_length = r->text_length, .pair = r->pair, .pair_length = r->pair_length};
+  *out = (brim_text_row){.text = r->text,
+                         .text_length = r->text_length,
+                         .pair = r->pair,
+                         .pair_length = r->pair_length,
+                         .further = r->further,
+                         .further_count = r->further_count};
   return BRIM_OK;
 }
 
@@ -142,6 +149,8 @@ static int answer_all(answers *a, brim_reader *reader) {
 
 static int open_answers(answers *a, brim_reader **reader) {
   cli_call *cli = a->cli;
+  const char *const *paths = cli->arguments.operands;
+  const int path_count = cli->arguments.operand_count;
   brim_source_options source;
   int32_t max_length = 0;
   int status = cli_inference_open_model(cli, a->in, &max_length);
@@ -154,13 +163,13 @@ static int open_answers(answers *a, brim_reader **reader) {
   if (!status)
     status = cli_source_options(cli, false, &source);
   if (!status)
-    status = cli_note_passed_over(cli, cli->arguments.operands, cli->arguments.operand_count);
+    status = cli_note_passed_over(cli, paths, path_count);
+  if (!status)
+    status = cli_columns_find(cli, paths, path_count, a->how.task, &a->columns, &source);
   a->in->options.event = NULL; /* no bar for a row */
   if (!status && !(a->scores = calloc((size_t)brim_model_outputs(a->in->model), sizeof *a->scores)))
     status = cli_no_memory(cli, "the predictions");
-  return status ? status
-                : brim_reader_open(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &source, reader,
-                                   &cli->error);
+  return status ? status : brim_reader_open(cli->runtime, paths, path_count, &source, reader, &cli->error);
 }
 
 static int predict_as_they_come(cli_call *cli, cli_inference *in) {
@@ -173,6 +182,7 @@ static int predict_as_they_come(cli_call *cli, cli_inference *in) {
   if (!status)
     status = answer_all(&a, reader);
   brim_reader_close(reader);
+  cli_columns_free(&a.columns);
   brim_text_free(&a.text);
   free(a.scores);
   return status;

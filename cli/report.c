@@ -5,12 +5,13 @@
 
 static const cli_option options[] = {
     HEADING("The page"),
-    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .shown = "RUN/report.html of a single run",
+    TEXT("output", output, "FILE", .letter = 'o', .path = CLI_WRITES_FILE, .endings = ".html .htm ",
+         .shown = "RUN/report.html of a single run",
          .help = "the page, one file that needs no network; it is complete or absent"),
     LIST("data", data, "DATA", .path = CLI_READS_DATA,
          .help = "labelled rows for the run's model to predict; the page then shows confusion or scatter, and the most "
                  "wrong rows with their texts. May be given several times"),
-    TEXT("csv", csv, "FILE", .path = CLI_WRITES_FILE,
+    TEXT("csv", csv, "FILE", .path = CLI_WRITES_FILE, .endings = ".csv ",
          .help = "write the steps, evaluations and epochs of all runs as one table; - is standard output"),
     ROWS_WITH("data", cli_label_option),
     ROWS_WITH("data", cli_missing_label_option),

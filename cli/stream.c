@@ -84,11 +84,15 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
              (unsigned long long)ledger.epoch, count, ledger.rows_excluded == 1 ? " was" : "s were");
   }
   if (ledger.rows_truncated) {
-    char lost[32];
+    char lost[32], read[64] = "";
+    brim_count_text((int64_t)ledger.rows_read, count, sizeof count);
+    if (cli->values->repeat) /* there is no end, and rows are read long before they are trained on */
+      snprintf(read, sizeof read, " of the %s that were read ahead", count);
     brim_count_text((int64_t)ledger.rows_truncated, count, sizeof count);
     brim_count_text((int64_t)ledger.tokens_lost, lost, sizeof lost);
-    cli_note(cli, "epoch %llu: %s %s%s cut, %s tokens lost", (unsigned long long)ledger.epoch, count, cli->masks ? "text" : "row",
-             ledger.rows_truncated == 1 ? " was" : "s were", lost);
+    cli_note(cli, "epoch %llu: %s %s%s%s %s cut, %s tokens lost", (unsigned long long)ledger.epoch, count,
+             cli->masks ? "text" : "row", ledger.rows_truncated == 1 ? "" : "s", read,
+             ledger.rows_truncated == 1 ? "was" : "were", lost);
   }
   if (!ledger.rows_damaged)
     return;

@@ -93,7 +93,8 @@ static const cli_option options[] = {
     ROWS(cli_cache_option),
     HEADING("Output"),
     FLAG("json", json, .help = "the result as one JSON object"),
-    TEXT("profile", profile, "FILE", .path = CLI_WRITES_FILE, .implied = "", .shown = "trace.json in --output",
+    TEXT("profile", profile, "FILE", .path = CLI_WRITES_FILE, .endings = ".json ", .implied = "",
+         .shown = "trace.json in --output",
          .help = "report where the time goes: a table on standard error, and a trace for chrome://tracing or "
                  "ui.perfetto.dev in FILE; on a GPU also what the card did"),
     ROWS(cli_rank_options),
@@ -148,7 +149,7 @@ static void keep_eval(cli_call *cli, const char *name, const brim_event *event) 
 
 /* "step 427, test: loss 0.412, accuracy 0.829" above the bar. */
 static void note_eval(cli_call *cli, const brim_event *event) {
-  char line[512];
+  char line[512], number[BRIM_METRIC_TEXT];
   size_t used = 0;
   const brim_field *step = brim_event_field(event, "step"), *name = brim_event_field(event, "name");
   line[0] = 0;
@@ -157,7 +158,8 @@ static void note_eval(cli_call *cli, const brim_event *event) {
     bool shown = f->kind == BRIM_VALUE_REAL && isfinite(f->real) && strcmp(f->name, "seconds") != 0 &&
                  strcmp(f->name, "epoch") != 0;
     if (shown)
-      used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.4f", used ? ", " : "", f->name, f->real);
+      used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", used ? ", " : "", f->name,
+                               brim_metric_text(f->real, number));
   }
   if (cli->last_evals)
     keep_eval(cli, name && name->text ? name->text : "eval", event);
@@ -167,8 +169,9 @@ static void note_eval(cli_call *cli, const brim_event *event) {
 /* "epoch 2: training loss 0.4123": what an evaluation is compared with. */
 static void note_epoch(const cli_call *cli, const brim_event *event) {
   const brim_field *epoch = brim_event_field(event, "epoch"), *loss = brim_event_field(event, "loss");
+  char number[BRIM_METRIC_TEXT];
   if (epoch && loss && isfinite(loss->real))
-    cli_note(cli, "epoch %.3g: training loss %.4f", epoch->real, loss->real);
+    cli_note(cli, "epoch %.3g: training loss %s", epoch->real, brim_metric_text(loss->real, number));
 }
 
 /* "trained: 1,538 of 24,802 parameters (2 tensors)", where that is not all. */
@@ -246,6 +249,18 @@ static void note_folder(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "README.md in %s is not brim's and stays: how transformers computes this model will not be said there", run);
 }
 
+/* Steps are not taken out of an average: a run that becomes only a little longer keeps some that come before its own share. */
+static void note_average(const cli_call *cli, uint64_t step, uint64_t former, uint64_t total) {
+  const double share = cli->values->swa_start;
+  const uint64_t first = (uint64_t)ceil(share * (double)total - 1e-9), before = (uint64_t)ceil(share * (double)former - 1e-9);
+  if (share > 0 && before < first && step > first)
+    cli_note(
+        cli,
+        "the average keeps steps from %llu on, as the shorter run had them; from the beginning, a run of %llu steps averages "
+        "from %llu on",
+        (unsigned long long)(before ? before : 1), (unsigned long long)total, (unsigned long long)first);
+}
+
 /* What a resumed run has otherwise than before. */
 static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
@@ -262,6 +277,8 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
              "the run becomes longer: %lld steps in place of %lld; the learning rate of step %lld is %.4g by the longer run's "
              "schedule, in place of %.4g",
              (long long)total->integer, (long long)former->integer, (long long)step->integer + 1, rate->real, former_rate->real);
+  if (former->kind == BRIM_VALUE_INT)
+    note_average(cli, (uint64_t)step->integer, (uint64_t)former->integer, (uint64_t)total->integer);
   if (before->kind == BRIM_VALUE_TEXT)
     cli_note(cli,
              "the run was begun with %s and continues with %s from step %lld: both compute the same, but round differently, so "
@@ -346,20 +363,20 @@ static void put_which(brim_text *out, const brim_train_result *r, const char *ru
 
 static void put_result(brim_text *out, const brim_train_result *r, const cli_values *v, bool evaluated) {
   const char *run = v->output;
-  char counts[4][32], duration[32];
+  char counts[4][32], duration[32], number[BRIM_METRIC_TEXT];
   const double values[] = {(double)r->steps, (double)r->rows, (double)r->tokens, rate(r)};
   for (int i = 0; i < 4; i++)
     brim_count_text((int64_t)values[i], counts[i], sizeof counts[i]);
   brim_duration_text(r->seconds, duration, sizeof duration);
-  brim_text_printf(out, "%s step%s, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], r->steps == 1 ? "" : "s",
-                   counts[1], counts[2], duration, counts[3], r->loss);
+  brim_text_printf(out, "%s step%s, %s rows, %s tokens in %s (%s tokens/s), loss %s\n", counts[0], r->steps == 1 ? "" : "s",
+                   counts[1], counts[2], duration, counts[3], brim_metric_text(r->loss, number));
   if (isnan(r->best_metric) && evaluated)
     brim_text_printf(out, "no evaluation is the best: %s was undefined in all of them (--best-metric names another)\n",
                      v->best_metric ? v->best_metric : "the metric");
   if (isfinite(r->best_metric))
-    brim_text_printf(out, "%sbest evaluation: %s %.4f after step %llu\n",
+    brim_text_printf(out, "%sbest evaluation: %s %s after step %llu\n",
                      r->stopped_early ? "stopped early: patience is at its end\n" : "", r->metric ? r->metric : "metric",
-                     r->best_metric, (unsigned long long)r->best_step);
+                     brim_metric_text(r->best_metric, number), (unsigned long long)r->best_step);
   put_which(out, r, run);
 }
 

@@ -62,7 +62,7 @@ typedef struct fold_table {
 
 static void add_row(fold_table *table, const char *name, const brim_fold_result *fold, uint64_t rows, const double *numbers,
                     int count) {
-  char (*row)[80] = table->cells[table->count++];
+  char (*row)[80] = table->cells[table->count++], number[BRIM_METRIC_TEXT];
   snprintf(row[0], sizeof row[0], "%s", name);
   if (fold)
     brim_count_text((int64_t)fold->train_rows, row[1], sizeof row[1]);
@@ -71,7 +71,7 @@ static void add_row(fold_table *table, const char *name, const brim_fold_result 
   if (fold)
     brim_duration_text(fold->run.seconds, row[3], sizeof row[3]);
   for (int i = 0; i < count; i++)
-    snprintf(row[4 + i], sizeof row[4 + i], isfinite(numbers[i]) ? "%.4f" : "-", numbers[i]);
+    snprintf(row[4 + i], sizeof row[4 + i], "%s", isfinite(numbers[i]) ? brim_metric_text(numbers[i], number) : "-");
 }
 
 static void add_metrics(fold_table *table, const char *name, const brim_fold_result *fold, const brim_metrics *metrics,

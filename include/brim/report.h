@@ -32,6 +32,9 @@ BRIM_API void brim_histogram_text(brim_text *out, const uint64_t *counts, int64_
 BRIM_API size_t brim_shown(char *text, size_t length, bool lines);
 /* Hours, minutes, seconds: "1:02:03", "0:02:03"; "-:--:--" for what is no duration. */
 BRIM_API void brim_duration_text(double seconds, char *buffer, size_t size);
+/* A loss or a metric, into the buffer, which is returned: 0.6931; from a million on 1.375e+74; nan. */
+enum { BRIM_METRIC_TEXT = 24 };
+BRIM_API const char *brim_metric_text(double value, char buffer[BRIM_METRIC_TEXT]);
 /* 6,358,424 */
 BRIM_API void brim_count_text(int64_t value, char *buffer, size_t size);
 

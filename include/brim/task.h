@@ -66,6 +66,8 @@ BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
 BRIM_API bool brim_task_has_outcomes(brim_task task);
 /* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */
 BRIM_API brim_task brim_task_of_names(brim_task task);
+/* The task of a model whose folder lists modules (modules.json): vectors of texts, whatever its config.json says. */
+BRIM_API brim_task brim_task_of_modules(void);
 /* The first task that has a loss of this name (brim_loss_options); AUTO: none has. */
 BRIM_API brim_task brim_task_of_loss(const char *name);
 

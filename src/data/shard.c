@@ -3,6 +3,7 @@
  *   fill_shard (one at a time) -> pack_shard (in parallel) -> write_shard (in order)
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compress.h"
 #include "base/folder.h"
@@ -215,6 +216,8 @@ static int check_folder(brim_runtime *runtime, const char *folder, brim_error *e
     return BRIM_OK;
   if (!brim_path_is_folder(folder))
     return brim_error_at(err, BRIM_E_USAGE, folder, 0, -1, "is a file: choose another folder for the shards");
+  if (access(folder, W_OK) != 0) /* its place would be taken by another, which may be written */
+    return brim_error_at(err, BRIM_E_USAGE, folder, 0, -1, "nothing may be written there: choose another folder for the shards");
   BRIM_TRY(brim_list_folder(runtime, folder, &names, &count, err));
   brim_names_free(runtime, names, count);
   if (count == 0)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/folder.h"
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -278,10 +279,32 @@ static int glob_from(brim_source *source, const char *folder, const char *rest, 
   return status;
 }
 
+/* "**" twice in a pattern comes to a file on several ways: of the files from `before` on, each name is left once. */
+static int keep_first(brim_source *source, size_t before, brim_error *err) {
+  brim_hashmap seen;
+  size_t kept = before;
+  int status = BRIM_OK;
+  brim_hashmap_init(&seen, source->runtime);
+  for (size_t i = before; i < source->count; i++) {
+    bool again = false;
+    if (!status)
+      status = brim_hashmap_put(&seen, source->files[i].path, strlen(source->files[i].path), 0, &again, NULL, err);
+    if (again)
+      brim_release(source->runtime, source->files[i].path);
+    else
+      source->files[kept++] = source->files[i];
+  }
+  source->count = kept;
+  brim_hashmap_free(&seen);
+  return status;
+}
+
 static int add_glob(brim_source *source, const char *pattern, const brim_source_options *options, brim_error *err) {
   size_t before = source->count, root = strspn(pattern, "/");
   source->deep = false;
   BRIM_TRY(glob_from(source, root ? "/" : "", pattern + root, options, err));
+  if (source->deep)
+    BRIM_TRY(keep_first(source, before, err));
   if (source->count == before)
     return brim_error_at(err, BRIM_E_IO, pattern, 0, -1, "no file matches: look at the pattern and the folder");
   return BRIM_OK;

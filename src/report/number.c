@@ -12,6 +12,11 @@ void brim_duration_text(double seconds, char *buffer, size_t size) {
   snprintf(buffer, size, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+const char *brim_metric_text(double value, char buffer[BRIM_METRIC_TEXT]) {
+  snprintf(buffer, BRIM_METRIC_TEXT, fabs(value) < 1e6 ? "%.4f" : "%.4g", value);
+  return buffer;
+}
+
 void brim_count_text(int64_t value, char *buffer, size_t size) {
   char digits[32]; /* filled from the end: 19 digits, 6 commas, a sign */
   size_t at = sizeof digits;

@@ -133,7 +133,7 @@ static void describe(const phase *p, const reading *r, bool with_peak, brim_text
     brim_text_printf(out, "  %s %s", text, r->unit);
   }
   if (isfinite(r->loss))
-    brim_text_printf(out, "  loss %.4f", r->loss);
+    brim_text_printf(out, "  loss %s", brim_metric_text(r->loss, text));
   brim_duration_text(elapsed, text, sizeof text);
   brim_text_printf(out, "  %s", text);
   if (share > begun && share < 1) {

@@ -355,6 +355,7 @@ static int end_folds(fold_job *job, brim_error *err) {
     BRIM_TRY(finish_average(job, i, err));
   BRIM_TRY(note_metrics(job, "end", -1, &result->metrics, err));
   BRIM_TRY(brim_run_folder_held(&job->folder, err));
+  BRIM_TRY(brim_run_folder_clear(&job->folder, err));
   return brim_run_folder_settle(&job->folder, err);
 }
 

@@ -122,6 +122,10 @@ brim_task brim_task_of_label(bool decimal, bool list) {
   return decimal ? BRIM_TASK_REGRESSION : list ? BRIM_TASK_MULTI_LABEL : BRIM_TASK_CLASSIFICATION;
 }
 
+brim_task brim_task_of_modules(void) {
+  return BRIM_TASK_EMBEDDING;
+}
+
 brim_task brim_task_of_names(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
   return r && r->shape.named ? task : BRIM_TASK_CLASSIFICATION;

@@ -92,7 +92,8 @@ static int outlook_epoch(brim_runtime *runtime, const brim_lengths *lengths, con
     brim_plan_free(plan);
   if (steps == 0)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "the plan of epoch %llu has no step: there are fewer rows than a batch and drop_last is set",
+                          "the plan of epoch %llu has no step: there are fewer rows than a batch, which drop_last, or a tail "
+                          "that is dropped, leaves out",
                           (unsigned long long)out->epochs);
   out->total_steps += options->max_steps > 0 ? steps : schedule_share(steps, options->epochs - (double)out->epochs);
   out->epochs++;

@@ -91,15 +91,15 @@ void brim_comparison_table(const brim_comparison *c, brim_comparison_cells *t) {
   t->columns[BRIM_COMPARISON_COLUMNS - 1].title = c->metric;
   for (int i = 0; i < c->count; i++) {
     const brim_mode_result *r = &c->results[i];
-    char (*text)[48] = t->text[i];
+    char (*text)[48] = t->text[i], number[BRIM_METRIC_TEXT];
     snprintf(text[1], sizeof *text, "%.1f", r->seconds);
     brim_count_text((int64_t)r->tokens_per_second, text[2], sizeof *text);
     brim_count_text((int64_t)r->slots, text[3], sizeof *text);
     snprintf(text[4], sizeof *text, "%.1f %%", 100.0 * r->padding_share);
     snprintf(text[5], sizeof *text, "%.1f MiB", c->curves[i].memory / (1 << 20));
     brim_speed_text(c->results, i, text[6], sizeof *text);
-    snprintf(text[7], sizeof *text, "%.4f", r->loss);
-    snprintf(text[8], sizeof *text, r->evaluated ? "%.4f" : "-", score_of(c, i));
+    brim_metric_text(r->loss, text[7]);
+    snprintf(text[8], sizeof *text, "%s", r->evaluated ? brim_metric_text(score_of(c, i), number) : "-");
     t->cells[i * BRIM_COMPARISON_COLUMNS] = r->mode.name;
     for (int j = 1; j < BRIM_COMPARISON_COLUMNS; j++)
       t->cells[i * BRIM_COMPARISON_COLUMNS + j] = text[j];
@@ -124,7 +124,7 @@ static void put_loss(brim_page *page, const brim_comparison *c, bool over_time) 
                   &chart);
 }
 
-/* One number of each mode as bars. */
+/* One number of each mode as bars; `format` NULL: a metric. */
 static void put_bars(brim_page *page, const brim_comparison *c, brim_caption caption, const double *values, const char *format,
                      double scale) {
   const char *names[BRIM_MOST_MODES], *labels[BRIM_MOST_MODES];
@@ -132,7 +132,10 @@ static void put_bars(brim_page *page, const brim_comparison *c, brim_caption cap
   bool known = true;
   for (int i = 0; i < c->count; i++) {
     known = known && isfinite(values[i]);
-    snprintf(text[i], sizeof text[i], format, values[i] / scale);
+    if (format)
+      snprintf(text[i], sizeof text[i], format, values[i] / scale);
+    else
+      brim_metric_text(values[i], text[i]);
     names[i] = c->results[i].mode.name, labels[i] = text[i];
   }
   if (known)
@@ -184,7 +187,7 @@ int brim_page_comparison(brim_page *page, const brim_comparison *c, brim_error *
   put_slots(page, c);
   put_bars(page, c, (brim_caption){"Memory", "Weights, gradients, moments and activations that training plans for."}, memory,
            "%.1f MiB", 1 << 20);
-  put_bars(page, c, (brim_caption){metric_title(c->metric), "On the rows of --eval."}, score, "%.4f", 1);
+  put_bars(page, c, (brim_caption){metric_title(c->metric), "On the rows of --eval."}, score, NULL, 1);
   brim_page_section(page, "Loss");
   put_loss(page, c, false);
   put_loss(page, c, true);

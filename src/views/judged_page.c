@@ -194,12 +194,12 @@ static void put_most_wrong(brim_page *page, const brim_judged *j, const char *ti
 static void put_metrics(brim_page *page, const brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const char *names[1 + BRIM_METRIC_FIELDS] = {"rows"}, *shown[1 + BRIM_METRIC_FIELDS];
-  char text[1 + BRIM_METRIC_FIELDS][32];
+  char text[1 + BRIM_METRIC_FIELDS][32], number[BRIM_METRIC_TEXT];
   brim_count_text((int64_t)j->rows, text[0], sizeof text[0]);
   const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
   for (int i = 0; i < count; i++) {
     names[i + 1] = fields[i].name;
-    snprintf(text[i + 1], sizeof text[0], isfinite(j->metrics[i]) ? "%.4f" : "-", j->metrics[i]);
+    snprintf(text[i + 1], sizeof text[0], "%s", isfinite(j->metrics[i]) ? brim_metric_text(j->metrics[i], number) : "-");
   }
   for (int i = 0; i <= count; i++)
     shown[i] = text[i];

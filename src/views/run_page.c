@@ -73,12 +73,12 @@ static void put_figures(brim_page *page, const brim_event_log *log) {
   names[count] = "padding computed";
   snprintf(text[count++], sizeof text[0], "%.1f %%", slots > 0 ? 100 * (1 - tokens / slots) : 0.0);
   names[count] = isfinite(loss) ? "loss of the last epoch" : "loss of the last step";
-  snprintf(text[count++], sizeof text[0], "%.4f", isfinite(loss) ? loss : last_of(log, "step", "loss"));
+  brim_metric_text(isfinite(loss) ? loss : last_of(log, "step", "loss"), text[count++]);
   if (isfinite(best)) {
     const char *metric = brim_event_log_text(log, "start", 0, "options.best_metric");
     snprintf(best_name, sizeof best_name, "best %s, step %.0f", metric ? metric : "evaluation", last_of(log, "end", "best_step"));
     names[count] = best_name;
-    snprintf(text[count++], sizeof text[0], "%.4f", best);
+    brim_metric_text(best, text[count++]);
   }
   for (int i = 0; i < count; i++)
     values[i] = text[i];
@@ -293,10 +293,10 @@ static void put_evaluation_table(brim_page *page, eval_set *sets, int count, con
     for (int i = -1; i < field_count; i++) {
       const brim_series series = eval_series(&sets[s], i < 0 ? "step" : fields[i]);
       const double value = series.count ? series.y[series.count - 1] : (double)NAN;
-      if (isfinite(value))
-        snprintf(text[s][i + 1], sizeof text[0][0], i < 0 ? "%.0f" : "%.4f", value);
+      if (isfinite(value) && i >= 0)
+        brim_metric_text(value, text[s][i + 1]);
       else
-        snprintf(text[s][i + 1], sizeof text[0][0], "-");
+        snprintf(text[s][i + 1], sizeof text[0][0], isfinite(value) ? "%.0f" : "-", value);
       cells[s * width + 2 + i] = text[s][i + 1];
     }
   }

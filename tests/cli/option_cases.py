@@ -20,7 +20,7 @@ VALUES = {
     "max-length": ["12", "2"], "max-record": ["100000", "10"], "max-rows": ["2", "1"], "max-tokens": ["200", "64"], "memory-limit": ["3MB", "100MB"],
     "min-chars": ["30", "200"], "model": ["d/other"], "modes": ["random+longest"], "momentum": ["0.5"], "output": ["other"],
     "pad-to-multiple-of": ["8", "5"], "pair-column": ["other"], "patience": ["2", "1"], "pooling": ["mean", "max"], "profile": ["trace.json"], "prompt": ["query"],
-    "queries": ["d/queries.jsonl"], "query-prompt": ["query=the good "], "relevant": ["d/relevant.tsv"], "save-every": ["1"],
+    "queries": ["d/queries.jsonl"], "records": ["3"], "query-prompt": ["query=the good "], "relevant": ["d/relevant.tsv"], "save-every": ["1"],
     "scored-pairs": ["d/scored.jsonl"], "simulate": ["ranks=2"], "slices": ["2"], "teacher-column": ["teacher"], "test": ["d/more.jsonl"],
     "text-column": ["other"], "tokenizer": ["d/fewer"], "train": ["d/more.jsonl"], "train-only": ["*.bias,classifier.*", "*.bias"], "weight": ["2"],
     "where": ["split=a"]}
@@ -211,7 +211,7 @@ def bases():
     yield Base("many evaluations", "train", (*train, *often, "--lr", "0.3"), "classification", ("keep=best", "patience", "keep-checkpoints"))
     yield Base("better each time", "train", (*train_base("regression").words, *often, "--lr", "3e-3"), "regression", ("min-delta",))
     for task in ("classification", "pairs", "tokens", "embedding", "rerank"):
-        words = ("--model", "d/model", "--train", "d/train.jsonl", "-b", "4", "-j", "1", "--max-steps", "3", "--lr", "1e-3", "--json", "--modes", "random+none")
+        words = ("--model", "d/model", "--train", "d/train.jsonl", "-b", "4", "-j", "1", "--max-steps", "4", "--lr", "1e-3", "--json", "--modes", "random+none")
         yield Base(f"compare {task}", "compare", (*words, *task_words(task)), task)
     for task in ("classification", "pairs", "regression", "multi-label", "tokens", "rerank"):
         yield Base(f"evaluate {task}", "evaluate", ("--model", "d/run", "d/more.jsonl", "--json"), task)

@@ -19,6 +19,9 @@ All else fails: no effect without a word, a crash, no end, a line that does not 
   cache     with rows that are encoded already: the same comes out as without --cache
   twice     given again: the same comes out, or more of a list, or it is refused
   empty     --name= is refused
+  foreign   with a model that was trained for another task: it works, or a line says why it does not
+  together  with another option: both do what they do alone, or a line is written. Most pairs have nothing to do with each other, so
+            each is tried with few, by the seed
   ends      the ends of its range, and just beyond
   ranks     only one of two processes has it: they say so, or it changes nothing (only with --contexts ranks; it needs mpirun)
 
@@ -42,14 +45,15 @@ import tempfile
 import threading
 import time
 
-from option_cases import ENDLESS, LEFT_OUT, NAMES, OF_DATA, PROMISED, STREAMED, Base, Option, bases, table, train_base, write_data, write_models
+from option_cases import ENDLESS, LEFT_OUT, NAMES, OF_DATA, PROMISED, STREAMED, TASKS, Base, Option, bases, table, train_base, write_data, write_models
 from ranks import Launcher
 from run import scratch
 
 OF_TRAINING = ("stream", "folds", "resume", "ranks")
-CONTEXTS = ("plain", "stream", "folds", "resume", "config", "cache", "twice", "empty", "ends", "ranks")
+CONTEXTS = ("plain", "stream", "folds", "resume", "config", "cache", "twice", "empty", "ends", "foreign", "together", "ranks")
 PATIENCE, ADDRESSES, LARGEST_FILE = 120, 32 << 30, 1 << 30
 GOOD = ("effect", "refused", "promised")
+OTHERS = 2  # options that each is tried together with
 
 # ---- running -------------------------------------------------------------------------------------------------
 
@@ -183,7 +187,7 @@ class Case:
         return f"{self.base.name}: --{self.option.name}{'=' + self.choice if self.choice else ''}, {self.context}"
 
     def values(self):
-        return [self.choice] if self.choice else self.option.values(self.base.command)
+        return [self.choice] if self.choice and self.context != "together" else self.option.values(self.base.command)
 
 
 class Unmet(Exception):
@@ -212,7 +216,7 @@ class Judge:
                     return ()
             elif other and depth < 4 and wanted != "fp16":
                 value = wanted.split("|")[0] if wanted else other.values(base.command)[0]
-                return (*self.partners(case, other, depth + 1), *other.words(value), *(STREAMED.get(base.task, ()) if name == "stream" else ()))
+                return (*self.partners(case, other, depth + 1), *other.words(value), *(STREAMED.get(base.task, ()) if name == "stream" and base.command == "train" else ()))
         if option.needs:
             raise Unmet
         return ()
@@ -261,15 +265,15 @@ class Judge:
     def resume(self, case):
         return self.plain(case, "--resume", "--epochs=2", before=self.runner.begun(case.base, ()))
 
-    def working(self, case):
-        """A line, a value with which it works, and what comes out; or None."""
+    def working(self, case, needs_effect=False):
+        """A line, a value with which it works (and does something), and what comes out; or None."""
         try:
             line = self.line(case)
         except Unmet:
             return None
         for value in case.values():
             result = self.run(case, line, *case.option.words(value))
-            if result.code == 0:
+            if result.code == 0 and not (needs_effect and not result.differences(self.run(case, line))):
                 return line, value, result
         return None
 
@@ -310,6 +314,47 @@ class Judge:
             return "promised", "takes no value"
         result = self.run(case, case.base.line(), f"--{case.option.name}=")
         return ("refused", result.last) if result.code in (1, 2) and result.names(case.option) else ("NOT REFUSED", f"{result.code} {result.last}")
+
+    def foreign(self, case):
+        """Whatever it is, it ends with a line of the program."""
+        base, other = case.base, other_task(case.base.task, case.option.name)
+        words = [str(self.runner.data(other) / "run") if before == "--model" else word for before, word in zip(("", *base.words), base.words)]
+        try:
+            line = (*base.command.split(), *words, *self.partners(case))
+        except Unmet:
+            return "promised", "what it needs is not to be had here"
+        said = []
+        for value in case.values():
+            result = self.run(case, line, *case.option.words(value))
+            if result.broken():
+                return "BROKEN", f"{other}, {value}: {result.broken()}"
+            if result.code and not result.last.startswith("brim: "):
+                return "OTHER LINE", f"{other}, {value}: {result.last}"
+            said.append(result.last if result.code else "fine")
+        return "effect", f"{other}: {'; '.join(said)}"
+
+    def together(self, case):
+        """An option that does something alone does it with another, too: for one of the values of both."""
+        other = dataclasses.replace(case, option=self.options[case.base.command][case.choice], choice=None)
+        mine, its = self.working(case, needs_effect=True), self.working(other)
+        if not mine or not its or f"--{case.option.name}" in {word.split("=")[0] for word in its[0]}:
+            return "promised", "one of them has no value that works here, or the other needs it"
+        has = {word.split("=")[0] for word in mine[0]}
+        line = (*mine[0], *(word for word in its[0] if word.split("=")[0] not in has))
+        swallowed = ""
+        for two in [other.option.words(value) for value in other.values()[:3]]:
+            second = self.run(case, line, *two)
+            for one in [case.option.words(value) for value in case.values()[:3]]:
+                alone, both = self.run(case, line, *one), self.run(case, line, *one, *two)
+                if both.broken():
+                    return "BROKEN", both.broken()
+                if both.code and not (alone.code or second.code):
+                    said = any(both.names(each.option, each.values()[0], line) for each in (case, other))
+                    return ("refused", both.last) if said else ("OTHER LINE", f"{one} {two}: {both.last}")
+                if alone.code or second.code or both.differences(second):
+                    return "effect", "each its own"
+                swallowed = f"{one} does nothing with {two}"
+        return "SWALLOWED", swallowed
 
     def ends(self, case):
         option = case.option
@@ -352,7 +397,7 @@ class Judge:
         return ("effect", "the same") if same else ("DIFFERENT", f"{value}: {result.last}")
 
 
-def cases(commands, contexts):
+def cases(commands, contexts, seed):
     for base in bases():
         for option in commands[base.command].values():
             if option.name in LEFT_OUT or base.has(option):
@@ -360,7 +405,12 @@ def cases(commands, contexts):
             for context in [context for context in contexts if not base.only or context == "plain"]:
                 if (context in OF_TRAINING and base.command != "train") or context == option.name or (context == "cache" and "cache" not in commands[base.command]):
                     continue
-                of_words = option.kind == "choice" and context not in ("twice", "empty", "ends", "ranks")
+                if context == "together":
+                    others = [other.name for other in commands[base.command].values() if other.name not in (*LEFT_OUT, option.name) and not base.has(other)]
+                    drawn = random.Random(f"{seed} {base.name} {option.name}").sample(others, min(len(others), OTHERS))
+                    yield from (Case(base, option, context, other) for other in drawn)
+                    continue
+                of_words = option.kind == "choice" and context not in ("twice", "empty", "ends", "foreign", "ranks")
                 for word in option.values(base.command) if of_words else [None]:
                     if base.only and option.name not in base.only and f"{option.name}={word}" not in base.only:
                         continue
@@ -368,12 +418,23 @@ def cases(commands, contexts):
                         yield Case(base, option, context, word)
 
 
-def choose(all_cases, most):
+def other_task(task, word):
+    """Whose model a row of the task is given to; another for another word."""
+    others = [other for other in TASKS if NAMES.get(other, other) != NAMES.get(task, task)]
+    return others[sum(word.encode()) % len(others)]
+
+
+def choose(all_cases, most, seed):
+    """As many of each context, though some have many more."""
     if most is None or os.environ.get("TAP_ALL") == "1" or most >= len(all_cases):
         return all_cases
-    seed = int(os.environ.get("TAP_SEED") or time.time())
     print(f"# seed {seed}: {most} of {len(all_cases)} cases; TAP_ALL=1 takes all")
-    return [all_cases[i] for i in sorted(random.Random(seed).sample(range(len(all_cases)), most))]
+    draw, contexts, chosen = random.Random(seed), {}, set()
+    for i, case in enumerate(all_cases):
+        contexts.setdefault(case.context, []).append(i)
+    for left, numbers in zip(range(len(contexts), 0, -1), sorted(contexts.values(), key=len)):
+        chosen.update(draw.sample(numbers, min(len(numbers), (most - len(chosen)) // left)))
+    return [all_cases[i] for i in sorted(chosen)]
 
 
 def main():
@@ -387,7 +448,8 @@ def main():
     arguments = parser.parse_args()
     brim = str(pathlib.Path(arguments.brim).resolve())
     commands, contexts = table(brim), arguments.contexts.split(",")
-    chosen = choose([case for case in cases(commands, contexts) if all(word in case.name() for word in arguments.only)], arguments.most)
+    seed = int(os.environ.get("TAP_SEED") or time.time())
+    chosen = choose([case for case in cases(commands, contexts, seed) if all(word in case.name() for word in arguments.only)], arguments.most, seed)
     print(f"1..{len(chosen)}", flush=True)
     good = True
     with tempfile.TemporaryDirectory(prefix="brim-options-", dir=scratch()) as home, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

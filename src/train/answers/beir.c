@@ -118,14 +118,35 @@ int brim_beir_next(brim_beir_file *f, brim_error *err) {
 
 /* ---- what is relevant ---------------------------------------------------------------------------------------- */
 
-static int add_pair(brim_relevant *r, int32_t query, const brim_record *record, brim_error *err) {
-  int32_t document = brim_hashmap_get(&r->documents, record->pair, record->pair_length, -1);
-  if (document < 0) {
-    document = (int32_t)r->documents.count;
-    BRIM_TRY(brim_hashmap_put(&r->documents, record->pair, record->pair_length, document, NULL, NULL, err));
-  }
+static int shown(size_t length) {
+  return (int)(length < 80 ? length : 80);
+}
+
+static int number_of(brim_relevant *r, const brim_record *record, int32_t *document, brim_error *err) {
+  *document = brim_hashmap_get(&r->documents, record->pair, record->pair_length, -1);
+  if (*document >= 0)
+    return BRIM_OK;
+  *document = (int32_t)r->documents.count;
+  return brim_hashmap_put(&r->documents, record->pair, record->pair_length, *document, NULL, NULL, err);
+}
+
+/* A pair may come again with the same verdict, and counts once. Which of two verdicts is meant would be a guess. */
+static int add_pair(brim_relevant *r, int32_t query, bool relevant, const brim_record *record, brim_error *err) {
+  int32_t document, before;
+  bool again;
+  BRIM_TRY(number_of(r, record, &document, err));
+  const uint64_t pair = (uint64_t)query << 32 | (uint32_t)document;
+  BRIM_TRY(brim_hashmap_put(&r->judged, (const char *)&pair, sizeof pair, relevant, &again, &before, err));
+  if (again && before != relevant)
+    return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, -1,
+                         "the document \"%.*s\" is %s to the query \"%.*s\" here, and an earlier line says that it is %s: leave "
+                         "one of both out",
+                         shown(record->pair_length), record->pair, relevant ? "relevant" : "not relevant",
+                         shown(record->text_length), record->text, relevant ? "not" : "relevant");
+  if (again || !relevant)
+    return BRIM_OK;
   BRIM_TRY(brim_grow(r->runtime, (void **)&r->pairs, &r->capacity, r->count + 1, sizeof *r->pairs, err));
-  r->pairs[r->count++] = (uint64_t)query << 32 | (uint32_t)document;
+  r->pairs[r->count++] = pair;
   return BRIM_OK;
 }
 
@@ -134,25 +155,16 @@ static int take_pair(brim_relevant *r, const brim_hashmap *queries, const brim_r
   double score;
   if (query < 0)
     return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, -1, "there is no query \"%.*s\"",
-                         (int)(record->text_length < 80 ? record->text_length : 80), record->text);
+                         shown(record->text_length), record->text);
   if (!brim_number_real(record->label, record->label_length, &score))
     return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, -1, "a score is a number, not \"%.*s\"",
-                         (int)(record->label_length < 80 ? record->label_length : 80), record->label);
-  return score > 0 ? add_pair(r, query, record, err) : BRIM_OK;
+                         shown(record->label_length), record->label);
+  return add_pair(r, query, score > 0, record, err);
 }
 
 static bool is_after(const void *a, const void *b, const void *context) {
   (void)context;
   return *(const uint64_t *)a > *(const uint64_t *)b;
-}
-
-static void sort_pairs(brim_relevant *r) {
-  size_t kept = 0;
-  brim_sort(r->pairs, r->count, sizeof *r->pairs, is_after, NULL);
-  for (size_t i = 0; i < r->count; i++)
-    if (kept == 0 || r->pairs[i] != r->pairs[kept - 1])
-      r->pairs[kept++] = r->pairs[i];
-  r->count = kept;
 }
 
 int brim_relevant_load(brim_runtime *runtime, const char *path, const brim_hashmap *queries, brim_relevant *r, brim_error *err) {
@@ -162,6 +174,7 @@ int brim_relevant_load(brim_runtime *runtime, const char *path, const brim_hashm
   brim_record record;
   *r = (brim_relevant){.runtime = runtime};
   brim_hashmap_init(&r->documents, runtime);
+  brim_hashmap_init(&r->judged, runtime);
   BRIM_TRY(brim_reader_open(runtime, &path, 1, &columns, &reader, err));
   int status;
   while (!(status = brim_reader_next(reader, &record, err)))
@@ -170,12 +183,13 @@ int brim_relevant_load(brim_runtime *runtime, const char *path, const brim_hashm
   brim_reader_close(reader);
   if (status != BRIM_END)
     return status;
-  sort_pairs(r);
+  brim_sort(r->pairs, r->count, sizeof *r->pairs, is_after, NULL);
   return r->count > 0 ? BRIM_OK : brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "no document is relevant to any query");
 }
 
 void brim_relevant_free(brim_relevant *r) {
   brim_hashmap_free(&r->documents);
+  brim_hashmap_free(&r->judged);
   brim_release(r->runtime, r->pairs);
 }
 

@@ -24,11 +24,12 @@ void brim_beir_close(brim_beir_file *file);
 /* For each query the documents that are relevant to it, as numbers of `documents`, ascending, each once. */
 typedef struct brim_relevant {
   brim_runtime *runtime;
-  brim_hashmap documents; /* those that are relevant to some query; value: their number */
-  uint64_t *pairs;        /* [count] query << 32 | document, ascending */
+  brim_hashmap documents; /* those that a line names; value: their number */
+  brim_hashmap judged;    /* pairs, as below; value: whether a line says that it is relevant */
+  uint64_t *pairs;        /* [count] those that are: query << 32 | document, ascending */
   size_t count, capacity;
 } brim_relevant;
-/* A tsv file with the header query-id, corpus-id, score. */
+/* A tsv file with the header query-id, corpus-id, score. A pair with two verdicts is BRIM_E_FORMAT. */
 int brim_relevant_load(brim_runtime *runtime, const char *path, const brim_hashmap *queries, brim_relevant *out,
                        brim_error *err) BRIM_CHECK;
 void brim_relevant_free(brim_relevant *relevant);

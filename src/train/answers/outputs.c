@@ -215,6 +215,12 @@ static bool is_too_long(const char *path) {
   return end - first > NAME_MAX || end >= PATH_MAX;
 }
 
+static int refuse_locked(const check *c, const brim_path *output) {
+  return refuse(c, output,
+                errno == EROFS ? "the file system is read-only: name another place"
+                               : "nothing may be written there: name another place");
+}
+
 /* What is written into a folder that is there, or is made: its nearest ancestor must allow it. */
 static int check_folder(check *c, const brim_path *output, const char *folder, bool made) {
   char *at = c->at;
@@ -225,11 +231,7 @@ static int check_folder(check *c, const brim_path *output, const char *folder, b
     return refuse(c, output, "its folder is not there: make it, or name another place");
   if (!brim_path_is_folder(at))
     return refuse(c, output, "there is a file where a folder is needed: name another place");
-  if (access(at, W_OK) != 0)
-    return refuse(c, output,
-                  errno == EROFS ? "the file system is read-only: name another place"
-                                 : "nothing may be written there: name another place");
-  return BRIM_OK;
+  return access(at, W_OK) == 0 ? BRIM_OK : refuse_locked(c, output);
 }
 
 /* "missing/../there" would be `there` once `missing` is made, and nothing has looked at it. */
@@ -285,6 +287,15 @@ static int check_folders(check *c, const brim_path *run, const char *folder) {
   return BRIM_OK;
 }
 
+/* A run's folder that is there, and in it what every checkpoint is written into: its first one may be hours away. */
+static int check_writable(check *c, const brim_path *run, const char *folder) {
+  static const char *const inside[] = {"", "/checkpoints", "/tensorboard"};
+  for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+    if (snprintf(c->at, PATH_MAX, "%s%s", folder, inside[i]) < PATH_MAX && access(c->at, F_OK) == 0 && access(c->at, W_OK) != 0)
+      return refuse_locked(c, run);
+  return BRIM_OK;
+}
+
 static int check_run(check *c, const brim_path *run) {
   char *real = c->real;
   const bool there = realpath(run->path, real) != NULL;
@@ -292,7 +303,9 @@ static int check_run(check *c, const brim_path *run) {
     return refuse(c, run, "the name is too long: name another folder");
   if (there && !brim_path_is_folder(real))
     return refuse(c, run, "there is a file where a folder is needed: name another place");
-  if (!there)
+  if (there)
+    BRIM_TRY(check_writable(c, run, real));
+  else
     BRIM_TRY(strstr(run->path, "..") ? check_climb(c, run) : check_folder(c, run, run->path, true));
   if (!there && !true_name(c, run->path, real))
     return BRIM_OK;

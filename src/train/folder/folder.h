@@ -48,6 +48,8 @@ int brim_run_folder_change(brim_run_folder *folder, brim_change change, brim_err
  * replaced-run, and so does the end of the process on the way: the folder holds a run as long as replaced-run is there. Does
  * nothing for a rank that watches. */
 int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) BRIM_CHECK;
+/* A run in folds has its end: the tokenizer and the curves of a run without folds that it replaced are removed. */
+int brim_run_folder_clear(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 /* The run has a checkpoint or its end: what it replaced (in replaced-run) is removed. */
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 /* A run that never began, whose log is empty, leaves no folder where there was none. */

@@ -169,8 +169,7 @@ static int holds_run(brim_runtime *runtime, const char *folder, bool *run, bool 
   return BRIM_OK;
 }
 
-/* TensorBoard's files of brim alone, or none. */
-static int is_own_tensorboard(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
+int brim_owned_tensorboard(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) {
   char **names = NULL, *path = brim_path_join(runtime, folder, "tensorboard");
   size_t count = 0;
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
@@ -191,7 +190,7 @@ static int find_stranger(brim_runtime *runtime, const char *folder, bool foreign
   brim_owned_log log;
   bool tensorboard;
   BRIM_TRY(brim_owned_log_of(runtime, folder, &log, err));
-  BRIM_TRY(is_own_tensorboard(runtime, folder, &tensorboard, err));
+  BRIM_TRY(brim_owned_tensorboard(runtime, folder, &tensorboard, err));
   BRIM_TRY(brim_list_folder(runtime, folder, &names, &count, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status && !*stranger; i++) {

@@ -62,6 +62,8 @@ int brim_owned_modules_open(brim_runtime *runtime, const char *folder, brim_owne
 void brim_owned_modules_close(brim_owned_modules *modules);
 /* Is NAME one of them, no link, with what brim writes there and nothing else? */
 int brim_owned_module(const brim_owned_modules *modules, const char *name, bool *ours, brim_error *err) BRIM_CHECK;
+/* Is the folder's `tensorboard` no link, and is there nothing in it but brim's files? */
+int brim_owned_tensorboard(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
 /* What is in a folder besides a run: at most `most` names in words, "notes.txt, data.csv and 3 more", and how many; "" and 0. */
 int brim_owned_others(brim_runtime *runtime, const char *folder, int most, brim_text *names, size_t *count,
                       brim_error *err) BRIM_CHECK;

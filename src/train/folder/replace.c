@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/files/parts.h"
+#include "text/files.h"
 #include "train/folder/folder.h"
 #include "train/folder/folds_files.h"
 #include "train/folder/folds_mark.h"
@@ -302,6 +303,41 @@ int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) {
     return BRIM_OK; /* who only watches leaves it to the one that writes */
   BRIM_TRY(brim_run_folder_held(folder, err));
   return brim_run_folder_change(folder, BRIM_CHANGE_RESTORE, err);
+}
+
+/* A run in folds has a tokenizer and curves in each fold alone. */
+static int remove_if_single(const brim_run_folder *folder, const char *name, brim_error *err) {
+  bool ours = brim_is_tokenizer_file(name);
+  if (strcmp(name, "tensorboard") == 0)
+    BRIM_TRY(brim_owned_tensorboard(folder->runtime, folder->output, &ours, err));
+  char *path = ours ? brim_path_join(folder->runtime, folder->output, name) : NULL;
+  int status = !ours ? BRIM_OK : path ? brim_remove_tree(folder->runtime, path, err) : BRIM_NOMEM(err);
+  brim_release(folder->runtime, path);
+  return status;
+}
+
+int brim_run_folder_clear(const brim_run_folder *folder, brim_error *err) {
+  static const char *const single[] = {BRIM_REPLACED_RUN "/checkpoints", BRIM_REPLACED_RUN "/config.json"};
+  bool is_single = false;
+  char **names;
+  size_t count;
+  if (!folder->output)
+    return BRIM_OK;
+  for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+    char *path = brim_path_join(folder->runtime, folder->output, single[i]);
+    if (!path)
+      return BRIM_NOMEM(err);
+    is_single = is_single || brim_path_exists(path);
+    brim_release(folder->runtime, path);
+  }
+  if (!is_single)
+    return BRIM_OK;
+  BRIM_TRY(brim_list_folder(folder->runtime, folder->output, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++)
+    status = remove_if_single(folder, names[i], err);
+  brim_names_free(folder->runtime, names, count);
+  return status;
 }
 
 /* Renamed first: of what is half removed nothing must be put back. */

@@ -50,3 +50,5 @@ printf 'query-id\tcorpus-id\tscore\nq1\t1\t0\n' > bad.tsv && evaluate --corpus c
 printf 'q1\t1\t1\n' > bad.tsv && evaluate --corpus corpus.jsonl --queries queries.jsonl --relevant bad.tsv
 head -2 pairs.csv > bad.csv && evaluate --scored-pairs bad.csv
 printf 'sentence1,sentence2,score\na,b,high\nc,d,1\n' > bad.csv && evaluate --scored-pairs bad.csv
+(cat relevant.tsv; printf 'q1\t101\t0\n') > bad.tsv && evaluate --corpus corpus.jsonl --queries queries.jsonl --relevant bad.tsv
+(cat relevant.tsv; printf 'q1\tnone\t0\nq1\tnone\t2\n') > bad.tsv && evaluate --corpus corpus.jsonl --queries queries.jsonl --relevant bad.tsv

@@ -8,3 +8,4 @@ for wrong in ranks=2 ranks=2,speed ranks=x,bandwidth=1 ranks=1e9,bandwidth=1,lat
 done
 $BRIM plan $DATA/train.csv -t $MODEL --quiet --max-length 5 --windows 1 -b 64 --jsonl --simulate $GIVEN | cut -d, -f1-4
 $BRIM plan $DATA/train.csv -t $MODEL --stream --simulate $GIVEN
+$BRIM plan $DATA/train.csv -t $MODEL --stream --cache kept

@@ -127,3 +127,7 @@ $BRIM train -q -m $MODEL --train train.jsonl -o no
 $BRIM train -q -m $MODEL --task tokens --train train.jsonl --max-length 2 -o no
 echo "--- row by row"
 echo "the film was great" | "$BRIM" predict -q -m run - --unbuffered | sed 's/,"scores.*//'
+echo "--- a word on each row"
+for word in a film plot; do echo "{\"tokens\":[\"$word\"],\"tags\":[\"X\"]}"; done > words.jsonl
+for task in train evaluate; do [ $task = train ] && set -- --task tokens -m $MODEL --max-steps 1 -o rows --train || set -- -m rows; $BRIM $task "$@" words.jsonl 2>&1 | grep -a "one word"; done
+echo '{"tokens":["a","film"],"tags":["X","X"]}' >> words.jsonl && $BRIM evaluate -m rows words.jsonl 2>&1 | grep -a "one word" || echo "a sentence among them"

@@ -19,6 +19,6 @@ try $train --train two.csv --fold-column kfold --folds 3
 try $train --train - --format csv --fold-column kfold <two.csv
 printf 'text,label\ngood film,1\nbad film,0\nbad story,0\n' >class.csv
 try $train --train class.csv --folds 2 --stratify
-try $train --train two.csv --folds 2 --test a=$DATA/test.txt --test a=$DATA/test.txt
+try $train --train two.csv --folds 2 --test a=$DATA/test.txt --test a=$DATA/test.csv
 try $train --train two.csv --folds 2 --test a/b=$DATA/test.txt
 ls

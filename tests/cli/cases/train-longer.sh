@@ -18,6 +18,8 @@ print(all(abs(e["lr"] - 5e-5 * (13 - e["step"]) / 12) < 1e-12 for e in lines if 
 train -e 1 -o falling --resume -q || echo $?
 train --max-steps 14 -o falling --resume -q >/dev/null && train -o falling --resume -q || echo $?
 train --max-steps 15 -o falling --resume-anyway -q || echo $?
+# An average keeps what it has, and that is said where a run of this length would not have it.
+for steps in 8 10 30; do train --max-steps $steps --swa-start 0.5 -o mean --resume 2>&1 >/dev/null | grep "average keeps" || echo "$steps steps: nothing to say"; done
 # The folds of a run become longer too.
 folds() {
   $BRIM train --model $MODEL --train $DATA/train.csv --folds 2 --schedule constant -q "$@" >/dev/null

@@ -25,3 +25,5 @@ $BRIM train --model $MODEL --train - --format csv --labels 0 --labels 1 --stream
 echo "one more,1" | gzip >> shards/shard-000001.csv.gz
 $BRIM train $options --output a --resume
 $BRIM train --model $MODEL --train $DATA/train.csv --stream --max-steps 3 --folds 2 --output f --quiet
+# With --repeat rows are read long before they are trained on, and there is no end to count to.
+$BRIM train --model $MODEL --train $DATA/train.csv --stream --repeat --shuffle-window 200 --max-steps 2 --max-length 4 --output r 2>&1 | grep cut
