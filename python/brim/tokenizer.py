@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Sequence
 
 from . import _core, hub as _hub, layout as _layout, runtime as _runtime
 from .errors import UsageError
+from .options import whole
 
 
 class Encoding(NamedTuple):
@@ -146,6 +147,8 @@ class Tokenizer:
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         if truncation_side not in (None, "left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
+        if max_length is not None:
+            whole("max_length", max_length, 1)
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
                 "truncation_side": truncation_side or "tokenizer"}
 
