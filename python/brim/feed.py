@@ -251,8 +251,8 @@ class Streamed:
 
 def _unnamed(labels: Labels | None) -> Labels | None:
     if labels is not None and labels._keys:
-        raise UsageError("labels: what rows have is called otherwise in memory; a stream's labels are as its rows have them, "
-                         f"such as {labels._keys[:3]}")
+        raise UsageError(f"labels: other names than the rows have are for rows in memory; a stream's labels are those of its rows: labels={labels._keys[:3]}"
+                         + (" and so on" if len(labels._keys) > 3 else ""))
     return labels
 
 

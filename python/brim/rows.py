@@ -239,10 +239,10 @@ def _values(table: Any, name: str) -> list:
         raise UsageError(f'column "{name}" is one text, {_short(column)}: give a list of them')
     if isinstance(column, Mapping):  # as pandas' to_dict() writes a column
         column = list(column.values())
-    for method in ("to_pylist", "to_list"):
-        if hasattr(column, method):
-            return getattr(column, method)()
-    return list(_plain(column))
+    try:
+        return list(as_list(column))
+    except UnicodeDecodeError as error:  # Arrow takes bytes for strings
+        raise CellError(f'column "{name}" holds {error.object!r:.60}, which is not UTF-8: decode it first') from None
 
 
 def _with_names(table: Any, column: str, names: list[str]):
@@ -402,6 +402,7 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
     names = _names_of_rows(rows)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
+            refuse_columns(number, row, **given)
             row = (row,)
         if _has_names(row, *given.values()):
             row = row._asdict()
@@ -608,10 +609,8 @@ def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> 
         text, label = _word_columns(_column_names(data) or [], text, label, labelled)
         if _of_datasets(data, "Dataset"):
             classes = _class_names(data.features.get(label)) if label else None
-            made = data[:] if _transformed(data) else data
-            words, tags = made[text], made[label] if label else None
-        else:
-            words, tags = _values(data, text), _values(data, label) if label else None
+            data = data[:] if _transformed(data) else data
+        words, tags = _values(data, text), _values(data, label) if label else None
     elif isinstance(data, Mapping):
         text, label = _word_columns([str(n) for n in data], text, label, labelled)
         words, tags = _values(data, text), _values(data, label) if label else None
