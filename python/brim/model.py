@@ -279,7 +279,7 @@ class Model:
             data = [data]
         elif isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
             return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
-        elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data):
+        elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data) and not any(columns.values()):
             return Dataset.from_texts(data, self.tokenizer, **how)
         elif not _rows.is_rows(data) and not isinstance(data, Dataset):
             raise TypeError(f"a text, a list of texts, a table or a file is needed, not {data!r}")
@@ -341,6 +341,9 @@ class Model:
         if top_k is not None:
             whole("top_k", top_k, 1)
         texts = list(_embedding.texts_of(documents, "documents"))
+        wrong = next((row for row, text in enumerate(texts) if not isinstance(text, (str, bytes))), None)
+        if wrong is not None:
+            raise UsageError(f"documents: row {wrong} is {texts[wrong]!r:.60}: a text is expected")
         scores = self.predict([(query, text) for text in texts], max_length=max_length, progress=progress, **options)
         order = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
         return [Ranked(i, scores[i], texts[i]) for i in order[:top_k]]

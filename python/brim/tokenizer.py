@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Sequence
 
 from . import _core, hub as _hub, layout as _layout, runtime as _runtime
 from .errors import UsageError
+from .options import whole
 
 
 class Encoding(NamedTuple):
@@ -146,6 +147,8 @@ class Tokenizer:
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         if truncation_side not in (None, "left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
+        if max_length is not None:
+            whole("max_length", max_length, 1)
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
                 "truncation_side": truncation_side or "tokenizer"}
 
@@ -165,6 +168,9 @@ class Tokenizer:
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         options = self._options(max_length, special_tokens, truncation, truncation_side)
+        several = next((row for row, one in enumerate([*zip(texts, pairs)] if pairs is not None else [(one,) for one in texts]) if list in map(type, one)), None)
+        if several is not None:
+            raise UsageError(f"row {several} has a list of texts: give each by itself")
         return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:

@@ -23,7 +23,7 @@ from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
 from .labels import Labels, _labels
-from .errors import STOP, Cancelled, Error, UsageError
+from .errors import STOP, Cancelled, CellError, Error, MismatchError, UsageError
 from .judged import Evaluation, evaluations, keep_texts, add_texts
 from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
@@ -117,8 +117,9 @@ def _share(evals, validation_split) -> float | None:
     return float(validation_split)
 
 
-def _named(evals, train) -> list[tuple[str, Any]]:
-    """The evaluation sets by name. Of a DatasetDict that is trained on: its validation, or else its test."""
+def _named(evals, train, text: str | None = None) -> list[tuple[str, Any]]:
+    """The evaluation sets by name. Of a DatasetDict that is trained on: its validation, or else its test. text: the column of texts, where rows are texts alone: lists of them
+    by other names are sets."""
     if evals is None and _rows.is_splits(train):
         name = next((n for n in ("validation", "valid", "dev", "test") if n in train), None)
         return [(name, train[name])] if name else []
@@ -126,7 +127,7 @@ def _named(evals, train) -> list[tuple[str, Any]]:
         return []
     if isinstance(evals, (str, bytes)) and not evals:
         raise UsageError("eval is empty: give rows, or leave it out")
-    if _rows.is_splits(evals):
+    if _rows.is_splits(evals) or text is not None and _rows.are_texts_by_names(evals, text):
         return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
     if isinstance(evals, (str, os.PathLike)):
         return [(_rows.shown(os.path.basename(os.fspath(evals))).split(".")[0], evals)]
@@ -255,7 +256,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
-    train_rows, named = _rows_to_train(train), _named(eval, train)
+    made = _shapes.of(said["task"] if task == "auto" else task).made
+    train_rows, named = _rows_to_train(train), _named(eval, train, (text_column or "text") if made else None)
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", train_rows), *named, *_tests(more["test"])])
@@ -306,6 +308,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
+        if name:  # what was said of the rows to train on
+            how = {option: value for option, value in how.items() if option not in _rows.idle(data, labelled)}
         if isinstance(data, Dataset):
             how = {}
         elif not _of_text_files(data):
@@ -327,9 +331,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         fine = Model(model, tokenizer=tokenizer, runtime=runtime)
         if fine._untrained:
             raise UsageError(f"keep_head: {model} is not fine-tuned, so there is no head to keep")
-        if labels is not None or task not in ("auto", None, fine.task):
-            raise UsageError(f"keep_head keeps the classes and the task ({fine.task}): leave out {'labels' if labels is not None else 'task'}")
-        labels = fine.labels
+        given = _labels(labels, runtime)
+        others = given is not None and (not given._keys or given.names != fine.labels.names)  # than what rows have in place of the names
+        if others or task not in ("auto", None, fine.task):
+            raise UsageError(f"keep_head keeps the classes and the task ({fine.task}): leave out {'labels' if others else 'task'}")
+        labels = fine.labels if given is None else given
     known = model.labels if isinstance(model, Model) else labels
     if isinstance(known, Labels):
         _labels(known, runtime, None if masked or several else asked)
@@ -376,6 +382,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             return _run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
             tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
+            paired = next((name for name, test in tests if test.has_pairs and not dataset.has_pairs and not several), None)
+            if paired:
+                raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
             sources |= {"valid": (train_rows, dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
@@ -525,7 +534,10 @@ def _folds_given(folds):
     try:
         given = array.array("i", folds.tolist() if hasattr(folds, "tolist") else folds.to_pylist() if hasattr(folds, "to_pylist") else list(folds))
     except (TypeError, OverflowError):
-        raise TypeError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {folds!r:.60}") from None
+        rows = _rows.as_list(folds)
+        wrong = next((row for row, one in enumerate(rows) if not isinstance(one, numbers.Integral) or not 0 <= one < 1 << 31), None) if isinstance(rows, (list, tuple)) else None
+        raise CellError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {_rows._short(folds)}"
+                        + ("" if wrong is None else f": row {wrong} has {_rows._short(rows[wrong])}")) from None
     if given and min(given) < 0:
         raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
     return given
