@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 from . import _core, kinds as _kinds, runtime as _runtime
 from .errors import MismatchError
 from .layout import Layout
-from .options import seed as _seed, whole
+from .options import of_batches, seed as _seed, whole
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -232,7 +232,7 @@ class Plan:
         self.rank: int = _rank(rank, options.get("world_size", 1))
         epoch = _seed("epoch", epoch)
         self._made = (lengths, epoch, rows_for, options)
-        self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), dict(options), epoch, rows_for)
+        self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), of_batches(options), epoch, rows_for)
 
     def __reduce__(self) -> tuple[Any, ...]:
         lengths, epoch, rows_for, options = self._made

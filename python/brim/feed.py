@@ -51,7 +51,7 @@ class Stream:
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                          "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows, numbering, max_length),
-                         "numbering": numbering, "seed": 42, **plan}
+                         "numbering": numbering, "seed": 42, **_options.of_batches(plan)}
         self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
         self._weights = None if weights is None else [float(w) for w in weights]

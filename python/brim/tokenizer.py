@@ -6,8 +6,9 @@ import pathlib
 import tempfile
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, hub as _hub, layout as _layout, runtime as _runtime
+from . import _core, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
 from .errors import UsageError
+from .options import whole
 
 
 class Encoding(NamedTuple):
@@ -146,7 +147,7 @@ class Tokenizer:
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         if truncation_side not in (None, "left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
-        return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
+        return {"max_length": 0 if max_length is None else whole("max_length", max_length, 1), "no_special_tokens": not special_tokens, "truncation": truncation,
                 "truncation_side": truncation_side or "tokenizer"}
 
     def encode(self, text: str | bytes, pair: str | bytes | None = None, *, max_length: int | None = None, special_tokens: bool = True,
@@ -157,11 +158,13 @@ class Tokenizer:
         "only_second". truncation_side: the end that is cut; None: the tokenizer's. offsets: also say where each token comes from
         (slower).
         """
+        _kinds.check(Tokenizer.encode, locals())
         return Encoding(*self._core.encode(text, pair, self._options(max_length, special_tokens, truncation, truncation_side), offsets))
 
     def encode_batch(self, texts: Sequence[str | bytes], pairs: Sequence[str | bytes] | None = None, *, max_length: int | None = None,
                      special_tokens: bool = True, truncation: str = "longest_first", truncation_side: str | None = None) -> Ragged:
         """Many texts on all threads, without the GIL; the same result for any number of threads."""
+        _kinds.check(Tokenizer.encode_batch, locals())
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         options = self._options(max_length, special_tokens, truncation, truncation_side)
@@ -169,6 +172,7 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, as the file's decoder says."""
+        _kinds.check(Tokenizer.decode, locals())
         return self._core.decode(ids, skip_special_tokens)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
