@@ -5,9 +5,9 @@ import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 from . import _core, kinds as _kinds, runtime as _runtime
-from .errors import MismatchError
+from .errors import MismatchError, UsageError
 from .layout import Layout
-from .options import of_batches, seed as _seed, whole
+from .options import MOST, of_batches, seed as _seed, whole
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -221,6 +221,22 @@ def _rank(rank: Any, world_size: Any) -> int:
     return number
 
 
+def counts(name: str, given: Any) -> Any:
+    """Whole numbers of rows, as they were given; what is none is refused with its row. A dataset has its own."""
+    if hasattr(given, "_core"):
+        return given
+    if not hasattr(given, "__iter__") and not hasattr(given, "__len__"):
+        raise UsageError(f"{name}: a list of whole numbers is needed, not {given!r:.60}")
+    given = given if hasattr(given, "__len__") else list(given)
+    whole_numbers = getattr(getattr(given, "dtype", None), "kind", "i") in "iu"
+    listed = given.tolist() if hasattr(given, "tolist") and not whole_numbers else given
+    if isinstance(listed, (list, tuple)):
+        wrong = next((row for row, one in enumerate(listed) if isinstance(one, bool) or not hasattr(one, "__index__") or not -MOST <= operator.index(one) <= MOST), None)
+        if wrong is not None:
+            raise UsageError(f"{name}: row {wrong} has {listed[wrong]!r:.60}: a whole number of 32 bits is needed")
+    return given
+
+
 class Plan:
     """The batches of one epoch, from lengths alone: a pure function of (lengths, options, epoch), equal on every rank. lengths: tokens of
     each row, int32, or a dataset, of which some rows may have several texts.
@@ -230,7 +246,7 @@ class Plan:
 
     def __init__(self, lengths: Any, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime: Any = None, **options: Any):
         self.rank: int = _rank(rank, options.get("world_size", 1))
-        epoch = _seed("epoch", epoch)
+        epoch, lengths = _seed("epoch", epoch), counts("lengths", lengths)
         self._made = (lengths, epoch, rows_for, options)
         self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), of_batches(options), epoch, rows_for)
 
@@ -289,6 +305,7 @@ class Batches:
         _kinds.check(Batches.__init__, locals())
         if batch_size is None and max_tokens is None and rows_for is None:
             batch_size = 16
+        key = None if key is None else counts("key", key)
         if key is not None and len(key) != len(dataset):
             raise ValueError(f"the key has {len(key)} values for {len(dataset)} rows")
         _rank(rank, world_size)

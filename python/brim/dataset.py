@@ -78,6 +78,24 @@ def refuse_encoded(data, **options) -> None:
         raise UsageError(f"{given[0]}: the rows are encoded already (a Dataset), so that it has no effect: give it where the Dataset is made")
 
 
+#: What files alone have, and what says nothing.
+_OF_FILES = {"format": "auto", "header": True, "where": None, "skip_damaged": False, "quote": None, "max_record": None, "delimiter": None, "cache": None, "progress": None}
+
+
+def _of_memory(how: dict[str, Any]) -> dict[str, Any]:
+    """The options that rows in memory have; another one is refused."""
+    named = next((name for name, usual in _OF_FILES.items() if how.get(name, usual) not in (usual, None) and name != "progress"), None)
+    if named:
+        raise UsageError(f"{named} is for files (csv, tsv, jsonl, txt), and these rows are in memory")
+    return {name: value for name, value in how.items() if name not in _OF_FILES}
+
+
+def _refuse_without_labels(**given) -> None:
+    named = next((name for name, value in given.items() if value is not None), None)
+    if named:
+        raise UsageError(f"{named}: the rows have no labels, so that it has no effect: give them, or leave it out")
+
+
 class Dataset:
     """Rows in memory, encoded once. Immutable; may be shared between threads, and by processes that are forked."""
 
@@ -182,13 +200,15 @@ class Dataset:
         _kinds.check(Dataset.from_texts, locals())
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
+        if labels is None:
+            _refuse_without_labels(mapping=mapping)
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         values = None
         if labels is not None:
-            labels = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
-            values = originals(labels)
-            labels, mapping, task = _label_texts(labels, task, mapping)
+            given = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
+            labels, mapping, task = _label_texts(given, task, mapping)
+            values = originals(given)
         known, texts = _labels(mapping, runtime, task), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
@@ -206,7 +226,8 @@ class Dataset:
 
     @classmethod
     def _of_columns(cls, columns: "_rows.Columns", tokenizer: Tokenizer, *, mapping=None, **options) -> "Dataset":
-        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=_classes(columns.names, options.get("task")) if mapping is None else mapping, **options)
+        names = _classes(columns.names, options.get("task")) if mapping is None and columns.labels is not None else mapping
+        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=names, **options)
 
     @classmethod
     def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
@@ -254,65 +275,89 @@ class Dataset:
         or files (conll too). A word's label is that of its first token; -100 is none.
         text_columns, least_columns, paired: rows of several texts; blocks: columns of numbers besides the label, as ``from_files`` has them.
         """
-        runtime = options.get("runtime") or _runtime.default()
-        tokenizer = _tokenizer(tokenizer, runtime)
-        if isinstance(data, Dataset):
-            return data
-        if blocks is not None:
-            options["blocks"] = blocks if _rows.is_files(data) or _rows.is_table(data) and text_columns is None \
-                else _blocks.of_columns(blocks, lambda name: _rows.numbers_of(data, name))
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
-        if text_columns is not None:
-            names = text_columns if isinstance(text_columns, _rows.Found) else [str(name) for name in text_columns]
-            return cls._of_several(data, tokenizer, names, least_columns, paired, labelled, labels, task, label_column, options)
+        if isinstance(data, Dataset):
+            refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks)
+            return data
+        how = {"labelled": labelled, "labels": labels, "task": task, **columns, "text_columns": text_columns, "least_columns": least_columns, "paired": paired, "blocks": blocks}
+        cls._refuse_idle(how)
+        runtime = options.pop("runtime", None) or _runtime.default()
+        found = cls._of(list(data) if hasattr(data, "__next__") else data, _tokenizer(tokenizer, runtime), **how, runtime=runtime, **options)
+        if labelled is None and found.labels is None and not (_shapes.of(task).made or _shapes.of(task).optional):
+            _refuse_without_labels(labels=labels, task=None if task == "auto" else task, missing_label=None if options.get("missing_label", "error") == "error" else "skip")
+        return found
+
+    @staticmethod
+    def _refuse_idle(how: dict[str, Any]) -> None:
+        """Options that contradict each other, or lack another."""
+        named = next((name for name in ("labels", "label_column") if how["labelled"] is False and how[name] is not None), None)
+        if named:
+            raise UsageError(f"{named}: no labels are read, so that it has no effect: leave it out")
+        several = how["text_columns"] is not None
+        named = next((name for name in ("text_column", "pair_column") if several and how[name] is not None), None)
+        if named:
+            raise UsageError(f"{named} and text_columns say which columns are texts: give one of them")
+        if not several and (how["paired"] or how["least_columns"] is not None):
+            raise UsageError(f"{'paired' if how['paired'] else 'least_columns'} is of rows of several texts: give text_columns too")
+
+    @classmethod
+    def _of(cls, data, tokenizer, *, labels, runtime, text_columns, least_columns, paired, blocks, **how: Any) -> "Dataset":
+        """The rows by what holds them."""
+        task = how["task"]
         if isinstance(labels, Mapping):
             labels = Labels(labels, task=task if _shapes.of(task).named else None, runtime=runtime)
+        several = {"text_columns": text_columns, "least_columns": least_columns, "paired": paired}
         if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names
-            how = {"labelled": labelled, "task": task, **columns, **options}
-            again = not hasattr(data, "__next__")
+            how |= {**several, "blocks": blocks, "runtime": runtime}
             try:
-                return cls.of(data, tokenizer, labels=labels._coded(), **how)._named(labels)
+                return cls._of(data, tokenizer, labels=labels._coded(), **how)._named(labels)
             except MismatchError:
-                if not again:
-                    raise
-            return cls.of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
+                return cls._of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
+        in_files = _rows.is_files(data)
+        if in_files and text_columns is not None:
+            how |= {**several, "text_columns": text_columns if isinstance(text_columns, _rows.Found) else [str(name) for name in text_columns]}
+            labelled = how.pop("labelled")
+            return cls.from_files(data, tokenizer, labels=labels, need_label=bool(labelled or how["label_column"]), blocks=blocks, runtime=runtime, **how)
+        if not in_files:
+            how = _of_memory(how)
         if _shapes.of(task).words or isinstance(labels, Labels) and _shapes.of(labels.task).words:
-            return cls._of_words(data, tokenizer, labelled, labels, columns, **{**options, "runtime": runtime})
-        if _rows.is_files(data):
-            return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, task=task, **columns, **options)
-        if _rows.is_table(data):
-            return cls.from_arrow(data, tokenizer, labels=labelled, mapping=labels, task=task, **columns, **options)
-        found = _rows.of_any(data, text_column, pair_column, label_column, labelled)
-        if labelled and found.labels is None and isinstance(found, _rows.Columns) and not found.texts:
-            raise UsageError("there are no rows")
+            return cls._of_words(data, tokenizer, labels, runtime=runtime, **how, **({} if blocks is None else {"blocks": blocks}))
+        labelled = how.pop("labelled")
+        if in_files:
+            return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, blocks=blocks, runtime=runtime, **how)
+        if _rows.is_table(data) and text_columns is None:
+            return cls.from_arrow(data, tokenizer, labels=labelled, mapping=labels, blocks=blocks, runtime=runtime, **how)
+        how["blocks"] = _blocks.of_columns(blocks, lambda name: _rows.numbers_of(data, name))
+        text, pair, label = (how.pop(name) for name in ("text_column", "pair_column", "label_column"))
+        if text_columns is not None:
+            return cls._of_several(data, tokenizer, several, label or ("label" if labelled else None), mapping=labels, runtime=runtime, **how)
+        found = _rows.of_any(data, text, pair, label, labelled)
         if labelled and found.labels is None:
-            raise UsageError("the rows have no labels: they are (text, label), (text, pair, label), or dicts with a label")
-        return cls._of_columns(found, tokenizer, mapping=labels, task=task, **options)
+            raise UsageError("the rows have no labels: they are (text, label), (text, pair, label), or dicts with a label" if found.texts else "there are no rows")
+        return cls._of_columns(found, tokenizer, mapping=labels, runtime=runtime, **how)
 
     @classmethod
-    def _of_several(cls, data, tokenizer, names, least, paired, labelled, labels, task, label_column, options) -> "Dataset":
-        if _rows.is_files(data):
-            return cls.from_files(data, tokenizer, labels=labels, need_label=bool(labelled or label_column), task=task, text_columns=names,
-                                  least_columns=least, paired=paired, label_column=label_column, **options)
-        found = _rows.column_of(data, label_column or "label") if labelled or label_column else None
-        counted = found is not None and any(isinstance(_rows.as_list(one), (list, tuple)) for one in found)
-        texts, pairs = _rows.several(data, names, least, paired, counted)
-        return cls.from_texts(texts, tokenizer, pairs=pairs, labels=found, mapping=labels, task=task, **options)
+    def _of_several(cls, data, tokenizer, several, label, **how) -> "Dataset":
+        labels = _rows.column_of(data, label) if label else None
+        counted = labels is not None and any(isinstance(_rows.as_list(one), (list, tuple)) for one in labels)
+        texts, pairs = _rows.several(data, [*map(str, several["text_columns"])], several["least_columns"], several["paired"], counted)
+        return cls.from_texts(texts, tokenizer, pairs=pairs, labels=labels, **how)
 
     @classmethod
-    def _of_words(cls, data, tokenizer, labelled, labels, columns, *, runtime, max_length=None, truncation="longest_first", special_tokens=True,
-                  truncation_side=None, windows=None, max_windows=None, missing_label="error", min_chars=0, **rest) -> "Dataset":
+    def _of_words(cls, data, tokenizer, labels, *, labelled, task, text_column, pair_column, label_column, runtime, max_length=None, truncation="longest_first",
+                  special_tokens=True, truncation_side=None, windows=None, max_windows=None, missing_label="error", min_chars=0, **rest) -> "Dataset":
         """Rows of words with a label each."""
         known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)
         encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "truncation_side": truncation_side,
                   "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "min_chars": min_chars}
         if _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data)):
-            return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, **columns, **encode, **rest)
-        if columns["pair_column"]:
-            raise UsageError("labels of words are for single texts: leave out pair_column")
+            return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, text_column=text_column, pair_column=pair_column,
+                                  label_column=label_column, **encode, **rest)
+        if pair_column or rest:
+            raise UsageError(f"labels of words are for single texts: leave out {'pair_column' if pair_column else next(iter(rest))}")
         if _rows.is_files(data):
             data = _rows.read_tables(_rows.paths_of(data))
-        found = _rows.of_words(data, columns["text_column"], columns["label_column"], labelled)
+        found = _rows.of_words(data, text_column, label_column, labelled)
         if labelled and found.labels is None:
             raise UsageError("the rows have no labels of words: they are dicts with tokens and tags, or (words, labels); of texts with a label each, task=\"classification\"")
         if known is None and found.names and found.labels is not None:

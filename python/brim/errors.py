@@ -57,6 +57,10 @@ class UsageError(Error, ValueError):
     """An argument or option makes no sense."""
 
 
+class CellError(UsageError, TypeError):
+    """A value of a row is of a type, or a column of rows is, that has no place there."""
+
+
 class OutOfMemory(Error, MemoryError):
     """An allocation failed."""
 
@@ -99,7 +103,7 @@ class InternalError(Error, RuntimeError):
     """A bug in brim."""
 
 
-_BY_CODE = {2: UsageError, 3: OutOfMemory, 4: FileError, 5: FormatError, 6: UnsupportedError, 7: MismatchError, 8: Cancelled,
+_BY_CODE = {0: CellError, 2: UsageError, 3: OutOfMemory, 4: FileError, 5: FormatError, 6: UnsupportedError, 7: MismatchError, 8: Cancelled,
             9: DivergedError, 10: InternalError}
 
 

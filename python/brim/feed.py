@@ -38,6 +38,8 @@ class Stream:
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         _kinds.check(Stream.__init__, locals(), PlanOptions)
+        if not isinstance(files, (str, bytes, os.PathLike)) and not (isinstance(files, (list, tuple)) and all(isinstance(file, (str, bytes, os.PathLike)) for file in files)):
+            raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
         self._runtime = runtime or _runtime.default()
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
@@ -179,6 +181,8 @@ class Streamed:
             of_texts = _pairs.read_as(files, source, task, columns, runtime)
         if of_texts:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
+            if numbering and how.get("label_column") is not None:
+                raise UsageError("label_column: no labels are read, so that it has no effect: leave it out")
             how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
         else:
             self.labels, rows = self._scan(files, where, source, task, _unnamed(_labels(labels, runtime, task)), runtime, counted=not options.get("max_steps"))
@@ -247,8 +251,8 @@ class Streamed:
 
 def _unnamed(labels: Labels | None) -> Labels | None:
     if labels is not None and labels._keys:
-        raise UsageError("labels: what rows have is called otherwise in memory; a stream's labels are as its rows have them, "
-                         f"such as {labels._keys[:3]}")
+        raise UsageError(f"labels: other names than the rows have are for rows in memory; a stream's labels are those of its rows: labels={labels._keys[:3]}"
+                         + (" and so on" if len(labels._keys) > 3 else ""))
     return labels
 
 

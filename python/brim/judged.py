@@ -131,6 +131,12 @@ def _decoded(dataset, tokenizer, row: int) -> tuple[str, None]:
     return tokenizer.decode(dataset.row(here)["ids"].tolist()), None
 
 
+def _joined(text: Any) -> Any:
+    """A list of documents as one text."""
+    text = _rows.as_list(text)
+    return "\n".join(map(str, text)) if isinstance(text, (list, tuple)) else text
+
+
 def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | None]) -> None:
     """The texts of the most wrong rows: read again from their files, or taken from the rows in memory; else what the model saw."""
     facts = judged.facts()
@@ -152,7 +158,7 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
                 return
             data = _rows.read_tables(files)
         texts = _rows.texts_at(data, rows, text, pair) or [_decoded(dataset, tokenizer, row) for row in rows]
-        for index, (one, other) in enumerate(texts):
+        for index, (one, other) in enumerate(map(_joined, pair) for pair in texts):
             if index < wrong:
                 judged.text(index, one, other)
             else:

@@ -58,6 +58,9 @@ _COLUMNS = ("text_column", "pair_column", "label_column")  # which may be number
 _SAID = {"folds", "compute_metrics", "columns", *_COLUMNS}
 
 
+_NO_LENGTH = "max_length is 0, and a text has one token at least: give a number from 1 on, or None for no limit"
+
+
 @functools.cache
 def _of(function: Callable[..., Any], typed: tuple[type, ...]) -> dict[str, list[str]]:
     """Of each option the kinds that it may have; without those of which any value is looked at where it is used."""
@@ -75,6 +78,8 @@ def check(function: Callable[..., Any], given: Mapping[str, Any], *typed: type) 
     if empty:
         raise UsageError(f"{empty} is empty: give the name of a column, or leave it out")
     given = {**given, **given.get("options", {}), **given.get("plan", {})}
+    if given.get("max_length") == 0:
+        raise UsageError(_NO_LENGTH)
     for name, kinds in _of(function, typed).items():
         value = given.get(name)
         if value is None or any(_KINDS[kind][1](value) for kind in kinds):

@@ -1,13 +1,14 @@
 """What the numbers of a head mean."""
 from __future__ import annotations
 
+import math
 import numbers
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
 
 from . import _core, kinds as _kinds, runtime as _runtime, shapes as _shapes
-from .errors import UsageError
+from .errors import CellError, UsageError
 from .prediction import Prediction
 
 
@@ -27,6 +28,15 @@ def _plain(label: Any) -> Any:
     return float(plain) if type(plain) is type(label) and isinstance(plain, numbers.Real) else plain  # a number of more bits than Python's
 
 
+def _missing(value: Any) -> bool:
+    if isinstance(value, (str, bytes, list, tuple, set)) or hasattr(value, "__len__"):
+        return False
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA is neither
+        return True
+
+
 _TIMES = ("m", "M")
 
 
@@ -41,9 +51,16 @@ def _time(value: Any) -> Any:
     return short.tolist() if short == value else str(value)
 
 
+def decoded(text: bytes | bytearray) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{bytes(text)!r:.60} is not UTF-8: decode it first") from None
+
+
 def _one_label(label) -> tuple[str, str]:
     """The text and the form of a label that is no list."""
-    if label is None:
+    if _missing(label):
         return "", NONE
     if isinstance(label, str):
         return label, NAME
@@ -52,9 +69,11 @@ def _one_label(label) -> tuple[str, str]:
     if (plain := _plain(label)) is not label:
         return _one_label(plain)
     if isinstance(label, (bytes, bytearray)):
-        return label.decode(), NAME
+        return decoded(label), NAME
     if isinstance(label, int):  # an IntEnum's too
         return int.__repr__(label), NUMBER
+    if isinstance(label, numbers.Real) and not math.isfinite(label):
+        raise ValueError(f"a label is {label}: a finite number or a name is needed")
     if isinstance(label, numbers.Number):
         return repr(label) if isinstance(label, float) else str(label) if isinstance(label, complex) else repr(float(label)), NUMBER
     if callable(label) or hasattr(label, "__iter__") or type(label).__repr__ is object.__repr__ and type(label).__str__ is object.__str__:
@@ -106,7 +125,15 @@ def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any, str]:
         mapping = Labels(names, task="multi_label")
     if lists and not hot and task == "auto" and mapping is None and any(isinstance(one, float) for label in labels if _is_list(label) for one in label):
         task = "regression"  # not all rows are of 0.0 and 1.0, whatever the first one is
-    return [_label_text(label) for label in labels], mapping, task
+    return [_numbered(_label_text, number, label) for number, label in enumerate(labels)], mapping, task
+
+
+def _numbered(make, number: int, *cell: Any) -> Any:
+    """What is wrong with a cell says in which row."""
+    try:
+        return make(*cell)
+    except (TypeError, ValueError) as error:
+        raise CellError(f"row {number}: {error}") from None
 
 
 #: Integers as Python and the program write them.
@@ -129,7 +156,7 @@ def originals(labels: Iterable[Any]) -> dict[str, Any]:
     for label in labels:
         label = _plain(label)
         for one in map(_plain, label) if isinstance(label, (list, tuple, set, frozenset)) else (label,):
-            if one is not None and one == one and not isinstance(one, bytes):
+            if not _missing(one) and not isinstance(one, bytes):
                 found.setdefault(_one_label(one)[0], one)
     return found
 
@@ -164,7 +191,7 @@ class Labels:
         if names is not None and not hasattr(names, "__iter__"):
             raise TypeError(f"labels are a list of names, or {{label: name}}, not {names!r:.60}")
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
-        if given is not None and any(one is None for one in given):
+        if given is not None and any(map(_missing, given)):
             raise TypeError("labels: one of the names is None")
         if given is not None and not given:
             raise UsageError("labels has no class: leave it out, and the classes are those of the rows")

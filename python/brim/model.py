@@ -280,7 +280,7 @@ class Model:
             data = [data]
         elif isinstance(data, os.PathLike) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
             return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
-        elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data):
+        elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data) and not any(columns.values()):
             return Dataset.from_texts(data, self.tokenizer, **how)
         elif not _rows.is_rows(data) and not isinstance(data, Dataset):
             raise TypeError(f"a text, a list of texts, a table or a file is needed, not {data!r}")

@@ -91,7 +91,7 @@ def _in_memory(data: Any) -> tuple[Any, list[str], list[str] | None]:
         return data, [str(name) for name in data], None
     if isinstance(data, (str, bytes)) or not _rows.is_rows(data):
         raise UsageError(f"{_rows._short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
-    rows = list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
+    rows = [row._asdict() if hasattr(row, "_asdict") else row for row in _rows.list_of(data)]
     if not rows:
         raise UsageError("there are no rows")
     if isinstance(rows[0], Mapping):
@@ -148,8 +148,9 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     if not in_text:
         how = _options.of_rows(how, strict=False)
         data, names, order = _in_memory(data)
-        columns = columns or order
+        columns = columns or (order if text_column is None else None)
     columns_of_pair = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+    _note_of_tuples(name, data, order)
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
     blocks = None if teacher_column is None else {"teacher": Block("row", 0, str(teacher_column))}
     found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files)})
@@ -175,6 +176,15 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     return made
 
 
+def _note_of_tuples(name: str, data: Any, order: list[str] | None) -> None:
+    """Texts that look like the names of classes."""
+    seconds = data[order[1]] if order is not None and list(data) == order and len(order) == 2 else []
+    different = set(filter(lambda one: isinstance(one, str), seconds))
+    if 2 <= len(different) <= min(len(seconds) // 4, 50):
+        log.warning("%s: the second of two texts is one of %d in all %s rows, and each is learned as what its first belongs with: labels are learned with "
+                    'task="classification"', name, len(different), f"{len(seconds):,}")
+
+
 def _has_lists(data: Any, column: str) -> bool:
     return any(not isinstance(cell, (str, bytes)) and isinstance(_rows.as_list(cell), (list, tuple)) for cell in _rows.column_of(data, column))
 
@@ -185,9 +195,10 @@ def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels,
                                   pair_column=found.texts[1], label_column=label, **rest)
     texts, pairs = (_rows.column_of(data, one) for one in found.texts)
     for column, values in zip(found.texts, (texts, pairs)):
-        missing = next((number for number, value in enumerate(values) if _rows._missing(value)), None)
-        if missing is not None:
-            raise UsageError(f'row {missing}: the value of column "{column}" is missing: fill it in')
+        wrong = next(((number, value) for number, value in enumerate(values) if not isinstance(value, (str, bytes))), None)
+        if wrong is not None:
+            what = "missing: fill it in" if _rows._missing(wrong[1]) else f"{_rows._short(wrong[1])}: a text is expected"
+            raise UsageError(f'row {wrong[0]}: the value of column "{column}" is {what}')
     labels = _rows.column_of(data, label) if label else None
     rest.pop("progress", None)
     return Dataset.from_texts(texts, tokenizer, pairs=pairs, labels=labels, mapping=known if label else None, **rest)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Iterable, NamedTuple
 
 from . import _core, runtime as _runtime
-from .errors import FileError, NotFoundError, UsageError
-from .labels import _one_label, _plain
+from .errors import CellError, FileError, NotFoundError, UsageError
+from .labels import _missing, _numbered, _one_label, _plain
 
 DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".txt", ".parquet", ".arrow", ".feather")
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -107,6 +107,11 @@ def _is_column(value: Any) -> bool:
         return False
     first = next(iter(value), None) if isinstance(value, (list, tuple)) or hasattr(value, "__array__") or hasattr(value, "to_list") else value
     return not isinstance(first, (Mapping, tuple, os.PathLike))
+
+
+def are_texts_by_names(data: Any, text: str) -> bool:
+    """Lists of str, none of which is the column of texts."""
+    return isinstance(data, Mapping) and text not in map(str, data) and all(isinstance(one, list) and all(isinstance(row, str) for row in one) for one in data.values())
 
 
 def is_table(data: Any) -> bool:
@@ -234,10 +239,10 @@ def _values(table: Any, name: str) -> list:
         raise UsageError(f'column "{name}" is one text, {_short(column)}: give a list of them')
     if isinstance(column, Mapping):  # as pandas' to_dict() writes a column
         column = list(column.values())
-    for method in ("to_pylist", "to_list"):
-        if hasattr(column, method):
-            return getattr(column, method)()
-    return list(_plain(column))
+    try:
+        return list(as_list(column))
+    except UnicodeDecodeError as error:  # Arrow takes bytes for strings
+        raise CellError(f'column "{name}" holds {error.object!r:.60}, which is not UTF-8: decode it first') from None
 
 
 def _with_names(table: Any, column: str, names: list[str]):
@@ -363,15 +368,6 @@ def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None =
     return Columns(clean(texts), clean(pairs), labels, names)
 
 
-def _missing(value: Any) -> bool:
-    if isinstance(value, (str, bytes, list, tuple, set)) or hasattr(value, "__len__"):
-        return False
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither
-        return True
-
-
 def _named(value: Any, names: list[str]):
     if isinstance(value, (list, tuple)):
         return [_named(v, names) for v in value]
@@ -390,24 +386,25 @@ def of_columns(data: Mapping, text=None, pair=None, label=None, labelled: bool |
 
 
 def as_list(rows: Any) -> Any:
-    """A column of Arrow, NumPy or pandas as a list; anything else as it is."""
-    rows = rows.to_pylist() if hasattr(rows, "to_pylist") else rows
-    return _plain(rows) if hasattr(rows, "tolist") else rows
+    """A column of Arrow, NumPy, pandas or polars as a list; anything else as it is."""
+    for way in ("to_pylist", "tolist", "to_list"):
+        if hasattr(rows, way):
+            return _plain(rows) if way == "tolist" else getattr(rows, way)()
+    return rows
 
 
 def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | None = None) -> Columns:
     """Rows as str, as dicts, or as tuples: (text, label) and (text, pair, label) where labels are wanted, else (text, pair)."""
     texts, pairs, labels = [], [], []
-    columns = None
-    if not hasattr(rows, "__iter__"):  # a torch Dataset: a length and an index
-        rows = [rows[i] for i in range(len(rows))]
-    rows = as_list(rows)
-    rows = list(rows) if not isinstance(rows, (str, bytes)) else [rows]
+    columns, given = None, {"text_column": text, "pair_column": pair, "label_column": label}
+    paired = labelled_rows = False  # there is a column of them, whatever its cells are
+    rows = list_of(rows)
     names = _names_of_rows(rows)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
+            refuse_columns(number, row, **given)
             row = (row,)
-        if _has_names(row, text):
+        if _has_names(row, *given.values()):
             row = row._asdict()
         if isinstance(row, Mapping):
             columns = columns or _pick([str(n) for n in names], text, pair, label, labelled)
@@ -415,22 +412,49 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
                 values = [row[names[n]] if n else None for n in columns[:2]] + [row.get(names[columns[2]]) if columns[2] else None]
             except KeyError as missing:
                 raise UsageError(f"row {number} has no {missing}") from None
+            paired, labelled_rows = paired or columns[1] is not None, labelled_rows or columns[2] is not None
         elif isinstance(row, (tuple, list)) and 1 <= len(row) <= 3:
+            refuse_columns(number, row, **given)
             values = [row[0], None, None]
             if len(row) == 3:
                 values[1:] = row[1:]
             elif len(row) == 2:
                 values[1 if labelled is False else 2] = row[1]
+            if labelled is False and len(row) == 2 and not isinstance(row[1], (str, bytes, list)) and not _missing(row[1]):
+                raise CellError(f"row {number} is {_short(row)}: without labels a row of two is a pair of texts: give the text alone")
+            labelled_rows = labelled_rows or len(row) > 1
         else:
             raise UsageError(f"row {number} is {_short(row)}: a row is a text, (text, label), (text, pair, label), or a dict")
         texts.append(values[0]), pairs.append(values[1]), labels.append(values[2])
-    some = lambda column: column if any(v is not None for v in column) else None
-    return of_lists(texts, some(pairs), None if labelled is False else some(labels))
+    paired = paired or any(value is not None for value in pairs)
+    return of_lists(texts, pairs if paired else None, None if labelled is False or not labelled_rows else labels)
 
 
-def _has_names(row: Any, text: Any = None) -> bool:
-    """A named tuple with a field for the text: pandas' itertuples() makes such rows."""
-    return (str(text) if text else "text") in getattr(row, "_fields", ())
+def list_of(rows: Any) -> list:
+    """Rows one after the other; of a torch Dataset, which has a length and an index, too."""
+    if not hasattr(rows, "__iter__"):
+        rows = [rows[i] for i in range(len(rows))]
+    rows = as_list(rows)
+    return [rows] if isinstance(rows, (str, bytes)) else list(rows)
+
+
+def refuse_columns(number: int, row: Any, **given: Any) -> None:
+    """Columns are named, and rows have no names for what is in them."""
+    named = next((name for name, column in given.items() if column is not None), None)
+    if named:
+        raise UsageError(f"{named}={given[named]!r:.60}: row {number}, {_short(row)}, has no names of columns: leave it out, or give dicts or a table")
+
+
+def idle(data: Any, labelled: bool | None) -> set[str]:
+    """The names of columns that say nothing of these rows, and may have been meant for others."""
+    bare = isinstance(data, (list, tuple)) and not is_files(data) and not _names_of_rows(data[:1])
+    return {"text_column", "pair_column", "label_column"} if bare else {"label_column"} if labelled is False else set()
+
+
+def _has_names(row: Any, *columns: Any) -> bool:
+    """A named tuple with a field for the text, or where a column is named: pandas' itertuples() makes such rows."""
+    fields = getattr(row, "_fields", ())
+    return "text" in fields or bool(fields) and any(column is not None for column in columns)
 
 
 def _names_of_rows(rows: list) -> dict[str, Any]:
@@ -443,7 +467,7 @@ def _names_of_rows(rows: list) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    shown = repr(value)
+    shown = " ".join(repr(value).splitlines())
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
@@ -554,7 +578,8 @@ def texts_at(data: Any, numbers: list[int], text=None, pair=None) -> list[tuple[
         return list(zip(_column_at(data, text, numbers), _column_at(data, pair, numbers) if pair else [None] * len(numbers)))
     if type(data).__module__.startswith("brim.") or not (hasattr(data, "__getitem__") and hasattr(data, "__len__")):
         return None
-    rows = of_rows([data[n] for n in numbers], text, pair)
+    taken = list_of([data[n] for n in numbers])
+    rows = of_rows(taken, *((text, pair) if _names_of_rows(taken) else ()))
     return list(zip(rows.texts, rows.pairs or [None] * len(numbers)))
 
 
@@ -584,33 +609,61 @@ def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> 
         text, label = _word_columns(_column_names(data) or [], text, label, labelled)
         if _of_datasets(data, "Dataset"):
             classes = _class_names(data.features.get(label)) if label else None
-            made = data[:] if _transformed(data) else data
-            words, tags = made[text], made[label] if label else None
-        else:
-            words, tags = _values(data, text), _values(data, label) if label else None
+            data = data[:] if _transformed(data) else data
+        words, tags = _values(data, text), _values(data, label) if label else None
     elif isinstance(data, Mapping):
         text, label = _word_columns([str(n) for n in data], text, label, labelled)
         words, tags = _values(data, text), _values(data, label) if label else None
     elif is_rows(data):
         words, tags, names = [], [], None
-        for number, row in enumerate(data if hasattr(data, "__iter__") else (data[i] for i in range(len(data)))):
+        data = list_of(data)
+        own = _names_of_rows(data)
+        for number, row in enumerate(data):
+            if set(_WORDS) & set(getattr(row, "_fields", ())):
+                row = row._asdict()
             if isinstance(row, Mapping):
-                names = names or _word_columns([str(n) for n in row], text, label, labelled)
+                names = names or _word_columns([*own], text, label, labelled)
                 try:
-                    row = (row[names[0]], row[names[1]] if names[1] else None)
+                    row = (row[own[names[0]]], row[own[names[1]]] if names[1] else None)
                 except KeyError as missing:
                     raise UsageError(f"row {number} has no {missing}") from None
-            elif isinstance(row, str) or not (isinstance(row, tuple) and len(row) == 2 and not isinstance(row[0], str)):
-                row = (row, None)
+            else:
+                refuse_columns(number, row, text_column=text, label_column=label)
+                row = _words_and_labels(row, number, labelled)
             words.append(row[0]), tags.append(row[1])
         tags = tags if labelled is not False and any(t is not None for t in tags) else None
     else:
         raise UsageError(f"{_short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
     words, tags = [_items(w, number, "words")[0] for number, w in enumerate(words)], \
-        None if tags is None else [None if t is None else _items(t, number, "labels", classes) for number, t in enumerate(tags)]
+        None if tags is None else [None if _missing(t) else _items(t, number, "labels", classes) for number, t in enumerate(tags)]
     if tags is not None and len(tags) != len(words):
         raise UsageError(f"{len(words)} rows of words and {len(tags)} of labels")
     return Columns(words, None, tags, classes)
+
+
+def _words_and_labels(row: Any, number: int, labelled: bool | None) -> tuple[Any, Any]:
+    """Two lists, of words and of labels; or a tuple of two str, where rows have labels; else words alone."""
+    row = as_list(row)
+    if not isinstance(row, (list, tuple)) or len(row) != 2:
+        return row, None
+    words, tags = map(as_list, row)
+    if isinstance(words, (list, tuple)) or isinstance(tags, (list, tuple)) or tags is None and isinstance(row, tuple):
+        return words, tags
+    if isinstance(row, list) or labelled is False or not isinstance(tags, str):
+        return row, None
+    if labelled is None:
+        raise UsageError(f"row {number}, {_short(row)}, may be two words, or words and their labels: give lists of words, and (words, labels)")
+    return words, tags
+
+
+def _item(text: str, number: int, what: str) -> bytes:
+    try:
+        item = text.encode()
+    except UnicodeEncodeError:
+        raise CellError(f"row {number}: one of the {what}, {text!r:.60}, holds half a character (a lone surrogate), which no file can have") from None
+    if b"\0" in item:
+        raise UsageError(f"row {number}: one of the {what} holds a NUL")
+    return item + b"\0"
 
 
 def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -> tuple[bytes, str]:
@@ -618,20 +671,18 @@ def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -
     none."""
     if isinstance(row, str):
         words = row.split()
-        return b"".join(one.encode() + b"\0" for one in words), "t" * len(words)
-    row = row.tolist() if hasattr(row, "tolist") else row
+        return b"".join(_item(one, number, what) for one in words), "t" * len(words)
+    row = as_list(row)
     if not isinstance(row, (list, tuple)):
         raise UsageError(f"row {number}: {what} are a list, not {_short(row)}")
     if classes is not None:
         row = [classes[one] if isinstance(one, int) and 0 <= one < len(classes) else one for one in row]
-    allowed = (str, int, float, type(None)) if what == "labels" else (str, int, float)
-    wrong = next((one for one in row if not isinstance(one, allowed) or what == "words" and _missing(one)), "")
-    if wrong != "":
-        raise UsageError(f"row {number}: one of the {what} is {_short(wrong)}: a str or a number is expected")
-    items = [_one_label(one) for one in row] if what == "labels" else [(str(one), "s") for one in row]
-    if any("\0" in text for text, _ in items):
-        raise UsageError(f"row {number}: one of the {what} holds a NUL")
-    return b"".join(text.encode() + b"\0" for text, _ in items), "".join(form for _, form in items)
+    row = [_plain(one) for one in row]
+    wrong = [one for one in row if (what == "words" if _missing(one) else not isinstance(one, (str, int, float)))]
+    if wrong:
+        raise UsageError(f"row {number}: one of the {what} is {_short(wrong[0])}: a str or a number is expected")
+    items = [_numbered(_one_label, number, one) for one in row] if what == "labels" else [(str(one), "s") for one in row]
+    return b"".join(_item(text, number, what) for text, _ in items), "".join(form for _, form in items)
 
 
 # ---- files of tables -------------------------------------------------------------------------------------------------

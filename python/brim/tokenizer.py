@@ -147,7 +147,9 @@ class Tokenizer:
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
         if truncation_side not in (None, "left", "right"):
             raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
-        return {"max_length": 0 if max_length is None else whole("max_length", max_length, 1), "no_special_tokens": not special_tokens, "truncation": truncation,
+        if max_length is not None:
+            whole("max_length", max_length, 1)
+        return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
                 "truncation_side": truncation_side or "tokenizer"}
 
     def encode(self, text: str | bytes, pair: str | bytes | None = None, *, max_length: int | None = None, special_tokens: bool = True,

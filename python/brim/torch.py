@@ -17,7 +17,7 @@ import torch as _torch
 import torch.utils.data as _data
 
 from . import _core, layout as _layout
-from .batches import Batches, Plan, restore_order
+from .batches import Batches, Plan, counts, restore_order
 from .feed import Stream
 from .errors import MismatchError
 from .layout import Layout
@@ -255,7 +255,7 @@ class BatchSampler(_data.Sampler[list[int]]):
     def __init__(self, lengths: Sequence[int] | _core.Array, *, rank: int | None = None, world_size: int | None = None, seed: int = 42,
                  padding: str = "longest", batching: str = "random", **options: Any):
         rank_now, size_now = _process()
-        self.lengths = lengths
+        self.lengths = counts("lengths", lengths)
         self.rank = rank_now if rank is None else rank
         if not options.get("batch_size") and not options.get("max_tokens"):
             options["batch_size"] = 16
@@ -355,11 +355,18 @@ class Collator:
 
     def _row(self, number: int, row: Mapping[str, Any]) -> dict[str, Any]:
         """As lists, without what a mask hides at the end."""
+        if not isinstance(row, Mapping):
+            raise ValueError(f"row {number} is {row!r:.60}: a dict with input_ids is needed")
+        labels = [name for name in row if name in ("labels", *_LABELS) and name not in self.leave_out]
+        if len(labels) > 1:
+            raise ValueError(f'row {number} has "{labels[0]}" and "{labels[1]}", which are the same: Collator(..., leave_out=["{labels[0]}"]) takes the other')
         found = {_LABELS.get(name, name): value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()
                  if name not in self.leave_out}
         for name, value in found.items():
-            if value is None or isinstance(value, (str, bytes)) or isinstance(value, (list, tuple)) and any(isinstance(v, (str, bytes)) for v in value):
-                raise ValueError(f'row {number}: "{name}" is {value!r:.40}, no number: take the column away, or Collator(..., leave_out=["{name}"])')
+            wrong = _wrong(name, value if isinstance(value, (list, tuple)) else [value])
+            if wrong:
+                raise ValueError(f'row {number}: "{name}" {"has" if isinstance(value, (list, tuple)) else "is"} {wrong[0]!r:.40}, no {"whole " if name in _MODEL else ""}number '
+                                 f'of 64 bits: take the column away, or Collator(..., leave_out=["{name}"])')
         if "input_ids" not in found:
             raise ValueError(f"row {number} has no input_ids: tokenize first")
         length = len(found["input_ids"])
@@ -414,6 +421,16 @@ class Collator:
             return _torch.tensor([flat], dtype=kind)
         width = self._width(max(len(v) for v in values))
         return _torch.tensor([[*v, *[_FILL.get(name, 0)] * (width - len(v))] for v in values], dtype=kind)
+
+
+def _wrong(name: str, values: Sequence[Any]) -> list[Any]:
+    """What is no number, or none that a tensor holds."""
+    kinds = set(map(type, values))
+    if not kinds <= {int, float, bool}:
+        return [one for one in values if isinstance(one, (str, bytes, list, tuple)) or not (hasattr(one, "__index__") or hasattr(one, "__float__"))]
+    if name in _MODEL and float in kinds:
+        return [one for one in values if isinstance(one, float)]
+    return [one for one in values if isinstance(one, int) and not -(1 << 63) <= one < 1 << 63] if int in kinds else []
 
 
 def _all_have(rows: list[dict[str, Any]]) -> list[str]:

@@ -23,7 +23,7 @@ from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
 from .labels import Labels, _labels
-from .errors import STOP, Cancelled, Error, UsageError
+from .errors import STOP, Cancelled, Error, MismatchError, UsageError
 from .judged import Evaluation, evaluations, keep_texts, add_texts
 from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
@@ -117,8 +117,9 @@ def _share(evals, validation_split) -> float | None:
     return float(validation_split)
 
 
-def _named(evals, train) -> list[tuple[str, Any]]:
-    """The evaluation sets by name. Of a DatasetDict that is trained on: its validation, or else its test."""
+def _named(evals, train, text: str | None = None) -> list[tuple[str, Any]]:
+    """The evaluation sets by name. Of a DatasetDict that is trained on: its validation, or else its test. text: the column of texts, where rows are texts alone: lists of them
+    by other names are sets."""
     if evals is None and _rows.is_splits(train):
         name = next((n for n in ("validation", "valid", "dev", "test") if n in train), None)
         return [(name, train[name])] if name else []
@@ -126,7 +127,7 @@ def _named(evals, train) -> list[tuple[str, Any]]:
         return []
     if isinstance(evals, (str, bytes)) and not evals:
         raise UsageError("eval is empty: give rows, or leave it out")
-    if _rows.is_splits(evals):
+    if _rows.is_splits(evals) or text is not None and _rows.are_texts_by_names(evals, text):
         return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
     if isinstance(evals, (str, os.PathLike)):
         return [(_rows.shown(os.path.basename(os.fspath(evals))).split(".")[0], evals)]
@@ -256,7 +257,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
-    train_rows, named = _rows_to_train(train), _named(eval, train)
+    made = _shapes.of(said["task"] if task == "auto" else task).made
+    train_rows, named = _rows_to_train(train), _named(eval, train, (text_column or "text") if made else None)
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", train_rows), *named, *_tests(more["test"])])
@@ -308,6 +310,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         labelled = labelled and not masked
         how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
+        if name:  # what was said of the rows to train on
+            how = {option: value for option, value in how.items() if option not in _rows.idle(data, labelled)}
         if isinstance(data, Dataset):
             how = {}
         elif not _of_text_files(data):
@@ -329,9 +333,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         fine = Model(model, tokenizer=tokenizer, runtime=runtime)
         if fine._untrained:
             raise UsageError(f"keep_head: {model} is not fine-tuned, so there is no head to keep")
-        if labels is not None or task not in ("auto", None, fine.task):
-            raise UsageError(f"keep_head keeps the classes and the task ({fine.task}): leave out {'labels' if labels is not None else 'task'}")
-        labels = fine.labels
+        given = _labels(labels, runtime)
+        others = given is not None and (not given._keys or given.names != fine.labels.names)  # than what rows have in place of the names
+        if others or task not in ("auto", None, fine.task):
+            raise UsageError(f"keep_head keeps the classes and the task ({fine.task}): leave out {'labels' if others else 'task'}")
+        labels = fine.labels if given is None else given
     known = model.labels if isinstance(model, Model) else labels
     if isinstance(known, Labels):
         _labels(known, runtime, None if masked or several else asked)
@@ -379,6 +385,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             return _run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
             tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
+            paired = next((name for name, test in tests if test.has_pairs and not dataset.has_pairs and not several), None)
+            if paired:
+                raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
             sources |= {"valid": (train_rows, dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)

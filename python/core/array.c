@@ -402,6 +402,15 @@ static bool copy_items(const Py_buffer *view, core_array *out) {
   return true;
 }
 
+/* What is no number here, in words. */
+static void explain_item(PyObject *value, char format) {
+  if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+      !PyErr_ExceptionMatches(PyExc_OverflowError))
+    return;
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError, "a %s is needed, not %.60R", format == 'f' ? "number" : "whole number of 64 bits", value);
+}
+
 static core_array *from_sequence(core_state *state, PyObject *module, PyObject *object, char format) {
   PyObject *list = PySequence_List(object);
   Py_ssize_t n = list ? PyList_Size(list) : 0;
@@ -412,8 +421,11 @@ static core_array *from_sequence(core_state *state, PyObject *module, PyObject *
       ((float *)out->data)[i] = (float)PyFloat_AsDouble(value);
     else
       ((int64_t *)out->data)[i] = PyLong_AsLongLong(value);
-    if (PyErr_Occurred())
+    if (PyErr_Occurred()) {
+      explain_item(value, format);
+      core_fail_at(state, "item", i);
       Py_CLEAR(out);
+    }
   }
   Py_XDECREF(list);
   if (!out || out->format[0] == format)

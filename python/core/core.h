@@ -142,6 +142,10 @@ void core_leave(void *object);
 
 /* Raises what a failed call said; returns NULL. */
 PyObject *core_fail(core_state *state, int code, const brim_error *error);
+enum { CORE_CELL = 0 }; /* no status of a failure: a value of a type that has no place there */
+/* Puts the number of a row or item before what was wrong with it ("row 3: ..."): brim.errors.CellError in place of a TypeError or
+ * ValueError that is set, and what else is set stays. what NULL: nothing is put before. Always false. */
+bool core_fail_at(core_state *state, const char *what, Py_ssize_t number);
 
 /* Runs work(context) without the GIL in a thread of its own, while this one looks for signals: an exception of a signal handler
  * (KeyboardInterrupt) cancels the work and is raised when it has stopped. Returns a status; -1: an exception is set. BRIM_END and

@@ -236,7 +236,7 @@ PyObject *core_dataset_texts(PyObject *module, PyObject *args) {
   core_texts texts = {0};
   if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &text, &pair, &label, &labels, &options))
     return NULL;
-  if (!core_texts_lists(&texts, text, pair, label)) {
+  if (!core_texts_lists(core_of(module), &texts, text, pair, label, 0)) {
     core_texts_free(&texts);
     return NULL;
   }
@@ -251,6 +251,7 @@ PyObject *core_dataset_arrow(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OOOzzzOO", &runtime, &tokenizer, &capsule, &text, &pair, &label, &labels, &options))
     return NULL;
   if (!core_texts_arrow(&texts, capsule, text, pair, label)) {
+    core_fail_at(core_of(module), NULL, 0);
     core_texts_free(&texts);
     return NULL;
   }

@@ -145,7 +145,7 @@ static PyObject *run(PyObject *object, PyObject *args) {
   job j = {.self = (core_embedder *)object};
   if (!PyArg_ParseTuple(args, "OKO", &list, &first, &options) || !fill_options(options, &j.options) || !core_no_more(options))
     return NULL;
-  if (core_texts_lists(&texts, list, Py_None, Py_None) && take_texts(&j, &texts, first))
+  if (core_texts_lists(j.self->state, &texts, list, Py_None, Py_None, (Py_ssize_t)first) && take_texts(&j, &texts, first))
     result = embed(&j);
   core_texts_free(&texts);
   free(j.texts);

@@ -73,6 +73,24 @@ PyObject *core_fail(core_state *state, int code, const brim_error *error) {
   return NULL;
 }
 
+bool core_fail_at(core_state *state, const char *what, Py_ssize_t number) {
+  PyObject *type, *value, *traceback;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError))
+    return false;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject *message = what ? PyUnicode_FromFormat("%s %zd: %S", what, number, value) : PyObject_Str(value);
+  PyObject *exception = message ? PyObject_CallFunction(state->raise, "iOsii", CORE_CELL, message, "", 0, -1) : NULL;
+  if (exception)
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+  Py_XDECREF(exception);
+  Py_XDECREF(message);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return false;
+}
+
 /* ---- the module ------------------------------------------------------------------------------------------- */
 
 static PyObject *version(PyObject *module, PyObject *nothing) {

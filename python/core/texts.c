@@ -30,7 +30,7 @@ static bool take_several(core_column *column, Py_ssize_t row, Py_ssize_t rows, P
   const Py_ssize_t count = PyList_Size(list);
   core_bytes text = {0};
   if (count == 0) {
-    PyErr_Format(PyExc_ValueError, "row %zd: a row of several texts has at least one", row);
+    PyErr_SetString(PyExc_ValueError, "a row of several texts has at least one");
     return false;
   }
   if (!column->further)
@@ -58,7 +58,18 @@ static bool take_cell(core_column *column, Py_ssize_t row, Py_ssize_t rows, PyOb
   return PyList_Check(item) ? take_several(column, row, rows, item) : core_text(item, &column->rows[row]);
 }
 
-static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count, bool labels) {
+/* What is no UTF-8, in words. */
+static void explain(PyObject *item) {
+  if (!PyErr_ExceptionMatches(PyExc_UnicodeError))
+    return;
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError,
+               PyBytes_Check(item) ? "%.60R is not UTF-8: decode it first"
+                                   : "%.60R holds half a character (a lone surrogate), which no file can have",
+               item);
+}
+
+static bool fill_list(core_state *state, core_column *column, PyObject *list, Py_ssize_t count, bool labels, Py_ssize_t first) {
   if (list == Py_None)
     return true;
   if (!PyList_Check(list) || PyList_Size(list) != count) {
@@ -73,27 +84,22 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count, boo
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *item = PyList_GetItem(list, i);
     if (!take_cell(column, i, count, item, labels)) {
-      if (PyErr_ExceptionMatches(PyExc_UnicodeError)) {
-        PyErr_Clear();
-        PyErr_Format(PyExc_ValueError,
-                     PyBytes_Check(item) ? "row %zd: %.60R is not UTF-8: decode it first"
-                                         : "row %zd: %.60R holds half a character (a lone surrogate), which no file can have",
-                     i, item);
-      }
-      return false;
+      explain(item);
+      return core_fail_at(state, "row", first + i);
     }
   }
   return true;
 }
 
-bool core_texts_lists(core_texts *texts, PyObject *text, PyObject *pair, PyObject *label) {
+bool core_texts_lists(core_state *state, core_texts *texts, PyObject *text, PyObject *pair, PyObject *label, Py_ssize_t first) {
   if (!PyList_Check(text)) {
     PyErr_SetString(PyExc_TypeError, "texts must be a list");
     return false;
   }
   texts->count = PyList_Size(text);
-  return fill_list(&texts->text, text, texts->count, false) && fill_list(&texts->pair, pair, texts->count, false) &&
-         fill_list(&texts->label, label, texts->count, true);
+  return fill_list(state, &texts->text, text, texts->count, false, first) &&
+         fill_list(state, &texts->pair, pair, texts->count, false, first) &&
+         fill_list(state, &texts->label, label, texts->count, true, first);
 }
 
 int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error *error) {
@@ -207,6 +213,8 @@ static core_bytes number_at(const char *format, const struct ArrowArray *a, int6
     length = snprintf(to, NUMBER, "%llu", (unsigned long long)((const uint64_t *)a->buffers[1])[at]);
   else
     length = snprintf(to, NUMBER, "%lld", (long long)integer_at(format, a, i));
+  if (strchr("efg", *format) && strstr(to, "nan"))
+    return (core_bytes){0};
   if (strchr("efg", *format) && !strpbrk(to, ".en")) /* a whole number stays a decimal; inf and nan have an n */
     length += snprintf(to + length, (size_t)(NUMBER - length), ".0");
   return (core_bytes){.data = to, .size = length};
@@ -330,6 +338,11 @@ static bool read_batches(core_texts *texts, struct ArrowArrayStream *stream) {
   }
 }
 
+static bool refuse_infinite(Py_ssize_t row, const char *label) {
+  PyErr_Format(PyExc_ValueError, "row %zd: a label is %s: a finite number or a name is needed", row, label);
+  return false;
+}
+
 static bool fill_column(core_texts *texts, core_column *column, const struct ArrowSchema *schema, int64_t index) {
   const struct ArrowArray *all = texts->kept;
   if (index < 0)
@@ -349,6 +362,8 @@ static bool fill_column(core_texts *texts, core_column *column, const struct Arr
       column->rows[row] = value_at(schema->children[index], all[b].children[index], i + all[b].offset,
                                    numbers ? texts->made + (size_t)row * NUMBER : NULL);
       column->rows[row].forms = forms;
+      if (forms && *forms == BRIM_FORM_NUMBER && column->rows[row].size && column->rows[row].data[column->rows[row].size - 1] == 'f')
+        return refuse_infinite(row, column->rows[row].data);
     }
   return true;
 }

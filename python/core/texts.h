@@ -24,7 +24,8 @@ typedef struct core_texts {
   const core_blocks *blocks; /* borrowed; NULL: there are none */
 } core_texts;
 
-bool core_texts_lists(core_texts *texts, PyObject *text, PyObject *pair, PyObject *label);
+/* first: the number of the first row, in errors. */
+bool core_texts_lists(core_state *state, core_texts *texts, PyObject *text, PyObject *pair, PyObject *label, Py_ssize_t first);
 /* capsule: "arrow_array_stream"; it is consumed. text NULL: "text"; pair and label NULL: "text_pair" and "label" if there are. */
 bool core_texts_arrow(core_texts *texts, PyObject *capsule, const char *text, const char *pair, const char *label);
 void core_texts_free(core_texts *texts);

@@ -223,7 +223,7 @@ PyObject *core_encode_batch(PyObject *module, PyObject *args) {
   core_tokenizer *self = j.tokenizer = core_cast(core_of(module), tokenizer, CORE_TOKENIZER);
   if (!self || !core_encode_options(options, &j.options) || !core_no_more(options))
     return NULL;
-  bool ready = core_texts_lists(&j.texts, texts, pairs, Py_None);
+  bool ready = core_texts_lists(self->state, &j.texts, texts, pairs, Py_None, 0);
   ready = ready && (j.strings[0] = strings_of(&j.texts.text, j.texts.count));
   ready = ready && (!j.texts.pair.rows || (j.strings[1] = strings_of(&j.texts.pair, j.texts.count)));
   j.out = ready ? calloc(1, sizeof *j.out) : NULL;

@@ -1,12 +1,19 @@
-"""Columns of every type that pandas, NumPy, pyarrow and polars have, as labels and as texts: what each value is called, or one line."""
+"""Columns of every type that pandas, NumPy, pyarrow and polars have, as labels and as texts, and rows of every kind that holds them: what each value is called, or one line."""
+import collections
 import datetime
 import decimal
 import enum
+import json
+import os
+import random
+import re
+import time
 import unittest
 import uuid
 import warnings
 
 import brim
+import brim.pairs
 import case
 from case import module
 
@@ -112,6 +119,195 @@ class Columns(unittest.TestCase):
         for kind in (pl.Categorical, pl.Enum(["y", "x"])):
             made = brim.Dataset.of(pl.DataFrame({"text": TEXTS, "label": ["x", "y"] * 2}).with_columns(pl.col("label").cast(kind)), TOKENIZER)
             self.assertEqual({made.labels.values[row["labels"]] for row in made}, {"x", "y"})
+
+
+class Indexed:
+    """Rows of torch: a length and an index."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, at):
+        return self.rows[at]
+
+
+def dicts(columns):
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def named(columns):
+    return [collections.namedtuple("Row", list(columns))(*row) for row in zip(*columns.values())]
+
+
+def objects(values, width=None):
+    """An array of NumPy with these objects; width: of two dimensions, from tuples."""
+    array = module("numpy").empty(len(values) if width is None else (len(values), width), object)
+    for at, value in enumerate(values):
+        for column, one in enumerate(value) if width else ():
+            array[at, column] = one
+        if not width:
+            array[at] = value
+    return array
+
+
+def written(columns):
+    path = HERE / "rows-of-a-kind.jsonl"
+    path.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in dicts(columns)))
+    return path
+
+
+#: What holds rows, with names of their columns.
+NAMED = {
+    "columns": dict, "arrays": lambda c: {name: objects(column) for name, column in c.items()},
+    "series": lambda c: {name: module("pandas").Series(column, dtype=object) for name, column in c.items()},
+    "dicts": dicts, "generator of dicts": lambda c: iter(dicts(c)), "indexed dicts": lambda c: Indexed(dicts(c)), "named tuples": named,
+    "pandas": lambda c: module("pandas").DataFrame({name: module("pandas").Series(column, dtype=object) for name, column in c.items()}),
+    "pandas, by itself": lambda c: module("pandas").DataFrame(c), "polars": lambda c: module("polars").DataFrame(c),
+    "pyarrow": lambda c: module("pyarrow").table(c), "datasets": lambda c: module("datasets").Dataset.from_dict(c), "jsonl": written,
+}
+#: And without.
+BARE = {
+    "tuples": lambda c: list(zip(*c.values())), "generator of tuples": lambda c: zip(*c.values()), "indexed tuples": lambda c: Indexed(list(zip(*c.values()))),
+    "lists": lambda c: [list(row) for row in zip(*c.values())], "array": lambda c: objects(list(zip(*c.values())), len(c)),
+}
+TEXT, PAIR, LABEL = ["a good film", "bad", "great", "dull"], ["a plot", "a movie", "one", "two"], ["x", "y", "x", "y"]
+WORDS = {"tokens": [["a", "good"], ["bad", "film"], ["the", "story"]], "ner_tags": [["O", "X"], ["X", "O"], ["O", "O"]]}
+SCORED = {"query": TEXT, "document": PAIR, "score": [0.5, 1.0, 0.0, 0.25]}
+TRIPLES = {"anchor": TEXT, "positive": PAIR, "negative": ["one", "two", "good", "bad"]}
+E = enum.Enum("E", "a b")
+
+
+def bad_cells():
+    np, pd, pa = module("numpy"), module("pandas"), module("pyarrow")
+    return {"None": None, "NaN": float("nan"), "NA": pd.NA, "NaT": pd.NaT, "a float": 1.5, "2.0": 2.0, "inf": float("inf"), "an int": 3, "2**63": 2**63, "10**400": 10**400, "bytes": b"good",
+            "bytes of no text": b"\xff", "half a character": "a\ud800", "a list": ["a", "b"], "an empty list": [], "a list in a list": [["a"]], "a list with None": ["a", None],
+            "a list with NA": ["a", pd.NA], "True": True, "a decimal": decimal.Decimal("1.5"), "a time": datetime.datetime(2020, 1, 1), "a day": datetime.date(2020, 1, 1), "int64": np.int64(3),
+            "float32": np.float32(1.5), "str_": np.str_("good"), "bool_": np.bool_(True), "an enum": E.a, "a dict": {"a": 1}, "an object": object(), "nothing": "", "a NUL": "a\0b",
+            "complex": 1j, "a tuple": ("a", "b"), "a set": {"a"}, "an array": np.array(["a"]), "a string of Arrow": pa.scalar("good"), "a function": len}
+
+
+def of_several(task, **how):
+    return lambda data: brim.pairs.dataset(data, TOKENIZER, task=task, columns=None, labelled=True, runtime=brim.runtime.default(), **how)
+
+
+def of(**how):
+    return lambda data: brim.Dataset.of(data, TOKENIZER, **how)
+
+
+class Kinds(unittest.TestCase):
+    """The same little table in every kind of rows."""
+
+    def setUp(self):
+        self.enterContext(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+
+    def drawn(self, cases, most):
+        """So many of the cases, by a seed that is printed; BRIM_TEST_ALL=1 takes all."""
+        if os.environ.get("BRIM_TEST_ALL") == "1" or len(cases) <= most:
+            return cases
+        seed = int(os.environ.get("TAP_SEED") or time.time_ns() // 1000 % 1000000007)
+        print(f"# seed {seed}: TAP_SEED={seed} repeats it")
+        return random.Random(seed).sample(cases, most)
+
+    def outcome(self, make, columns, read):
+        """What comes out, or the line that says why not; None: this kind cannot hold the table."""
+        try:
+            data = make({name: list(column) for name, column in columns.items()})
+        except unittest.SkipTest:
+            raise
+        except Exception:  # whatever pandas and others raise
+            return None
+        try:
+            made = read(data)
+        except brim.Error as error:
+            self.assertIsInstance(error, ValueError)
+            self.assertNotIn("\n", str(error))
+            return str(error)
+        labels = made.labels and (made.labels.task, made.labels.names)
+        return [row["input_ids"] for row in made], [row.get("labels") for row in made], labels, made.has_pairs
+
+    def test_same(self):
+        """gives the same Dataset for every task"""
+        numbers, lists = [0, 1, 1, 0], [["a"], ["b", "a"], [], ["b"]]
+        both = NAMED | BARE
+        for what, columns, read, kinds in (
+                ("classes", {"text": TEXT, "label": LABEL}, of(labelled=True), both), ("numbers", {"text": TEXT, "label": numbers}, of(), both), ("values", {"text": TEXT, "label": [1.5, 2.0, 0.0, -1.0]}, of(), both),
+                ("booleans", {"text": TEXT, "label": [True, False] * 2}, of(), both), ("lists", {"text": TEXT, "label": lists}, of(), both), ("texts", {"text": TEXT}, of(labelled=False), both),
+                ("pairs", {"text": TEXT, "text_pair": PAIR}, of(labelled=False), both), ("pairs and classes", {"text": TEXT, "text_pair": PAIR, "label": LABEL}, of(), both),
+                ("words", WORDS, of(task="tokens"), NAMED | BARE), ("words alone", WORDS, of(task="tokens", labelled=False), both), ("masked", {"text": TEXT}, of(labelled=False, numbering="tokens", max_length=8), both),
+                ("scores", SCORED, of_several("rerank"), both), ("vectors", TRIPLES, of_several("embedding"), both), ("columns", {"t": TEXT, "p": PAIR, "l": LABEL}, of(text_column="t", pair_column="p", label_column="l"), NAMED),
+                ("no label at all", {"text": TEXT, "label": [None] * 4}, of(), both)):
+            wanted = self.outcome(dict, columns, read)
+            for kind, make in kinds.items():
+                with self.subTest(what, kind=kind):
+                    found = self.outcome(make, columns, read)
+                    if isinstance(wanted, str):
+                        self.assertIsInstance(found, str)
+                    elif found is not None:
+                        self.assertEqual(found, wanted)
+
+    def test_options(self):
+        """an option does the same, or a line names it"""
+        table, words, classes = {"text": TEXT, "label": LABEL}, WORDS, brim.Labels(["y", "x"])
+        cases = [(table, {name: "nowhere"}, name) for name in ("text_column", "pair_column", "label_column")]
+        cases += [(words, {"task": "tokens", name: "nowhere"}, name) for name in ("text_column", "pair_column", "label_column")]
+        cases += [(table, {"labels": ["y", "x"]}, None), (table, {"labels": classes}, None), (table, {"labels": {"x": "X", "y": "Y"}}, None), (table, {"task": "multi_label"}, None), (table, {"labels": ["x"]}, "label"),
+                  (table, {"labelled": False, "label_column": "label"}, "label_column"), (table, {"labelled": False, "labels": ["x", "y"]}, "labels"), (table, {"paired": True}, "paired"),
+                  (table, {"least_columns": 1}, "least_columns"), (table, {"text_columns": ["text"], "text_column": "text"}, "text_column"), (table, {"max_length": 0}, "max_length"), (table, {"max_length": 4}, None),
+                  ({"text": TEXT, "label": ["x", None, "y", "x"]}, {"missing_label": "skip"}, None), ({"text": TEXT}, {"labels": ["x"]}, "label"), ({"text": TEXT}, {"task": "regression"}, "task|label"),
+                  ({"text": TEXT}, {"missing_label": "skip"}, "missing_label|label"), (table, {"min_chars": 4}, None)]
+        cases += [(table, {name: value}, name) for name, value in {"header": False, "delimiter": ";", "where": {"label": "x"}, "skip_damaged": True, "quote": "none", "max_record": 9, "format": "csv", "cache": HERE / "kept"}.items()]
+        for columns, how, refused in cases:
+            wanted = self.outcome(dict, columns, of(**how))
+            for kind, make in (NAMED | BARE).items():
+                of_files = kind == "jsonl" and (how.keys() & {"where", "skip_damaged", "max_record", "cache", "header", "delimiter", "quote", "format"} or not how.keys() & {"text_column", "pair_column", "label_column", "labels", "max_length", "paired"} or "label" not in columns)
+                if of_files or kind == "named tuples" and columns is words:
+                    continue
+                with self.subTest(str(how), kind=kind):
+                    found = self.outcome(make, columns, of(**how))
+                    if refused and isinstance(found, str):
+                        self.assertRegex(found, f"{refused}|nowhere")
+                    else:
+                        self.assertEqual((found, refused), (wanted, None))
+        for kind, make in BARE.items():
+            for name in ("text_column", "pair_column", "label_column"):
+                with self.subTest(name, kind=kind):
+                    self.assertRegex(str(self.outcome(make, table, of(**{name: "text"}))), f"{name}='text': row 0, .* has no names of columns")
+        for rows in (TEXT, iter(TEXT), objects(TEXT), module("pandas").Series(TEXT), module("polars").Series(TEXT), module("pyarrow").array(TEXT)):
+            with self.assertRaisesRegex(brim.errors.UsageError, "text_column='t': row 0, 'a good film', has no names of columns"):
+                brim.Dataset.of(rows, TOKENIZER, text_column="t")
+        with self.assertRaisesRegex(brim.errors.UsageError, "text_column: the rows are encoded already"):
+            brim.Dataset.of(brim.Dataset.of(TEXT, TOKENIZER), TOKENIZER, text_column="t")
+        with self.assertRaisesRegex(brim.errors.UsageError, "text_column='t': row 0"):
+            brim.Model(HERE / "model", untrained=True).predict(TEXT, text_column="t")
+
+    def bad(self):
+        """(what, table with a bad cell in row 1, reader, kinds) of each cell in each column"""
+        for what, value in bad_cells().items():
+            for role, columns, read in (("text", {"text": TEXT, "label": LABEL}, of(labelled=True)), ("text_pair", {"text": TEXT, "text_pair": PAIR, "label": LABEL}, of(labelled=True)),
+                                        ("label", {"text": TEXT, "label": LABEL}, of(labelled=True)), ("label", {"text": TEXT, "label": [0, 1, 1, 0]}, of(labelled=True)),
+                                        ("label", {"text": TEXT, "label": [0.5, 1.5, 1.0, 0.0]}, of(labelled=True)), ("label", {"text": TEXT, "label": [["a"], ["b"], ["a", "b"], []]}, of(labelled=True)),
+                                        ("query", SCORED, of_several("rerank")), ("document", SCORED, of_several("rerank")), ("score", SCORED, of_several("rerank")), ("negative", TRIPLES, of_several("embedding")),
+                                        ("tokens", WORDS, of(task="tokens")), ("ner_tags", WORDS, of(task="tokens"))):
+                inside = [(role, value)] if columns is not WORDS else [(role, value), (role, [WORDS[role][1][0], value])]
+                for name, cell in inside:
+                    yield f"{what} in {name}", {**columns, name: [cell if at == 1 else one for at, one in enumerate(columns[name])]}, read, name
+
+    def test_bad_cells(self):
+        """a cell is the same in all kinds of rows, or a line says in which row or column it is"""
+        cases = [(*one, kind) for one in self.bad() for kind in (NAMED | BARE) if kind != "dicts"]
+        for what, columns, read, name, kind in self.drawn(cases, 1200):
+            with self.subTest(what, kind=kind):
+                found = self.outcome((NAMED | BARE)[kind], columns, read)
+                if isinstance(found, str):
+                    self.assertRegex(found, rf'row {"[01]" if kind == "pandas, by itself" else 1}\b|line 2\b|column "{name}"|row \d+ has no score|texts? of a row|as many')
+                elif found is not None:
+                    wanted = self.outcome(dicts, columns, read)
+                    if not isinstance(wanted, str):
+                        self.assertEqual(found, wanted)
 
 
 if __name__ == "__main__":
