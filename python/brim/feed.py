@@ -8,7 +8,7 @@ from typing import Any, Iterator, Mapping, Sequence, Unpack
 
 from . import _core, blocks as _blocks, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
-from .dataset import Files, _windows
+from .dataset import Files, _windows, refuse_of_several
 from .errors import UsageError
 from .keywords import PlanOptions
 from .labels import Labels, _labels, natural
@@ -40,6 +40,7 @@ class Stream:
         _kinds.check(Stream.__init__, locals(), PlanOptions)
         if not isinstance(files, (str, bytes, os.PathLike)) and not (isinstance(files, (list, tuple)) and all(isinstance(file, (str, bytes, os.PathLike)) for file in files)):
             raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
+        refuse_of_several(text_columns, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
         self._runtime = runtime or _runtime.default()
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)

@@ -362,7 +362,8 @@ static bool fill_column(core_texts *texts, core_column *column, const struct Arr
       column->rows[row] = value_at(schema->children[index], all[b].children[index], i + all[b].offset,
                                    numbers ? texts->made + (size_t)row * NUMBER : NULL);
       column->rows[row].forms = forms;
-      if (forms && *forms == BRIM_FORM_NUMBER && column->rows[row].size && column->rows[row].data[column->rows[row].size - 1] == 'f')
+      if (forms && *forms == BRIM_FORM_NUMBER && column->rows[row].size &&
+          column->rows[row].data[column->rows[row].size - 1] == 'f')
         return refuse_infinite(row, column->rows[row].data);
     }
   return true;

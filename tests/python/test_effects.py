@@ -4,6 +4,7 @@ import json
 import random
 import re
 import unittest
+import unittest.mock
 
 import brim
 import case
@@ -285,10 +286,72 @@ class Effects(unittest.TestCase):
                  Named("encode_batch", lambda **more: tokenizer.encode_batch(text, more_texts, **more), brim.Tokenizer.encode_batch),
                  Named("decode", lambda **more: tokenizer.decode(tokenizer.encode(text[0]).ids, **more), brim.Tokenizer.decode),
                  Named("Tokenizer", lambda **more: brim.Tokenizer(MODEL, **more), brim.Tokenizer),
-                 Named("analyze", lambda **more: brim.analyze(rows, tokenizer, **{"batch_size": 3, **more}), brim.analyze, keywords.BatchOptions),
+                 Named("analyze", lambda **more: brim.analyze(rows, tokenizer, **{"batch_size": 5, **more}), brim.analyze, keywords.BatchOptions),
                  Named("Labels", lambda **more: brim.Labels(["a", "b"], **more), brim.Labels),
                  Named("hub.folder", lambda **more: brim.hub.folder(MODEL, **more), brim.hub.folder)]
         self.sweep([(call, keyword) for call in calls for keyword in call.options.values()], 80, PROMISED | OF_ANSWERS)
+
+
+class Said(unittest.TestCase):
+    """What the sweep found, each with its line or its right result."""
+
+    def test_idle_is_refused(self):
+        rows, tokenizer = rows_of("classification"), brim.Tokenizer(MODEL)
+        train = lambda **more: brim.train(MODEL, rows, max_steps=1, progress=False, **more)
+        for given, line in (({"save_every": 1}, "save_every has no effect without output"), ({"save_steps": 1}, "save_steps has no effect without output"),
+                            ({"save_total_limit": 2}, "save_total_limit has no effect without output"), ({"save_strategy": "epoch"}, "save_strategy has no effect without output"),
+                            ({"eval_strategy": "epoch"}, "eval_strategy has no effect without an evaluation set"), ({"greater_is_better": True}, "greater_is_better has no effect without best_metric"),
+                            ({"decay_towards": "pretrained"}, "decay_towards has no effect without weight_decay"), ({"eval_when": "steps", "eval": rows}, 'eval_when="steps" needs eval_every'),
+                            ({"validation_split": 0.2, "folds": 2}, "leave out validation_split"), ({"task": "mlm", "label_column": "label"}, "leave out label_column")):
+            self.assertRaisesRegex((brim.Error, TypeError), line, train, **given)
+        train(save_strategy="no", eval_strategy="no")
+        encoded = brim.Dataset.of(rows, tokenizer)
+        lacks = 'pad_to_multiple_of has no effect without padding="longest" or "max_length": add it'
+        for call in (lambda: encoded.batches(pad_to_multiple_of=8), lambda: brim.Plan([3, 4], batch_size=2, pad_to_multiple_of=8)):
+            self.assertRaisesRegex(brim.Error, lacks, call)
+        self.assertRaisesRegex(brim.Error, "read_ahead has no effect", encoded.batches, read_ahead=8)
+        self.assertEqual(next(iter(encoded.batches(pad_to_multiple_of=8, padding="longest"))).width % 8, 0)
+
+    def test_streams_are_shuffled(self):
+        """as their options say, where no batching is named"""
+        path = HERE / "shuffled.jsonl"
+        path.write_text("".join(json.dumps({"text": word}) + "\n" for word in case.fixtures.WORDS))
+        of = lambda **more: next(iter(brim.data.stream(path, brim.Tokenizer(MODEL), batch_size=8, **more))).rows.tolist()
+        self.assertNotEqual(of(), list(range(8)))
+        self.assertEqual(of(), of(batching="random"))
+        self.assertEqual(of(batching="sequential"), list(range(8)))
+
+    def test_masked_rows_that_are_encoded(self):
+        texts = brim.Dataset.of([row["text"] for row in rows_of("mlm")], brim.Tokenizer(MODEL), labelled=False, numbering="tokens")
+        self.assertEqual(brim.train(MODEL, texts, task="mlm", max_steps=1, progress=False).model.task, "mlm")
+
+    def test_folders_without_an_encoder(self):
+        for name in ("StaticEmbedding", "BoW", "WordEmbeddings"):
+            folder = HERE / name
+            folder.mkdir()
+            (folder / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": f"sentence_transformers.models.{name}"}]))
+            for call in (brim.Model, lambda path: brim.train(path, [("a", "x"), ("b", "y")])):
+                self.assertRaisesRegex(brim.errors.UnsupportedError, f"modules.json: .*the folder's model is {name}, which is no encoder", call, folder)
+
+    def test_vectors_are_loaded_once(self):
+        made = brim.train(MODEL, rows_of("embedding"), task="embedding", max_steps=1, progress=False).model
+        folder = HERE / "vectors"
+        made.save(folder)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**{n: v for n, v in config.items() if n != "brim_task"}, "architectures": ["BertModel"]}))
+        with unittest.mock.patch.object(brim.model._core, "model", wraps=brim.model._core.model) as load:
+            model = brim.Model(folder)
+        self.assertEqual((load.call_count, model.task), (1, "embedding"))
+        self.assertEqual(model.embed(["good"]).tolist(), made.embed(["good"]).tolist())
+
+    def test_notes(self):
+        """of what was given, and teaches nothing"""
+        alike = [(a, b, 0.5) for a, b in zip(texts(1, 8), texts(2, 8))]
+        for rows, given, line in ((alike, {"task": "embedding", "loss": "cosent"}, "all scores are equal, and the loss cosent"),
+                                  (rows_of("classification"), {"warmup_steps": 9}, "the warm-up takes 9 steps, and the run has 2")):
+            with self.assertLogs("brim", "WARNING") as heard:
+                brim.train(MODEL, rows, max_steps=2, progress=False, **given)
+            self.assertRegex("\n".join(heard.output), line)
 
 
 class Named:

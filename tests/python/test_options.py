@@ -112,7 +112,7 @@ class Options(unittest.TestCase):
         self.sweep(lambda **more: brim.Dataset.from_texts(["good", "bad"], tokenizer, **more), swept.keywords_of(brim.Dataset.from_texts))
         self.sweep(lambda **more: brim.Dataset.from_files(FILE, tokenizer, **more), swept.keywords_of(brim.Dataset.from_files))
         rows = brim.Dataset.from_texts(["good", "bad"], tokenizer, labels=["a", "b"])
-        self.sweep(lambda **more: next(iter(rows.batches(**more))), swept.keywords_of(brim.Batches))
+        self.sweep(lambda **more: next(iter(rows.batches(**more)), None), swept.keywords_of(brim.Batches))
 
         def stream(**more):
             made = brim.data.stream(FILE, tokenizer, **{"labels": ["0", "1"], **more})
