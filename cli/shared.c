@@ -506,8 +506,7 @@ const cli_option cli_optimizer_options[] = {
          .help = "the same as a share of all steps"),
     REAL("weight-decay", weight_decay, "X", 0, 1e3, .fallback = "0", .to = {TRAIN(weight_decay)},
          .help = "weight decay: decoupled in AdamW, part of the gradient in the others; biases and layer norms have none"),
-    CHOICE("decay-towards", decay_towards, "zero|pretrained", .needs = "weight-decay", .fallback = "zero",
-           .to = {TRAIN(decay_towards)},
+    CHOICE("decay-towards", decay_towards, "zero|pretrained", .fallback = "zero", .to = {TRAIN(decay_towards)},
            .help = "what --weight-decay draws the weights to: zero, or the weights that training starts from. New weights go to "
                    "zero"),
     REAL("mixout", mixout, "P", 0, 1, .fallback = "0", .to = {TRAIN(mixout)},

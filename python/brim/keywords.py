@@ -732,7 +732,6 @@ NEEDS: dict[str, tuple[Any, str]] = {
     "positive_weight": (None, "task=rerank"),
     "mask_rate": (None, "task=mlm"),
     "whole_words": (False, "task=mlm"),
-    "decay_towards": ("zero", "weight_decay"),
     "swa_every": (None, "swa_start"),
     "min_delta": (0, "patience"),
     "loss_scale": (None, "precision=fp16"),

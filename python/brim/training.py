@@ -288,7 +288,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     wanted = _pairs.prompts(prompts)
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
-    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or shape.made else asked)
+    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or made else asked)
     if all(isinstance(data, Dataset) for data in [train_rows, *(data for _, data in named)]):
         refuse_encoded(train_rows, text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header,

@@ -186,4 +186,4 @@ def thinned(cases, most):
 
 
 #: What the message of an option says in place of its name.
-SAID = {"freeze": "frozen", "processing_class": "tokenizer", "mapping": "labels", "names": "labels"}
+SAID = {"freeze": "frozen", "stratify": "stratified", "processing_class": "tokenizer", "mapping": "labels", "names": "labels"}

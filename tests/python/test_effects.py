@@ -82,7 +82,7 @@ OF_ANSWERS = {
     "mapping": "of labels", "task": "of labels", "outputs": "of a regression", "tokenizer": "of a name of the hub",
 }
 #: Options with which the data may be wrong: a line about a row or a column is right.
-OF_DATA = {"task", "text_column", "pair_column", "label_column", "columns", "teacher_column", "delimiter", "format", "header"}
+OF_DATA = {"task", "labels", "text_column", "pair_column", "label_column", "columns", "teacher_column", "delimiter", "format", "header"}
 
 #: Of names that are a str in one signature, and a Literal in another.
 WORDS = {"precision": ["bf16", "int8"], "format": ["csv", "jsonl", "txt"], "quote": ["none", "backslash"], "batching": ["sequential", "uniform", "bucketed"], "padding": ["longest"],
@@ -102,7 +102,6 @@ def values_of(keyword):
     return [one for one in swept.choices(keyword.annotation) if one != keyword.default]
 
 
-#: Of training beside those of its signature.
 OF_TRAINING = {name: one for name, one in keywords_of(brim.train, keywords.TrainOptions).items()}
 ALIASES = {*names_of._SAME, *names_of._FIXED, *names_of._IDLE, "bf16", "args", "train_dataset", "processing_class", "gradient_accumulation_steps"}
 
@@ -164,7 +163,7 @@ class Training:
 
 
 def special(value):
-    """What a word of VALUES stands for."""
+    """What a word of VALUES means."""
     made = {"CALLBACK": lambda: lambda kind, fields: None, "METRICS": lambda: lambda found: {"own": 1.0}, "FEWER": fewer, "RUNTIME": lambda: brim.Runtime(threads=1)}
     return made[value]() if isinstance(value, str) and value in made else value
 
