@@ -259,6 +259,8 @@ class Dataset:
         _kinds.check(Dataset.from_arrow, locals())
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
+        if not any(hasattr(table, name) for name in ("__arrow_c_stream__", "column_names", "columns")):
+            raise TypeError(f"table: one of pyarrow, pandas, polars or datasets is needed, not {table!r:.60}")
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
                 "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering,
@@ -516,6 +518,8 @@ class Dataset:
         """(the rest, a share of the rows), drawn by seed, both in the order of the rows; at least one row each. stratify: of each class the
         same share, as far as whole rows allow."""
         count = len(self)
+        if isinstance(share, bool) or not hasattr(share, "__float__"):
+            raise TypeError(f"share: a number between 0 and 1 is needed, not {share!r:.60}")
         if count < 2 or not 0 < share < 1:
             raise UsageError(f"split({share}) of {count} rows: the share is between 0 and 1, and each part needs a row")
         order = Batches(self, batch_size=count, seed=seed).plan(0)[0]["rows"].tolist()

@@ -9,10 +9,10 @@ from typing import Any, Iterator, Mapping, Sequence, Unpack
 from . import _core, blocks as _blocks, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
 from .dataset import Files, _windows, refuse_of_several
-from .errors import UsageError
+from .errors import MismatchError, UsageError
 from .keywords import PlanOptions
 from .labels import Labels, _labels, natural
-from .tokenizer import Tokenizer
+from .tokenizer import Tokenizer, _tokenizer
 
 
 class Stream:
@@ -42,6 +42,7 @@ class Stream:
             raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
         refuse_of_several(text_columns, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
         self._runtime = runtime or _runtime.default()
+        tokenizer = _tokenizer(tokenizer, self._runtime)
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
         self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs
@@ -122,6 +123,8 @@ class Stream:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next batch is the one after the saved place. Other data, tokenizer or options are a MismatchError."""
+        if not isinstance(state, dict):
+            raise MismatchError(f"{state!r:.60} is no state of a stream")
         text = json.dumps(state)
         self._ready().restore(text)
         self._loaded, self._fresh, self._over = text, True, False

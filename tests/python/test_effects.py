@@ -311,6 +311,19 @@ class Said(unittest.TestCase):
         self.assertRaisesRegex(brim.Error, "read_ahead has no effect", encoded.batches, read_ahead=8)
         self.assertEqual(next(iter(encoded.batches(pad_to_multiple_of=8, padding="longest"))).width % 8, 0)
 
+    def test_others_are_refused(self):
+        """what is no dataset, tokenizer, table, state or layout: in a line of its own"""
+        tokenizer, path = brim.Tokenizer(MODEL), HERE / "others.jsonl"
+        path.write_text('{"text": "a good film"}\n{"text": "bad"}\n')
+        rows = brim.Dataset.from_texts(["good", "bad"], tokenizer)
+        for wrong in (None, 5, object(), [None], {"version": 1}):
+            for call, line in ((lambda: brim.Batches(wrong), "dataset: a Dataset is needed"), (lambda: brim.data.stream(path, wrong), "a tokenizer is"),
+                               (lambda: brim.Dataset.from_arrow(wrong, tokenizer), "table: one of pyarrow"), (lambda: rows.batches().load_state_dict(wrong), "is no state of batches"),
+                               (lambda: brim.restore_order([1], wrong), "rows"), (lambda: rows.split(wrong), "share")):
+                self.assertRaisesRegex((brim.Error, TypeError, ValueError), line, call)
+        self.assertRaisesRegex(brim.errors.MismatchError, "is no state of a stream", brim.data.stream(path, tokenizer).load_state_dict, 5)
+        self.assertRaisesRegex(TypeError, "layout: a Layout is needed", next(iter(rows.batches())).ragged, 5)
+
     def test_streams_are_shuffled(self):
         """as their options say, where no batching is named"""
         path = HERE / "shuffled.jsonl"
