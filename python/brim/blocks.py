@@ -143,7 +143,7 @@ def _of_lists(name: str, values: Any) -> tuple[int, bool, int, Any, Any]:
                 raise UsageError(f"blocks: row {number} of {name} has a number that is not finite, or too large for 32 bits")
         except UsageError:
             raise
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise UsageError(f"blocks: row {number} of {name} is {row!r:.60}: a list of numbers is expected") from None
         begins.append(len(flat))
     return per, False, 0, flat, begins

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
@@ -10,7 +11,7 @@ from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, U
 from . import _core, blocks as _blocks, kinds as _kinds, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
-from .errors import MismatchError, UsageError
+from .errors import Error, MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
 from .layout import Layout
@@ -98,6 +99,12 @@ def _of_memory(how: dict[str, Any]) -> dict[str, Any]:
     if named:
         raise UsageError(f"{named} is for files (csv, tsv, jsonl, txt), and these rows are in memory")
     return {name: value for name, value in how.items() if name not in _OF_FILES}
+
+
+def _reached(error: Error) -> int:
+    """The line or row that is wrong."""
+    row = re.search(r"row (\d+)", str(error))
+    return error.line or (int(row[1]) if row else 0)
 
 
 def _refuse_without_labels(**given) -> None:
@@ -328,10 +335,13 @@ class Dataset:
         several = {"text_columns": text_columns, "least_columns": least_columns, "paired": paired}
         if isinstance(labels, Labels) and labels._keys:  # rows have the keys, or already the names
             how |= {**several, "blocks": blocks, "runtime": runtime}
-            try:
-                return cls._of(data, tokenizer, labels=labels._coded(), **how)._named(labels)
-            except MismatchError:
-                return cls._of(data, tokenizer, labels=Labels(labels.names, task=labels.task), **how)._named(labels)
+            failed = []
+            for names in (labels._coded(), Labels(labels.names, task=labels.task)):
+                try:
+                    return cls._of(data, tokenizer, labels=names, **how)._named(labels)
+                except MismatchError as error:
+                    failed.append(error)
+            raise max(failed, key=_reached)
         in_files = _rows.is_files(data)
         if in_files and text_columns is not None:
             how |= {**several, "text_columns": text_columns if isinstance(text_columns, _rows.Found) else [str(name) for name in text_columns]}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import rows as _rows
-from .errors import Error, UsageError
+from .errors import CellError, Error, UsageError
 from .notes import log, of_scores as _of_scores
 from .options import whole
 
@@ -38,9 +38,9 @@ def texts_of(texts: Any, what: str) -> Any:
 def _windows(texts: Iterable[Any]) -> Iterator[list[str | bytes]]:
     window: list[str | bytes] = []
     room = _CHARACTERS
-    for one in map(_text, texts):
+    for row, one in enumerate(map(_text, texts)):
         if not isinstance(one, (str, bytes)):
-            raise TypeError(f"a text is a str, not {one!r:.80}")
+            raise CellError(f"row {row}: a text is a str, not {one!r:.80}")
         window.append(one)
         room -= len(one)
         if len(window) == _WINDOW or room <= 0:
@@ -136,6 +136,16 @@ def _scored(pairs: Any) -> Iterator[dict[str, Any]]:
             raise TypeError(f"pairs: row {i} is {row!r:.80}: (text, text, score) is expected")
 
 
+def _line(of: str, number: int, row: Mapping[str, Any]) -> str:
+    """A row as JSON; what JSON does not have is refused."""
+    for name, value in row.items():
+        try:
+            json.dumps(_plain(value), allow_nan=False).encode()
+        except (TypeError, ValueError):
+            raise CellError(f'{of}: row {number}: "{name}" is {value!r:.60}: a text or a finite number is expected') from None
+    return json.dumps({name: _plain(value) for name, value in row.items()}) + "\n"
+
+
 @contextlib.contextmanager
 def _as_file(data: Any, rows: Iterable[Any], name: str) -> Iterator[str]:
     """The path that was given, or one of a file with these rows, which messages call by its name."""
@@ -145,7 +155,7 @@ def _as_file(data: Any, rows: Iterable[Any], name: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "rows.jsonl")
         with path.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps({name: _plain(value) for name, value in row.items()}) + "\n" for row in rows)
+            file.writelines(_line(name, number, row) for number, row in enumerate(rows))
         try:
             yield str(path)
         except Error as error:

@@ -255,8 +255,8 @@ class Streamed:
 
 def _unnamed(labels: Labels | None) -> Labels | None:
     if labels is not None and labels._keys:
-        raise UsageError(f"labels: other names than the rows have are for rows in memory; a stream's labels are those of its rows: labels={labels._keys[:3]}"
-                         + (" and so on" if len(labels._keys) > 3 else ""))
+        raise UsageError("labels: {what rows have: what it is called} is for rows in memory; a stream's labels are as its rows have them, "
+                         f"such as {labels._keys[:3]}")
     return labels
 
 

@@ -122,7 +122,7 @@ def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any, str]:
     hot = _multi_hot(labels, names) if lists and (task == "auto" or _shapes.of(task).has_classes and not _shapes.of(task).one_class) else None
     if hot:
         labels, names = hot
-    if lists and names is not None and not isinstance(mapping, Labels):
+    if lists and names is not None and not isinstance(mapping, Labels) and all(label is None or _is_list(label) for label in labels):
         mapping = Labels(names, task="multi_label")
     if lists and not hot and task == "auto" and mapping is None and any(isinstance(one, float) for label in labels if _is_list(label) for one in label):
         task = "regression"  # not all rows are of 0.0 and 1.0, whatever the first one is
@@ -162,6 +162,20 @@ def originals(labels: Iterable[Any]) -> dict[str, Any]:
     return found
 
 
+def _named_class(name: Any) -> str:
+    """What is wrong with a name says that it is one of labels."""
+    try:
+        text = _one_label(name)[0]
+        text.encode()
+    except UnicodeEncodeError:
+        raise CellError(f"labels: {name!r:.60} holds half a character (a lone surrogate), which no file can have") from None
+    except (TypeError, ValueError) as error:
+        raise CellError(f"labels: {error}") from None
+    if "\0" in text:
+        raise CellError(f"labels: {name!r:.60} holds a NUL: remove it")
+    return text
+
+
 class Labels:
     """What the numbers of a head mean.
 
@@ -193,12 +207,12 @@ class Labels:
             raise TypeError(f"labels are a list of names, or {{label: name}}, not {names!r:.60}")
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
         if given is not None and any(map(_missing, given)):
-            raise TypeError("labels: one of the names is None")
+            raise CellError("labels: one of the names is missing")
         if given is not None and not given:
             raise UsageError("labels has no class: leave it out, and the classes are those of the rows")
         if given is not None and (outputs not in (1, len(given)) or values is not None and len(values) != len(given)):
             raise UsageError(f"{'outputs' if outputs not in (1, len(given)) else 'values'}: there are {len(given)} names, and each has one")
-        self.names = None if given is None else [_one_label(one)[0] for one in given]
+        self.names = None if given is None else [_named_class(one) for one in given]
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
         self.outputs = whole("outputs", outputs, 1) if given is None else len(given)

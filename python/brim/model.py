@@ -342,6 +342,9 @@ class Model:
         if top_k is not None:
             whole("top_k", top_k, 1)
         texts = list(_embedding.texts_of(documents, "documents"))
+        wrong = next((row for row, text in enumerate(texts) if not isinstance(text, (str, bytes))), None)
+        if wrong is not None:
+            raise UsageError(f"documents: row {wrong} is {texts[wrong]!r:.60}: a text is expected")
         scores = self.predict([(query, text) for text in texts], max_length=max_length, progress=progress, **options)
         order = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
         return [Ranked(i, scores[i], texts[i]) for i in order[:top_k]]

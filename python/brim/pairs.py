@@ -74,7 +74,8 @@ def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
         labels.append(row[-1] if labelled else None)
     bare = next((number for number, label in enumerate(labels) if label is None), None)
     if bare is not None and any(label is not None for label in labels):
-        raise UsageError(f"row {bare} has no score, and others have one")
+        scored = next(number for number, label in enumerate(labels) if label is not None)
+        raise UsageError(f"row {bare} has no score, and row {scored} has one, {_rows._short(labels[scored])}")
     width = max((len(row) for row in texts), default=2)
     columns: dict[str, list] = {f"text{place + 1}": [row[place] if place < len(row) else None for row in texts] for place in range(width)}
     return columns if bare is not None or not rows else {**columns, "score": labels}

@@ -647,7 +647,8 @@ def _words_and_labels(row: Any, number: int, labelled: bool | None) -> tuple[Any
     if not isinstance(row, (list, tuple)) or len(row) != 2:
         return row, None
     words, tags = map(as_list, row)
-    if isinstance(words, (list, tuple)) or isinstance(tags, (list, tuple)) or tags is None and isinstance(row, tuple):
+    lists = [isinstance(one, (list, tuple)) for one in (words, tags)]
+    if all(lists) or isinstance(row, tuple) and (any(lists) or tags is None):
         return words, tags
     if isinstance(row, list) or labelled is False or not isinstance(tags, str):
         return row, None
@@ -681,7 +682,7 @@ def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -
     wrong = [one for one in row if (what == "words" if _missing(one) else not isinstance(one, (str, int, float)))]
     if wrong:
         raise UsageError(f"row {number}: one of the {what} is {_short(wrong[0])}: a str or a number is expected")
-    items = [_numbered(_one_label, number, one) for one in row] if what == "labels" else [(str(one), "s") for one in row]
+    items = [_numbered(_one_label, number, one) for one in row]
     return b"".join(_item(text, number, what) for text, _ in items), "".join(form for _, form in items)
 
 

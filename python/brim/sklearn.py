@@ -142,6 +142,26 @@ def _weighted(rows: list[Any], targets: list[Any], weights: Any, seed: int) -> t
     return [row for row, n in zip(rows, times) for _ in range(n)], [one for one, n in zip(targets, times) for _ in range(n)]
 
 
+def _refuse_missing(given: Sequence[Any]) -> None:
+    missing = next((at for at, one in enumerate(given) if _rows._missing(one)), None)
+    if missing is not None:
+        raise ValueError(f"row {missing} of y has no class: it is {given[missing]!r}")
+
+
+def _array(y: Any, of: Any = None) -> Any:
+    """y as an array of NumPy; of: what makes a number of each value. What is none is named with its row."""
+    if isinstance(y, (list, tuple)):
+        kinds = [isinstance(_rows.as_list(one), (list, tuple, dict, set)) for one in y]
+        for at, one in enumerate(y):
+            if kinds[at] != kinds[0]:
+                raise ValueError(f"row {at} of y is {one!r:.60}, and row 0 is {y[0]!r:.60}: one class or value a row is wanted")
+            try:
+                of and not kinds[at] and of(one)
+            except (TypeError, ValueError, OverflowError):
+                raise ValueError(f"row {at} of y is {one!r:.60}: a number is wanted") from None
+    return _np.asarray(y, dtype=float if of else None)
+
+
 class TextClassifier(ClassifierMixin, _Estimator):
     """A classifier of texts.
 
@@ -154,15 +174,14 @@ class TextClassifier(ClassifierMixin, _Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TextClassifier:
         """Trains from the model's weights, whatever was fitted before. sample_weight: a row of twice the weight is seen twice as often, and
         of weight 0 never; weights without a common measure decide how often by a draw with seed."""
-        targets = _np.asarray(y)
+        targets = _array(y)
         given = y if isinstance(y, (list, tuple)) else targets.ravel().tolist()  # of a list that mixes them NumPy makes strings
-        if len({isinstance(one, str) for one in given if not _rows._missing(one)}) > 1:
-            raise TypeError("y mixes strings and other values: give classes of one kind")
+        _refuse_missing(given)
+        other = next((at for at, one in enumerate(given) if isinstance(one, str) != isinstance(given[0], str)), None)
+        if other is not None:
+            raise TypeError(f"y mixes strings and other values: row 0 is {given[0]!r:.60}, row {other} is {given[other]!r:.60}: give classes of one kind")
         if targets.ndim != 1:
             raise ValueError(f"y has the shape {targets.shape}: one class a row is wanted")
-        missing = next((at for at, one in enumerate(targets.tolist()) if one is None or one != one), None)
-        if missing is not None:
-            raise ValueError(f"row {missing} of y has no class: it is {targets[missing]!r}")
         check_classification_targets(targets)
         classes = _np.unique(targets)
         if len(classes) < 2:
@@ -196,7 +215,7 @@ class TextRegressor(RegressorMixin, _Estimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TextRegressor:
         """Trains from the model's weights, whatever was fitted before."""
-        targets = _np.asarray(y, dtype=float)
+        targets = _array(y, float)
         if targets.ndim != 1:
             raise ValueError(f"y has the shape {targets.shape}: one value a row is wanted")
         self._fit(X, targets.tolist(), sample_weight, "regression", None)

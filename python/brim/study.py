@@ -12,7 +12,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 from . import _core, kinds as _kinds, rows as _rows, runtime as _runtime
 from .errors import UsageError
 from .keywords import BatchOptions
-from .labels import _one_label
+from .labels import _named_class, _numbered
 from .options import seed as _seed, whole
 
 PADDINGS = ("none", "longest", "max_length")
@@ -250,14 +250,14 @@ class _Source(NamedTuple):
         whole = Dataset.of(data, self.dataset.tokenizer, labelled=False, text_column=text, pair_column=pair, runtime=self.dataset._runtime)
         labels = _rows.labels_of(data, text, pair, self.columns["label_column"])
         numbers = [row for row, _ in _core.picked(self.dataset._core, self.plan["seed"], self.samples)]
-        return whole.lengths, labels and [_word(label) for label in labels], _rows.texts_at(data, numbers, text, pair)
+        return whole.lengths, labels and [_numbered(_word, number, label) for number, label in enumerate(labels)], _rows.texts_at(data, numbers, text, pair)
 
 
 def _word(label: Any) -> str | None:
     """A label as a file would have it."""
     if isinstance(label, (list, tuple)):
         return "|".join(map(str, label))
-    return None if label is None else _one_label(label)[0]
+    return None if label is None else _named_class(label)
 
 
 def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,

@@ -23,7 +23,7 @@ from .dataset import Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
 from .labels import Labels, _labels
-from .errors import STOP, Cancelled, Error, MismatchError, UsageError
+from .errors import STOP, Cancelled, CellError, Error, MismatchError, UsageError
 from .judged import Evaluation, evaluations, keep_texts, add_texts
 from .model import Model, of_task
 from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
@@ -552,7 +552,10 @@ def _folds_given(folds):
     try:
         given = array.array("i", folds.tolist() if hasattr(folds, "tolist") else folds.to_pylist() if hasattr(folds, "to_pylist") else list(folds))
     except (TypeError, OverflowError):
-        raise TypeError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {folds!r:.60}") from None
+        rows = _rows.as_list(folds)
+        wrong = next((row for row, one in enumerate(rows) if not isinstance(one, numbers.Integral) or not 0 <= one < 1 << 31), None) if isinstance(rows, (list, tuple)) else None
+        raise CellError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {_rows._short(folds)}"
+                        + ("" if wrong is None else f": row {wrong} has {_rows._short(rows[wrong])}")) from None
     if given and min(given) < 0:
         raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
     return given

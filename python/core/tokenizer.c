@@ -153,7 +153,7 @@ static brim_string *strings_of(const core_column *column, Py_ssize_t count) {
     PyErr_NoMemory();
   for (Py_ssize_t i = 0; strings && i < count; i++) {
     if (!column->rows[i].data) {
-      PyErr_Format(PyExc_TypeError, "text %zd is None", i);
+      PyErr_Format(PyExc_TypeError, "row %zd: a text is str or bytes, not None", i);
       free(strings);
       return NULL;
     }
@@ -226,6 +226,8 @@ PyObject *core_encode_batch(PyObject *module, PyObject *args) {
   bool ready = core_texts_lists(self->state, &j.texts, texts, pairs, Py_None, 0);
   ready = ready && (j.strings[0] = strings_of(&j.texts.text, j.texts.count));
   ready = ready && (!j.texts.pair.rows || (j.strings[1] = strings_of(&j.texts.pair, j.texts.count)));
+  if (!ready && PyErr_Occurred())
+    core_fail_at(self->state, NULL, 0);
   j.out = ready ? calloc(1, sizeof *j.out) : NULL;
   if (ready && !j.out)
     PyErr_NoMemory();

@@ -197,6 +197,114 @@ def of(**how):
     return lambda data: brim.Dataset.of(data, TOKENIZER, **how)
 
 
+class Lines(unittest.TestCase):
+    """What is said of rows, and what is taken."""
+
+    def setUp(self):
+        self.enterContext(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+
+    def refused(self, words, make, *given, **how):
+        with self.subTest(words), self.assertRaisesRegex(brim.Error, words) as caught:
+            make(*given, **how)
+        if hasattr(caught, "exception"):
+            self.assertNotIn("\n", str(caught.exception))
+
+    def test_labels(self):
+        """what is no finite number is no class; a list among single labels does not change the task; what holds an error is said, not what was tried first"""
+        pa = module("pyarrow")
+        of = lambda data, **how: brim.Dataset.of(data, TOKENIZER, **how)
+        for column in ([float("-inf"), float("inf")], pa.array([float("-inf"), float("inf")])):
+            self.refused("row 0: a label is -inf: a finite number", of, {"text": ["a", "b"], "label": column} if isinstance(column, list) else pa.table({"text": ["a", "b"], "label": column}))
+        self.refused("row 0 has no label", of, pa.table({"text": ["a", "b"], "label": [float("nan")] * 2}))
+        self.refused("row 1: the label is a list, but classification has one", of, [("a", 0), ("b", [])], labels=[0, 1])
+        self.refused("row 1: label \"good\" is not among", of, [("a", 0), ("b", "good")], labels={0: "n", 1: "p"})
+        self.refused("row 0: label \"m\" is not among the 2 known labels: n, p", of, [("m", "m"), ("b", "good")], labels=brim.Labels(["n", "p"]))
+        self.refused("labels: .*lone surrogate", brim.Labels, ["a\ud800", "b"])
+        self.refused("labels: .*holds a NUL", brim.Labels, ["a\0", "b"])
+        self.refused("mapping: the rows have no labels", brim.Dataset.from_texts, ["a"], TOKENIZER, mapping=["x"])
+        tags = of([(["a", "b"], ["O", float("nan")])], task="tokens")
+        self.assertEqual((tags.labels.names, tags[0]["labels"]), (["O"], [-100, 0, -100, -100]))
+
+    def test_numbers(self):
+        """lengths, keys, ids and folds are named with their row"""
+        rows = brim.Dataset.of(["a", "b"], TOKENIZER)
+        for wrong, words in (([3, 1.5], "row 1 has 1.5"), ([1, 2**40], "row 1 has 1099511627776"), ([True, 2], "row 0 has True"), (["a", 1], "row 0 has 'a'"), (module("numpy").array([1.5, 2]), "row 0 has 1.5")):
+            self.refused(f"lengths: {words}: a whole number of 32 bits", brim.data.Plan, wrong, batch_size=1)
+            self.refused(f"key: {words}: a whole number of 32 bits", rows.batches, key=wrong)
+        self.refused("item 2: a whole number of 64 bits is needed, not 1.5", brim.Dataset.from_ids, [[1, 2], [1.5]])
+        self.refused("not \\[0, None.*: row 1 has None", brim.train, HERE / "model", [("good", 0), ("bad", 1)] * 2, folds=[0, None, 1, 1], progress=False)
+        for make in (lambda: TOKENIZER.encode("a", max_length=0), lambda: TOKENIZER.encode_batch(["a"], max_length=0), lambda: brim.Dataset.from_texts(["a"], TOKENIZER, max_length=0),
+                     lambda: brim.analyze(["a"], TOKENIZER, max_length=0), lambda: brim.data.stream(HERE / "data" / "train.csv", TOKENIZER, max_length=0)):
+            self.refused("max_length is 0", make)
+
+    def test_texts(self):
+        """lists where one text is meant, and what is no text, with the row"""
+        self.refused("row 1 has a list of texts", TOKENIZER.encode_batch, ["a", ["b", "c"]])
+        self.refused("row 1: a text is str or bytes, not None", TOKENIZER.encode_batch, ["a", None])
+        self.refused("row 1: .*lone surrogate", TOKENIZER.encode_batch, ["a", "b"], ["c", "d\ud800"])
+        model = brim.Model(HERE / "model", untrained=True)
+        self.refused("row 1: a text is a str, not 1.5", model.embed, ["a", 1.5])
+        self.refused("row 9000: .*lone surrogate", model.embed, ["a"] * 9000 + ["\ud800"])
+        for value in (decimal.Decimal(1), datetime.date(2020, 1, 1), float("inf"), b"\xff", E.a):
+            self.refused('pairs: row 1: "score" is .*: a text or a finite number', model.evaluate_similarity, [("a", "b", 1.0), ("c", "d", value)])
+        self.refused("a stream reads files, and <generator", brim.data.stream, ({"text": "a"} for _ in range(2)), TOKENIZER)
+
+    def test_rows_of_words(self):
+        """arrays, Series of lists, and pairs of str"""
+        rows, wanted = list(zip(*WORDS.values())), brim.Dataset.of(WORDS, TOKENIZER, task="tokens")
+        pairs = [(" ".join(words), " ".join(tags)) for words, tags in rows]
+        for data in (objects(rows, 2), [list(row) for row in rows], pairs):
+            self.assertEqual([*brim.Dataset.of(data, TOKENIZER, task="tokens", labelled=True)], [*wanted])
+        alone = brim.Dataset.of(module("polars").Series(WORDS["tokens"]), TOKENIZER, task="tokens", labelled=False)
+        self.assertEqual([row["input_ids"] for row in alone], [row["input_ids"] for row in wanted])
+        self.refused("may be two words, or words and their labels", brim.Dataset.of, pairs, TOKENIZER, task="tokens")
+        self.refused("row 1: one of the words is \\['b'\\]", brim.Dataset.of, [["a", "b"], ["a", ["b"]]], TOKENIZER, task="tokens", labelled=False)
+
+    def test_blocks_of_a_generator(self):
+        rows = [{"text": "a", "label": i, "teacher": [i, 1.0]} for i in range(2)]
+        for labels in (None, {0: "n", 1: "p"}):
+            made = brim.Dataset.of(iter(rows), TOKENIZER, blocks={"teacher": "row"}, labels=labels)
+            self.assertEqual([row["teacher"] for row in made], [[0.0, 1.0], [1.0, 1.0]])
+
+    def test_training(self):
+        """sets of texts by their names; classes that rows call otherwise; scores; documents of the most wrong rows; pairs that look like labels"""
+        train = lambda data, **how: brim.train(how.pop("model", HERE / "model"), data, max_steps=1, progress=False, **how)
+        texts = ["a good film", "bad"] * 4
+        self.assertEqual({one["name"] for one in train(texts, task="mlm", eval={"one": texts[:2], "two": texts[:3]}).evaluations}, {"one", "two"})
+        self.refused("row 0 is .*: without labels a row of two is a pair", train, [("good", 1)] * 4, task="mlm")
+        self.refused("label_column: no labels are read", train, {"text": texts, "label": texts}, task="mlm", label_column="label")
+        rows = [("good film", 0), ("bad", 1)] * 4
+        self.refused("test: row 0 is .*without labels", train, rows, folds=2, test=[("a", 1)])
+        self.refused("test: its rows are pairs of texts, as two texts of a row are without labels", train, rows, folds=2, test=[("a", "x")])
+        train(rows, labels={0: "neg", 1: "pos"}, output=HERE / "renamed")
+        self.assertEqual(train(rows, model=HERE / "renamed", keep_head=True, labels={0: "neg", 1: "pos"}).model.labels.names, ["neg", "pos"])
+        self.refused("keep_head keeps the classes", train, rows, model=HERE / "renamed", keep_head=True, labels={0: "no", 1: "yes"})
+        self.refused('row 0: label "true" is a boolean, and a score is a number', train, [("a", "b", True), ("c", "d", False)], task="rerank")
+        lists = [{"query": "a film", "documents": ["good", "bad"], "labels": [1, 0]}] * 4
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertRegex(train(lists, task="rerank", eval=lists).judged["eval"].wrong[0].text, "(?s)a film.*good.*bad")
+        with self.assertLogs("brim", "WARNING") as said:
+            train([("a film", "pos"), ("a plot", "neg")] * 8, task="embedding")
+        self.assertIn("the second of two texts is one of 2 in all 16 rows", "".join(said.output))
+        table = [{"t": "good film", "l": 0}, {"t": "bad", "l": 1}] * 4
+        self.assertEqual(train(table, text_column="t", label_column="l", eval=rows).judged["eval"].wrong[0].text, "bad")
+
+    def test_collator(self):
+        module("torch")
+        import brim.torch
+        collate = brim.torch.Collator(pad_id=0)
+        good = {"input_ids": [1], "label": 0}
+        for row, words in (({"labels": 1}, 'row 1 has "label" and "labels"'), ({"label": 2**63}, 'row 1: "labels" is 9223372036854775808'), ({"input_ids": [1.5]}, 'row 1: "input_ids" has 1.5, no whole'),
+                           ({"input_ids": [[1]]}, 'row 1: "input_ids" has'), ({"x": [[0.5]]}, 'row 1: "x" has'), ({"label": E.a}, 'row 1: "labels" is <E.a')):
+            with self.assertRaisesRegex(ValueError, words):
+                collate([good, {**good, **row}])
+        with self.assertRaisesRegex(ValueError, "row 1 is .*a dict with input_ids"):
+            collate([good, (1, 2)])
+        self.refused("lengths: row 0 has 1.5", brim.torch.BatchSampler, [1.5], batch_size=1)
+
+
 class Kinds(unittest.TestCase):
     """The same little table in every kind of rows."""
 
