@@ -187,7 +187,8 @@ class Streamed:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             if numbering and how.get("label_column") is not None:
                 raise UsageError("label_column: no labels are read, so that it has no effect: leave it out")
-            how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
+            for name in ("label_column", *(("text_column", "pair_column") if several else ())):
+                how.pop(name, None)
         else:
             self.labels, rows = self._scan(files, where, source, task, _unnamed(_labels(labels, runtime, task)), runtime, counted=not options.get("max_steps"))
         batches = {name: options.pop(name) for name in [*options] if name in _options.PLAN}

@@ -303,8 +303,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked:
-        _refuse_of_masks({"brim.compare": ways, "labels": labels, "label_column": label_column, "keep_head": keep_head or None,
-                          "fold_column": more["fold_column"], "folds": folds})
+        _refuse_of_masks({"brim.compare": ways, "labels": labels, "keep_head": keep_head or None, "fold_column": more["fold_column"], "folds": folds})
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:

@@ -129,7 +129,7 @@ class Tasks(Edges):
         for wrong in ({"labels": brim.Labels(["pos", "neg"], task="multi_label"), "task": "classification"}, {"labels": ["a", "b"], "task": "regression"}):
             self.assertRaisesRegex(brim.Error, "task", train, **wrong)
         for how in (lambda: train(one, stream=True, labels={"a": "A", "b": "B"}), lambda: brim.data.stream(one, TOKENIZER, max_length=9, labels={"a": "A", "b": "B"})):
-            self.assertRaisesRegex(brim.Error, "a stream's labels are those of its rows", how)
+            self.assertRaisesRegex(brim.Error, "a stream's labels are as its rows have them", how)
         for wrong in ({"a", "b"}, ["a", None]):
             self.assertRaises(TypeError, brim.Labels, wrong)
 

@@ -301,7 +301,7 @@ class Said(unittest.TestCase):
                             ({"save_total_limit": 2}, "save_total_limit has no effect without output"), ({"save_strategy": "epoch"}, "save_strategy has no effect without output"),
                             ({"eval_strategy": "epoch"}, "eval_strategy has no effect without an evaluation set"), ({"greater_is_better": True}, "greater_is_better has no effect without best_metric"),
                             ({"decay_towards": "pretrained"}, "decay_towards has no effect without weight_decay"), ({"eval_when": "steps", "eval": rows}, 'eval_when="steps" needs eval_every'),
-                            ({"validation_split": 0.2, "folds": 2}, "leave out validation_split"), ({"task": "mlm", "label_column": "label"}, "leave out label_column")):
+                            ({"validation_split": 0.2, "folds": 2}, "leave out validation_split"), ({"task": "mlm", "label_column": "label"}, "label_column")):
             self.assertRaisesRegex((brim.Error, TypeError), line, train, **given)
         train(save_strategy="no", eval_strategy="no")
         encoded = brim.Dataset.of(rows, tokenizer)
@@ -332,6 +332,14 @@ class Said(unittest.TestCase):
         self.assertNotEqual(of(), list(range(8)))
         self.assertEqual(of(), of(batching="random"))
         self.assertEqual(of(batching="sequential"), list(range(8)))
+
+    def test_streams_of_masked_words(self):
+        """are of the column that is named"""
+        rows = brim.Dataset.of(rows_of("mlm"), brim.Tokenizer(MODEL), labelled=False, text_column="other")
+        path = HERE / "masked.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows_of("mlm")))
+        result = brim.train(MODEL, path, task="mlm", stream=True, text_column="other", batch_size=25, max_steps=1, progress=False)
+        self.assertEqual((result.rows, result.tokens), (25, rows.tokens))
 
     def test_masked_rows_that_are_encoded(self):
         texts = brim.Dataset.of([row["text"] for row in rows_of("mlm")], brim.Tokenizer(MODEL), labelled=False, numbering="tokens")
