@@ -312,7 +312,7 @@ class Said(unittest.TestCase):
         self.assertEqual(next(iter(encoded.batches(pad_to_multiple_of=8, padding="longest"))).width % 8, 0)
 
     def test_others_are_refused(self):
-        """what is no dataset, tokenizer, table, state or layout: in a line of its own"""
+        """what is no dataset, tokenizer, table, state or layout: in one line"""
         tokenizer, path = brim.Tokenizer(MODEL), HERE / "others.jsonl"
         path.write_text('{"text": "a good film"}\n{"text": "bad"}\n')
         rows = brim.Dataset.from_texts(["good", "bad"], tokenizer)
