@@ -218,6 +218,10 @@ static void note_start(const cli_call *cli, const brim_event *event) {
         cli,
         "%lld row%s a score or label other than 1, which the loss %s does not look at: their texts are taken to belong together",
         (long long)ignored->integer, ignored->integer == 1 ? " has" : "s have", loss->text);
+  const brim_field *alike = brim_event_field(event, "equal_labels");
+  if (alike && alike->integer > 0)
+    cli_note(cli, "all scores are equal, and the loss %s learns from rows whose scores differ: there is nothing to learn",
+             loss->text);
   if (slices->integer > 0)
     snprintf(more, sizeof more, ", %.1f MB for slices", (double)slices->integer / 1e6);
   brim_count_text(steps->integer, count, sizeof count);

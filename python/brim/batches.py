@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 from . import _core, kinds as _kinds, runtime as _runtime
 from .errors import MismatchError, UsageError
 from .layout import Layout
-from .options import MOST, seed as _seed, whole
+from .options import MOST, of_batches, seed as _seed, whole
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -160,6 +160,8 @@ class Batch:
         token_type_ids) [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [texts + 1], int max_length_q and max_length_k, and labels [rows],
         or [1, tokens] where words have labels; where rows have several texts firsts, int32 [rows + 1]; ``blocks`` by their names. Other attention (sdpa, eager) does not look at cu_seq_lens: ``torch()`` gives it a mask.
         layout: where positions begin; None: as the tokenizer's folder says."""
+        if layout is not None and not isinstance(layout, Layout):
+            raise TypeError(f"layout: a Layout is needed, not {layout!r:.60}")
         ids, types, positions = self._core.flat((layout or self.layout).pad)
         offsets = self._core.offsets
         starts = memoryview(offsets)
@@ -248,7 +250,7 @@ class Plan:
         self.rank: int = _rank(rank, options.get("world_size", 1))
         epoch, lengths = _seed("epoch", epoch), counts("lengths", lengths)
         self._made = (lengths, epoch, rows_for, options)
-        self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), dict(options), epoch, rows_for)
+        self._core = _core.plan(runtime or _runtime.default(), getattr(lengths, "_core", lengths), of_batches(options), epoch, rows_for)
 
     def __reduce__(self) -> tuple[Any, ...]:
         lengths, epoch, rows_for, options = self._made
@@ -303,6 +305,8 @@ class Batches:
                  oversize: str = "error", tail: str = "resplit", rows_for: Callable[[int], int] | None = None,
                  key: Sequence[int] | None = None):
         _kinds.check(Batches.__init__, locals())
+        if not hasattr(dataset, "firsts"):
+            raise TypeError(f"dataset: a Dataset is needed, not {dataset!r:.60}")
         if batch_size is None and max_tokens is None and rows_for is None:
             batch_size = 16
         key = None if key is None else counts("key", key)
@@ -380,6 +384,8 @@ class Batches:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``iter()`` goes on there. A state of other data or options is a MismatchError that names what differs."""
+        if not isinstance(state, dict) or "version" in state and not {"epoch", "batch", "of"} <= state.keys():
+            raise MismatchError(f"{state!r:.60} is no state of batches")
         if state.get("version") != _STATE_VERSION:
             raise MismatchError(f"the state has version {state.get('version')!r}; this brim reads {_STATE_VERSION}")
         mine, its = self._identity(), state["of"]
@@ -436,11 +442,14 @@ class _BatchIterator:
 def restore_order(values: Sequence[Any], rows: Sequence[int]) -> list[Any]:
     """Values that came batch by batch, in the order of the dataset: values[i] belongs to row rows[i]. rows are 0 to the number of
     values - 1, each once: those of one epoch without ``drop_last``, from all ranks."""
+    for name, given in (("values", values), ("rows", rows)):
+        if not hasattr(given, "__len__") or isinstance(given, (str, bytes, dict)):
+            raise TypeError(f"{name}: a list is needed, not {given!r:.60}")
     if len(values) != len(rows):
         raise ValueError(f"{len(values)} values for {len(rows)} rows")
     places: list[int | None] = [None] * len(rows)
     for i, row in enumerate(rows):
-        row = operator.index(row)
+        row = whole(f"rows[{i}]", row)
         if not 0 <= row < len(places):
             raise ValueError(f"rows[{i}] is {row}, and {len(places)} values belong to the rows 0 to {len(places) - 1}")
         if places[row] is not None:

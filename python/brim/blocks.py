@@ -43,7 +43,16 @@ def _free(name: str) -> str:
 def _declared(blocks: Any) -> dict[str, Block]:
     if not isinstance(blocks, Mapping):
         raise UsageError(f'blocks={blocks!r:.60}: a dict is expected, such as {{"teacher": "row"}}')
-    return {_free(str(name)): one if isinstance(one, Block) else Block(*[one] if isinstance(one, str) else one) for name, one in blocks.items()}
+    return {_free(str(name)): _block(name, one) for name, one in blocks.items()}
+
+
+def _block(name: Any, one: Any) -> Block:
+    if isinstance(one, Block):
+        return one
+    try:
+        return Block(*[one] if isinstance(one, str) else one)
+    except TypeError:
+        raise TypeError(f'blocks: {name} is {one!r:.60}: what its numbers are of is needed, such as "row", or a Block') from None
 
 
 def of_files(blocks: Mapping[str, Any] | None) -> list[tuple] | None:

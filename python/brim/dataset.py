@@ -72,6 +72,16 @@ def _windows(overlap: int | None, most: int | None, numbering: str | None = None
     return {} if overlap is None else {"window_overlap": overlap, "max_windows": (MASKED_WINDOWS if numbering else 16) if most is None else most}
 
 
+def refuse_of_several(text_columns: Any, **given) -> None:
+    """What is of rows of several texts, whose columns are not said."""
+    named = next((name for name, value in given.items() if value is not None), None)
+    if named and text_columns is None:
+        raise UsageError(f"{named}: it is of rows of several texts: give text_columns too")
+    for name in ("least_columns", "most_texts"):
+        if given.get(name) is not None:
+            whole(name, given[name], 1)
+
+
 def refuse_encoded(data, **options) -> None:
     """Options that say how rows become ids, or what their labels are, have no effect on a Dataset: refused by name."""
     given = [name for name, value in options.items() if value is not None]
@@ -157,8 +167,9 @@ class Dataset:
         each row (in csv as JSON writes it), {"teacher": "text"} a list of them for each text; a ``Block`` says more. ``Batch.blocks`` has them.
         """
         _kinds.check(Dataset.from_files, locals())
-        if prompts is not None and text_columns is None:
-            raise UsageError("prompts are of rows of several texts: give text_columns too")
+        refuse_of_several(text_columns, prompts=prompts, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
+        if numbering is not None and need_label:
+            raise UsageError("numbering is of texts without labels: leave out need_label")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         labels = _labels(labels, runtime, task)
@@ -171,7 +182,7 @@ class Dataset:
                           truncation_side=truncation_side, windows=windows, max_windows=max_windows, text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
                           **({} if most_texts is None else {"most_texts": most_texts}), **({} if prompts is None else {"prompts": prompts}))
         if need_label is None:
-            need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
+            need_label = numbering is None and format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                    "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fsencode(cache),
@@ -209,6 +220,8 @@ class Dataset:
             raise UsageError("texts is one text: give a list of them")
         if labels is None:
             _refuse_without_labels(mapping=mapping)
+        if labels is not None and numbering is not None:
+            raise UsageError("numbering is of texts without labels: leave out labels")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         values = None
@@ -216,6 +229,8 @@ class Dataset:
             given = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
             labels, mapping, task = _label_texts(given, task, mapping)
             values = originals(given)
+        if most_texts is not None:
+            whole("most_texts", most_texts, 1)
         known, texts = _labels(mapping, runtime, task), list(texts)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
@@ -251,6 +266,8 @@ class Dataset:
         _kinds.check(Dataset.from_arrow, locals())
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
+        if not any(hasattr(table, name) for name in ("__arrow_c_stream__", "column_names", "columns")):
+            raise TypeError(f"table: one of pyarrow, pandas, polars or datasets is needed, not {table!r:.60}")
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
         rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
                 "truncation_side": truncation_side, "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "numbering": numbering,
@@ -286,6 +303,8 @@ class Dataset:
         if isinstance(data, Dataset):
             refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks)
             return data
+        if labelled is None and options.get("numbering"):
+            labelled = False
         how = {"labelled": labelled, "labels": labels, "task": task, **columns, "text_columns": text_columns, "least_columns": least_columns, "paired": paired, "blocks": blocks}
         cls._refuse_idle(how)
         runtime = options.pop("runtime", None) or _runtime.default()
@@ -409,6 +428,9 @@ class Dataset:
                  mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime: Any = None) -> "Dataset":
         """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
         values."""
+        wrong = next((at for at, one in enumerate(labels) if isinstance(one, (str, bytes)) or one is None), None) if isinstance(labels, (list, tuple)) else None
+        if wrong is not None:
+            raise TypeError(f"labels: row {wrong} has {labels[wrong]!r:.60}: the number of a class, or a value, is needed")
         runtime = runtime or _runtime.default()
         known = _labels(mapping, runtime)
         if offsets is None:
@@ -506,6 +528,8 @@ class Dataset:
         """(the rest, a share of the rows), drawn by seed, both in the order of the rows; at least one row each. stratify: of each class the
         same share, as far as whole rows allow."""
         count = len(self)
+        if isinstance(share, bool) or not hasattr(share, "__float__"):
+            raise TypeError(f"share: a number between 0 and 1 is needed, not {share!r:.60}")
         if count < 2 or not 0 < share < 1:
             raise UsageError(f"split({share}) of {count} rows: the share is between 0 and 1, and each part needs a row")
         order = Batches(self, batch_size=count, seed=seed).plan(0)[0]["rows"].tolist()

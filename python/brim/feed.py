@@ -8,11 +8,11 @@ from typing import Any, Iterator, Mapping, Sequence, Unpack
 
 from . import _core, blocks as _blocks, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
-from .dataset import Files, _windows
-from .errors import UsageError
+from .dataset import Files, _windows, refuse_of_several
+from .errors import MismatchError, UsageError
 from .keywords import PlanOptions
 from .labels import Labels, _labels, natural
-from .tokenizer import Tokenizer
+from .tokenizer import Tokenizer, _tokenizer
 
 
 class Stream:
@@ -40,7 +40,9 @@ class Stream:
         _kinds.check(Stream.__init__, locals(), PlanOptions)
         if not isinstance(files, (str, bytes, os.PathLike)) and not (isinstance(files, (list, tuple)) and all(isinstance(file, (str, bytes, os.PathLike)) for file in files)):
             raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
+        refuse_of_several(text_columns, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
         self._runtime = runtime or _runtime.default()
+        tokenizer = _tokenizer(tokenizer, self._runtime)
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
         self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs
@@ -53,7 +55,7 @@ class Stream:
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                          "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows, numbering, max_length),
-                         "numbering": numbering, "seed": 42, **plan}
+                         "numbering": numbering, "seed": 42, **_options.of_batches(plan)}
         self._blocks = blocks
         self._where = [(str(column), str(value)) for column, value in (where or {}).items()]
         self._weights = None if weights is None else [float(w) for w in weights]
@@ -121,6 +123,8 @@ class Stream:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next batch is the one after the saved place. Other data, tokenizer or options are a MismatchError."""
+        if not isinstance(state, dict):
+            raise MismatchError(f"{state!r:.60} is no state of a stream")
         text = json.dumps(state)
         self._ready().restore(text)
         self._loaded, self._fresh, self._over = text, True, False
@@ -183,7 +187,8 @@ class Streamed:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             if numbering and how.get("label_column") is not None:
                 raise UsageError("label_column: no labels are read, so that it has no effect: leave it out")
-            how.pop("label_column", None), how.pop("text_column", None), how.pop("pair_column", None)
+            for name in ("label_column", *(("text_column", "pair_column") if several else ())):
+                how.pop(name, None)
         else:
             self.labels, rows = self._scan(files, where, source, task, _unnamed(_labels(labels, runtime, task)), runtime, counted=not options.get("max_steps"))
         batches = {name: options.pop(name) for name in [*options] if name in _options.PLAN}

@@ -178,7 +178,7 @@ class PredictOptions(TypedDict, total=False):
     """Options of predictions; none changes a result by more than rounding, but precision."""
 
     batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"]
-    """Which rows go together. Default: random."""
+    """Which rows go together. Default: sorted."""
     padding: Literal["none", "longest", "max_length"]
     """What is computed: only tokens, up to the batch's longest row, or up to max_length. Default: none."""
     batch_size: int

@@ -9,6 +9,7 @@ from typing import Any, Sequence
 
 from . import _core, kinds as _kinds, runtime as _runtime, shapes as _shapes
 from .errors import CellError, UsageError
+from .options import whole
 from .prediction import Prediction
 
 
@@ -209,10 +210,12 @@ class Labels:
             raise CellError("labels: one of the names is missing")
         if given is not None and not given:
             raise UsageError("labels has no class: leave it out, and the classes are those of the rows")
+        if given is not None and (outputs not in (1, len(given)) or values is not None and len(values) != len(given)):
+            raise UsageError(f"{'outputs' if outputs not in (1, len(given)) else 'values'}: there are {len(given)} names, and each has one")
         self.names = None if given is None else [_named_class(one) for one in given]
         self.values = None if given is None else list(given if values is None else values)
         self.task = task or ("regression" if names is None else "classification")
-        self.outputs = outputs if given is None else len(given)
+        self.outputs = whole("outputs", outputs, 1) if given is None else len(given)
         self._hold(runtime or _runtime.default())
 
     def _hold(self, runtime: Any) -> None:

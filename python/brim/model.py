@@ -115,8 +115,11 @@ class Model:
         how = {"seed": seed, "pooling": pooling, "layers": layers, "dense": dense, "dense_activation": dense_activation, "reinit_layers": reinit_layers,
                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32}
         bare = _shapes.of(getattr(labels, "task", None)).bare  # with what the folder puts after the encoder
-        self._core = _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, dict(how))
-        if labels is None and not untrained and self._core.facts()["untrained"]:
+        may_embed = labels is None and not untrained and gives_vectors(self.path)
+        headless = may_embed and _core.describe(self._runtime, os.fsencode(encoder))["task"] == "auto"  # by config.json
+        made = self._of_vectors(how) if headless else None
+        self._core = made or _core.model(self._runtime, os.fsencode(self.path if bare else encoder), of, dict(how))
+        if may_embed and not headless and self._core.facts()["untrained"]:
             self._core = self._of_vectors(how) or self._core
         self._head_looks = {name: how[name] for name in ("pooling", "layers") if how[name] is not None}
         self.tokenizer = Tokenizer(encoder, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
@@ -131,9 +134,7 @@ class Model:
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
 
     def _of_vectors(self, how: dict[str, Any]) -> Any:
-        """The model with what its folder puts after the encoder, where the folder is one of vectors; None: it is another."""
-        if not gives_vectors(self.path):
-            return None
+        """The model with what its folder puts after the encoder; None: training has not all of it."""
         try:
             return _core.model(self._runtime, os.fsencode(self.path), Labels(None, task="embedding", runtime=self._runtime)._core, dict(how))
         except (FormatError, MismatchError, UnsupportedError):  # modules that `embed` has, and training has not

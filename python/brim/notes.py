@@ -81,6 +81,10 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         if fields.get("ignored_labels"):
             log.warning("%d row%s a score or label other than 1, which the loss %s does not look at: their texts are taken to belong together",
                         fields["ignored_labels"], " has" if fields["ignored_labels"] == 1 else "s have", fields["loss"])
+        if fields.get("equal_labels"):
+            log.warning("all scores are equal, and the loss %s learns from rows whose scores differ: there is nothing to learn", fields["loss"])
+        if fields["warmup_steps"] >= fields["total_steps"] > 0:
+            log.warning("the warm-up takes %s steps, and the run has %s: the learning rate does not reach lr", f"{fields['warmup_steps']:,}", f"{fields['total_steps']:,}")
     elif kind == "step" and fields["step"] == 1 and fields.get("negatives") is not None and fields.get("rows"):
         _of_negatives(fields["rows"], fields["negatives"], fields["equal_texts"])
     elif kind == "eval":

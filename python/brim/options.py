@@ -6,6 +6,7 @@ import enum
 import numbers
 import operator
 import re
+from collections.abc import Collection
 from typing import Any
 
 from . import keywords as _keywords
@@ -129,11 +130,11 @@ def _strategy(given: str, value: Any) -> str:
     return value
 
 
-def _rhythm(out: dict[str, Any]) -> None:
+def _rhythm(out: dict[str, Any], said: dict[str, str]) -> None:
     """When to evaluate and to save, as Trainer means it: at the end of each epoch, or every so many steps, alone."""
     for when, every, steps in (("eval_when", "eval_every", "eval_steps"), ("save_when", "save_every", "save_steps")):
         if out.get(when) == "steps" and not out.get(every):
-            raise TypeError(f"{when.removesuffix('_when')}_strategy=\"steps\" needs {steps}")
+            raise TypeError(f'{said[when]}="steps" needs {every if said[when] == when else steps}')
         if out.get(when) in ("epoch", "no"):
             out.pop(every, None)
         if out.get(when) == "best":  # the best evaluation is saved in any case
@@ -157,10 +158,12 @@ _SMALL = {"loss", "rmse"}
 _LARGE = {"accuracy", "f1", "matthews", "f1_micro", "f1_macro", "pearson", "spearman", "entity_precision", "entity_recall", "entity_f1"}
 
 
-def _better(out: dict[str, Any]) -> None:
+def _better(out: dict[str, Any], said: dict[str, str]) -> None:
     """Which way is better is for metrics of one's own; of brim's it must be what is so."""
     metric = str(out.get("best_metric", "")).rpartition("/")[2]
     small = out.get("best_is_small")
+    if small is not None and not metric:
+        raise TypeError(f"{said['best_is_small']} has no effect without best_metric: add it, or leave out {said['best_is_small']}")
     if small is None or "compute_metrics" in out:
         return
     if metric in _SMALL | _LARGE and small != (metric in _SMALL):
@@ -207,8 +210,7 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
             raise TypeError(f"{said[name]} and {given} are the same option: give one of them")
         out[name], said[name] = _value(name, given, value), given
     out = {name: value for name, value in out.items() if value is not None}
-    for settle in (_rhythm, _warmup, _better):
-        settle(out)
+    _rhythm(out, said), _warmup(out), _better(out, said)
     within({name: value for name, value in out.items() if name != "max_length"})  # of which the model says the most
     return out
 
@@ -230,14 +232,23 @@ def _is_met(need: str, there: dict[str, Any]) -> bool:
     return str(value) in values.split("|") if values else value not in (None, False, _keywords.NEEDS.get(name, (None,))[0])
 
 
-def refuse_idle(asked: dict[str, str], there: dict[str, Any]) -> None:
-    """Refuses what was asked for (the names as they were given, by brim's) and has no effect with the rest of what is there."""
+def refuse_idle(asked: dict[str, str], there: dict[str, Any], of: Collection[str] | None = None) -> None:
+    """Refuses what was asked for (the names as they were given, by brim's) and has no effect with the rest of what is there. of: options that
+    the call has, where it has not all of them."""
     for name in _keywords.NEEDS.keys() & asked.keys() & there.keys():
         usual, needs = _keywords.NEEDS[name]
         says = there[name] not in (None, False, usual) and not (there[name] is True and name in _keywords.RANGES)  # which is no number
-        if says and not any(_is_met(need, there) for need in needs.split()):
-            wanted = " or ".join(need.replace("=", '="').replace("|", '" or "') + '"' if "=" in need else need for need in needs.split())
+        ways = [need for need in needs.split() if of is None or need.partition("=")[0] in of]
+        if says and not any(_is_met(need, there) for need in ways):
+            wanted = " or ".join(need.replace("=", '="').replace("|", '" or "') + '"' if "=" in need else need for need in ways)
             raise UsageError(f"{asked[name]} has no effect without {wanted}: add it, or leave out {asked[name]}")
+
+
+def of_batches(given: dict[str, Any]) -> dict[str, Any]:
+    """Options of batches with their default; what has no effect without another is refused."""
+    there = {"batching": "random", **{name: value for name, value in given.items() if value is not None}}
+    refuse_idle({name: name for name in ("pad_to_multiple_of", "read_ahead")}, there, PLAN)
+    return there
 
 
 def is_bool(value: Any) -> bool:

@@ -149,7 +149,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     if not in_text:
         how = _options.of_rows(how, strict=False)
         data, names, order = _in_memory(data)
-        columns = columns or (order if text_column is None else None)
+        columns = columns or (order if text_column is None and pair_column is None else None)
     columns_of_pair = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     _note_of_tuples(name, data, order)
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}

@@ -6,7 +6,7 @@ import pathlib
 import tempfile
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, hub as _hub, layout as _layout, runtime as _runtime
+from . import _core, hub as _hub, kinds as _kinds, layout as _layout, runtime as _runtime
 from .errors import UsageError
 from .options import whole
 
@@ -160,11 +160,13 @@ class Tokenizer:
         "only_second". truncation_side: the end that is cut; None: the tokenizer's. offsets: also say where each token comes from
         (slower).
         """
+        _kinds.check(Tokenizer.encode, locals())
         return Encoding(*self._core.encode(text, pair, self._options(max_length, special_tokens, truncation, truncation_side), offsets))
 
     def encode_batch(self, texts: Sequence[str | bytes], pairs: Sequence[str | bytes] | None = None, *, max_length: int | None = None,
                      special_tokens: bool = True, truncation: str = "longest_first", truncation_side: str | None = None) -> Ragged:
         """Many texts on all threads, without the GIL; the same result for any number of threads."""
+        _kinds.check(Tokenizer.encode_batch, locals())
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         options = self._options(max_length, special_tokens, truncation, truncation_side)
@@ -175,6 +177,7 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, as the file's decoder says."""
+        _kinds.check(Tokenizer.decode, locals())
         return self._core.decode(ids, skip_special_tokens)
 
     def save(self, folder: str | os.PathLike[str]) -> None:

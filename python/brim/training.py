@@ -229,16 +229,16 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     more = {name: options.pop(name, None) for name in _options.HERE}
-    _refuse_said_wrongly(options, output)
+    by_brims = {_options.brims(name): name for name in asked_for}
+    _refuse_said_wrongly(options, output, by_brims)
     share = _share(eval, more["validation_split"])
-    _refuse_idle({_options.brims(name): name for name in asked_for}, options, more,
-                 bool(share or _named(eval, train)), folds is not None or more["fold_column"] is not None)
+    _refuse_idle(by_brims, options, more, bool(share or _named(eval, train)), folds is not None or more["fold_column"] is not None)
     if fold_seed != 42 and folds is None and more["fold_column"] is None and share is None:
         raise UsageError("fold_seed is for folds, and for a share of the rows as eval: leave it out")
     eval = eval if share is None else None
     _options.seed("fold_seed", fold_seed)
     told = Listeners(more, on_event, output, options.get("swa_start"))
-    folds = _folds_asked(folds, more, share, stratify, fold_seed)
+    folds = _folds_asked(folds, more, share, stratify)
     if ways is None:
         _ranks.join()
     if more["cpu"] is not None and (runtime or isinstance(model, Model)):
@@ -252,6 +252,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                                          "revision": revision, "tf32": tf32, "device": None if device == "cpu" else device})
     if not isinstance(model, Model):
         model = _hub.folder(model, revision=revision, runtime=runtime)
+        _core.encoder_folder(runtime, os.fsencode(model))  # of what is no encoder a line says so
         tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
@@ -287,7 +288,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     wanted = _pairs.prompts(prompts)
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
-    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several else asked)
+    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or made else asked)
     if all(isinstance(data, Dataset) for data in [train_rows, *(data for _, data in named)]):
         refuse_encoded(train_rows, text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header,
@@ -301,8 +302,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     masked = shape.made
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
-    if masked and (folds is not None or ways is not None or keep_head or labels is not None):
-        raise UsageError('task="mlm" takes texts without labels: ' + ("brim.compare has none of it" if ways is not None else "leave out labels, keep_head and folds"))
+    if masked:
+        _refuse_of_masks({"brim.compare": ways, "labels": labels, "keep_head": keep_head or None, "fold_column": more["fold_column"], "folds": folds})
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
@@ -340,8 +341,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if isinstance(known, Labels):
         _labels(known, runtime, None if masked or several else asked)
     if streamed.pop("stream", False) or isinstance(train, Stream):
-        if folds is not None or share is not None or ways is not None:
-            raise UsageError("a stream does not have its rows in memory: folds, a share for evaluation and brim.compare need them")
+        idle = next((name for name, value in {"fold_column": more["fold_column"], "folds": folds, _share_said(more): share, "brim.compare": ways}.items() if value is not None), None)
+        if idle:
+            raise UsageError(f"a stream does not have its rows in memory, and {idle} needs them: leave out {'it' if idle == 'brim.compare' else idle} or stream")
         dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
@@ -429,18 +431,28 @@ def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:
         raise UsageError(f'task="{task}" has no {idle}' + (": its labels are scores" if idle in ("labels", "keep_head") else ""))
 
 
+def _refuse_of_masks(given: dict[str, Any]) -> None:
+    """What rows without labels have not."""
+    idle = next((name for name, value in given.items() if value is not None), None)
+    if idle:
+        raise UsageError('task="mlm" takes texts without labels: ' + (f"{idle} has none of it" if "." in idle else f"leave out {idle}"))
+
+
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
     """Options that were asked for, and would have no effect."""
     if {"epochs", "max_steps"} <= asked.keys() & options.keys():
         raise UsageError(f"{asked['epochs']} and {asked['max_steps']} contradict each other: give one of them")
     given = options.keys() | {name for name, value in more.items() if value is not None}
-    idle = next((asked[name] for name in _OF_EVALUATIONS if name in asked and name in given), None)
+    idle = next((asked[name] for name in _OF_EVALUATIONS if name in asked and name in given and options.get(name) != "no"), None)
     if idle and not (evaluated or folded):
         raise UsageError(f"{idle} has no effect without an evaluation set: give eval, or leave it out")
 
 
-def _refuse_said_wrongly(options: dict[str, Any], output) -> None:
+def _refuse_said_wrongly(options: dict[str, Any], output, asked: dict[str, str]) -> None:
     """Words where a truth value is meant, nothing where something is, and what has no effect without a folder."""
+    idle = next((asked[name] for name in ("save_every", "keep_checkpoints", "save_when") if name in asked and options.get(name) not in (None, "no")), None)
+    if idle and output is None:
+        raise UsageError(f"{idle} has no effect without output: add it or leave out {idle}")
     for name in ("stream", "resume", "overwrite"):
         if options.get(name) is not None and _options.flag(name, options[name]) and name != "stream" and output is None:
             raise UsageError(f"{name} has no effect without output: add it or leave out {name}")
@@ -452,7 +464,7 @@ def _refuse_said_wrongly(options: dict[str, Any], output) -> None:
         raise TypeError(f"where: {{column: value}} is needed, not {where!r:.60}")
 
 
-_OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
+_OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_when", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
 
 
 def _of_text_files(data) -> bool:
@@ -484,7 +496,12 @@ def _tests(test) -> list[tuple[str, Any]]:
     return [("test", test)]
 
 
-def _folds_asked(folds, more, share, stratify, fold_seed):
+def _share_said(more) -> str:
+    """The option that holds out a share of the rows."""
+    return "eval, a share of them" if more["validation_split"] is None else "validation_split"
+
+
+def _folds_asked(folds, more, share, stratify):
     """The number of folds, the fold of each row, or None; what contradicts itself is refused."""
     folds = _one_number(folds)
     column = more["fold_column"]
@@ -496,7 +513,7 @@ def _folds_asked(folds, more, share, stratify, fold_seed):
     if folds is None and more["test"] is not None:
         raise UsageError("test is for folds; model.predict labels rows with one model")
     if folds is not None and share is not None:
-        raise UsageError("folds hold out every row once: leave out the share for evaluation")
+        raise UsageError(f"folds hold out every row once: leave out {_share_said(more)}")
     if folds is not None and more["profile"]:
         raise UsageError("profile is for one run: leave it out with folds")
     if folds is not None and _ranks.launched():

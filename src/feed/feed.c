@@ -344,7 +344,7 @@ static int leave_window(brim_feed *feed, brim_error *err) {
     if (feed->ledger.steps == 0 && feed->ledger.rows_dropped == 0)
       return no_rows(feed, err);
     if (feed->ledger.steps == 0)
-      return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last drops them all",
+      return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last, or tail=drop, drops them all",
                             (unsigned long long)feed->ledger.rows_dropped);
   }
   return BRIM_OK;

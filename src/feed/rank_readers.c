@@ -46,7 +46,7 @@ static int check_rows(const brim_rank_readers *s, const brim_shards *shards, con
                            "a source of %llu rows cannot repeat on each of %d ranks that read slices: leave out rank_slices",
                            (unsigned long long)s->source_rows[i], (int)s->world);
   if (!o->repeat && s->steps == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last drops them all",
+    return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last, or tail=drop, drops them all",
                           (unsigned long long)s->rows_all);
   return BRIM_OK;
 }

@@ -257,6 +257,7 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
                 : kind == BRIM_LOSS_COSINE           ? BRIM_RANGE_SIGNED
                                                      : BRIM_RANGE_NONE;
   how->ignores_labels = kind == BRIM_LOSS_IN_BATCH || kind == BRIM_LOSS_TRIPLET;
+  how->orders_labels = kind == BRIM_LOSS_COSENT || kind == BRIM_LOSS_ANGLE;
   *target = compares ? &of_step : &of_part;
   return BRIM_OK;
 }

@@ -43,6 +43,7 @@ typedef struct brim_loss_how {
   brim_score_loss scores;   /* of rerankers */
   brim_label_range labels;  /* the widest range of labels that it takes; NONE: whatever there is */
   bool ignores_labels;      /* what comes first is the positive, whatever its label */
+  bool orders_labels;       /* it compares rows of which one has the larger label: of equal ones there is nothing to learn */
 } brim_loss_how;
 
 /* What a loss found besides. */

@@ -116,8 +116,9 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_TEXT("loss", t->options.loss.name), /* where there are several */
       BRIM_FIELD_INT("equal_pairs", data && t->options.loss.name ? brim_equal_pairs(data) : 0),
       BRIM_FIELD_INT("ignored_labels", data && t->host_loss.how.ignores_labels ? brim_ignored_labels(data) : 0),
+      BRIM_FIELD_INT("equal_labels", data && t->host_loss.how.orders_labels && brim_equal_labels(data)),
   };
-  const int count = BRIM_FIELD_COUNT(fields) - (t->options.loss.name ? 0 : 3);
+  const int count = BRIM_FIELD_COUNT(fields) - (t->options.loss.name ? 0 : 4);
   if (!status)
     status = emit(t, t->state.step == 0 || (t->resumed.log_lost && t->folder.log.bytes == 0), "start", fields, count, err);
   brim_text_free(&text);

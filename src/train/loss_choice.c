@@ -54,6 +54,16 @@ uint64_t brim_ignored_labels(const brim_dataset *dataset) {
   return count;
 }
 
+bool brim_equal_labels(const brim_dataset *dataset) {
+  brim_sample first, s;
+  bool equal = brim_dataset_rows(dataset) > 0;
+  for (uint64_t row = 0; equal && row < brim_dataset_rows(dataset); row++) {
+    brim_dataset_sample(dataset, row, row ? &s : &first);
+    equal = first.labels && (row == 0 || s.labels[0] == first.labels[0]);
+  }
+  return equal;
+}
+
 /* ---- the loss ------------------------------------------------------------------------------------------------ */
 
 /* A stream's rows are not known: what they lack is found when they come. */

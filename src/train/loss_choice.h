@@ -12,6 +12,8 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
 uint64_t brim_equal_pairs(const brim_dataset *dataset);
 /* Rows with a label other than 1, which a loss that ignores labels takes for positives like the others. */
 uint64_t brim_ignored_labels(const brim_dataset *dataset);
+/* Whether all rows have one label, of which a loss that compares labels learns nothing. */
+bool brim_equal_labels(const brim_dataset *dataset);
 /* The name of the metric of a set (NULL: of none) that decides which checkpoint is the best. Of scores whose queries have one
  * document each there is no order to measure, and the loss decides. */
 int brim_best_metric_of(brim_runtime *runtime, brim_task task, const brim_dataset *dataset, const char **out,

@@ -130,7 +130,9 @@ static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
   if (o->class_weights)
     return brim_error_set(err, BRIM_E_USAGE, "class_weights are for classes: masked words have none");
   if (o->own_metrics)
-    return brim_error_set(err, BRIM_E_USAGE, "metrics of one's own are made from logits: of masked words there are none");
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "metrics of one's own (compute_metrics in Python) are made from logits: of masked words there are none");
   return BRIM_OK;
 }
 

@@ -174,7 +174,8 @@ static void jsonl_errors(void) {
   }
   brim_source_options headless = {.no_header = true};
   ok_string(data_read_text("a.jsonl", "{}\n", &headless),
-            "!2 a.jsonl: JSON lines name their columns: no_header is for csv and tsv\n", "jsonl: no_header");
+            "!2 a.jsonl: JSON lines name their columns: --no-header (header=False in Python) is for csv and tsv\n",
+            "jsonl: no_header");
 }
 
 /* One array of objects, in any layout. */

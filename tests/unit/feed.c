@@ -72,7 +72,7 @@ static void usage(void) {
   o = plain, o.plan.batch_size = 0;
   ok(strncmp(outcome(path, &o, NULL), "!2 ", 3) == 0, "a plan without limits");
   o = plain, o.plan.batch_size = 100, o.plan.drop_last = true;
-  ok_string(outcome(path, &o, NULL), "!2 an epoch of 5 rows has no full step: drop_last drops them all\n",
+  ok_string(outcome(path, &o, NULL), "!2 an epoch of 5 rows has no full step: drop_last, or tail=drop, drops them all\n",
             "nothing but short steps");
   o = plain, o.source.min_chars = 9;
   ok_string(outcome(path, &o, NULL), "!5 few.txt: no rows are left: min_chars and where exclude all of 5\n", "all rows excluded");

@@ -443,6 +443,7 @@ static int refuse_other(brim_runtime *runtime, const char *folder, brim_error *e
         err, BRIM_E_IO, folder, 0, -1,
         "the folder has no config.json: it holds an adapter of PEFT; merge_and_unload() and save_pretrained() make a "
         "model of it");
+  BRIM_TRY(brim_sentence_refuse_others(runtime, folder, err));
   const long steps = find_checkpoint(folder);
   return steps ? brim_error_at(
                      err, BRIM_E_IO, folder, 0, -1,

@@ -389,6 +389,19 @@ static const char *encoder_path(brim_modules *m, const brim_json_document *d) {
   return path && path->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, path->as.text, path->length) : "";
 }
 
+/* Modules of sentence-transformers with which a folder begins that has no encoder. */
+static int refuse_others(const brim_json_document *d, brim_error *err) {
+  static const char *const others[] = {"StaticEmbedding", "BoW", "WordEmbeddings", "CLIPModel", "Asym", "Router"};
+  const brim_json_value *root = d ? brim_json_root(d) : NULL, *first = root ? brim_json_first(root) : NULL;
+  const brim_json_value *type = first ? brim_json_get(first, "type") : NULL;
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (is_class(type, others[i]))
+      return brim_json_error(d, type, err, BRIM_E_UNSUPPORTED,
+                             "the folder's model is %s, which is no encoder: brim computes and trains the module Transformer",
+                             others[i]);
+  return BRIM_OK;
+}
+
 int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *m, brim_error *err) {
   brim_json_document *d;
   *m = (brim_modules){.runtime = runtime};
@@ -401,8 +414,9 @@ int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_mo
   const char *at = inner ? inner : folder;
   m->encoder = path && (inner || !*path) ? brim_arena_copy_string(&m->arena, at, strlen(at)) : NULL;
   brim_release(runtime, inner);
+  const int status = m->encoder ? refuse_others(d, err) : BRIM_NOMEM(err);
   brim_json_free(d);
-  return m->encoder ? BRIM_OK : BRIM_NOMEM(err);
+  return status;
 }
 
 /* A prompt that is no text would be none. */

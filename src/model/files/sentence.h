@@ -37,6 +37,8 @@ int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, con
 int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;
 /* Whether modules.json lists a pooling of several layers: config->lists_layers. What brim cannot read says nothing. */
 int brim_sentence_find_layers(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;
+/* BRIM_E_UNSUPPORTED: modules.json begins with a module that is no encoder. */
+int brim_sentence_refuse_others(brim_runtime *runtime, const char *folder, brim_error *err) BRIM_CHECK;
 /* torch's class of what scores are made with. */
 const char *brim_sentence_activation(const brim_config *config);
 

@@ -203,7 +203,8 @@ static int check_weights(const brim_model *m, const choice *c, brim_error *err) 
     const brim_weight *w = &p->weights[i];
     any = any || (c->weights[i] && w->used);
     if (!c->weights[i] && w->used && w->section >= c->frozen.sections && !brim_model_is_pretrained(m, &w->is))
-      return brim_error_set(err, BRIM_E_USAGE, "%s is new, and would stay random: train it, too", w->is.name);
+      return brim_error_set(err, BRIM_E_USAGE, "%s: %s is new, and would stay random: train it, too",
+                            c->only.count > 0 ? "train_only" : "freeze", w->is.name);
   }
   return any ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "nothing would be trained: freeze less");
 }

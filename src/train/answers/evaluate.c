@@ -404,7 +404,8 @@ int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_datase
   brim_metrics ignored;
   int32_t card;
   if (!brim_model_has_card(model, &card))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model is not on a GPU: its logits are in the host's memory");
+    return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                          "on_device: the model is not on a GPU, so that its logits are in the host's memory");
   if (brim_dataset_has_windows(dataset) && brim_target_of_windows(brim_model_task(model)))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of windows are put together on the host");
   if (options && options->group.world_size > 1)

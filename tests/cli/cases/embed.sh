@@ -34,6 +34,7 @@ refused() {
 transformer='{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}'
 refused modules.json '[]'
 refused modules.json '[{"idx": 0, "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]'
+refused modules.json '[{"idx": 0, "path": "", "type": "sentence_transformers.models.StaticEmbedding"}]'
 refused modules.json "[$transformer]"
 refused modules.json "[$transformer, {\"path\": \"2_Normalize\", \"type\": \"sentence_transformers.models.Normalize\"}]"
 refused 1_Pooling/config.json '{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": false}'

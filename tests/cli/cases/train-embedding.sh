@@ -156,6 +156,7 @@ def write(name, row):
     with open(name, "w") as file:
         for i in range(12):
             file.write(json.dumps(row(i)) + "\n")
+write("alike.jsonl", lambda i: {"sentence1": f"film {i}", "sentence2": "good", "score": 0.5})
 write("vectors.jsonl", lambda i: {"english": f"film {i}", "label": [i / 12, -1, 0.5]})
 write("margins.jsonl", lambda i: {"query": f"film {i}", "positive": "good", "negative_1": "bad", "negative_2": f"{i}", "scores": [i, 0, -i]})
 END
@@ -166,3 +167,4 @@ train --train margins.jsonl --teacher-column scores --loss in-batch
 train --train margins.jsonl --loss mse-vectors
 train --train vectors.jsonl --teacher-column english
 train --train pairs.csv --teacher-column nothing
+"$BRIM" train -m "$MODEL" --train alike.jsonl --task embedding --loss cosent --max-steps 1 -o alike 2>&1 >/dev/null | grep "all scores"
