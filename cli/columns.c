@@ -62,9 +62,13 @@ void cli_note_columns(const cli_call *cli, const char *path, const cli_columns *
   size_t used = 0;
   for (int i = 0; i < columns->found.count && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", columns->found.names[i]);
+  char unread[100] = "";
+  if (columns->found.unread)
+    snprintf(unread, sizeof unread, "; \"%.40s\"%s %s not read", columns->found.unread,
+             columns->found.unread_count > 1 ? " and others" : "", columns->found.unread_count > 1 ? "are" : "is");
   if (columns->found.count && !cli->values->columns)
-    cli_note(cli, "%s: texts are in the columns %s%s%s%s; --columns changes it", path, names,
-             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "",
+    cli_note(cli, "%s: texts are in the columns %s%s%s%s%s; --columns changes it", path, names,
+             columns->found.label ? ", labels in " : "", columns->found.label ? columns->found.label : "", unread,
              columns->found.beginning ? " (of rows after the first megabyte, negatives alone were looked for)" : "");
 }
 

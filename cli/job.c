@@ -155,6 +155,10 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
              "the same "
              "is written) and are two: correct the data if they are one",
              labels->names[one], labels->names[other]);
+  const char *meaning;
+  const int32_t odd = brim_labels_odd(labels, &meaning);
+  if (odd >= 0)
+    cli_note(cli, "the class \"%.80s\" looks like %s", labels->names[odd], meaning);
   note_quotes(cli, labels);
   cli_note_entities(cli, labels);
   return status;

@@ -164,7 +164,9 @@ typedef struct brim_text_columns {
   const char *names[BRIM_MOST_TEXT_COLUMNS]; /* [count] texts, in order: first what is asked or compared with, then the rest */
   int count, least;                          /* least: the first of them, which all rows have */
   const char *label;                         /* NULL: there is none */
-  bool paired;                               /* rerankers: the first is one half of a pair with each of the others */
+  const char *unread; /* the first column that is none of these, nor "id" or the like; NULL: there is none */
+  int unread_count;
+  bool paired;    /* rerankers: the first is one half of a pair with each of the others */
   bool one_pair;  /* rerankers: two columns, and the second has no lists in the first rows of JSON: a row is one pair */
   bool beginning; /* found by the first megabyte of JSON: rows after it may have columns that none
                      before it has, but for negatives, which were looked for */
@@ -300,6 +302,10 @@ BRIM_API void brim_labels_set_strings(brim_labels *labels, bool strings);
  * "7"). -1 and -1: there are none. */
 BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other,
                                brim_error *err) BRIM_CHECK;
+/* The first class whose name looks like something else: a number as people write it ("0,5", "1,400", "7%"; all names are numbers
+ * then), a label that is missing ("NA", "NULL"), or of many labels several in one ("a,b", where "a" is one, too). -1: there is
+ * none. *meaning: what it looks like, and how that is written; static. */
+BRIM_API int32_t brim_labels_odd(const brim_labels *labels, const char **meaning);
 /* The mapping of a source whose rows are too many to keep: one pass over all records, in which nothing is encoded. Every record
  * needs a label. `progress` may be NULL; kind "progress", phase "labels", done and total (bytes), rows. `rows` may be NULL: of
  * values, whose task is given, the first record says all then, and no other is read. */

@@ -43,10 +43,12 @@ def of_task(labels, task: str) -> None:
     what, why = _core.task_description(labels._core)
     if what:
         log.info("task: %s%s", what, f", {why}; task= changes it" if why and task == "auto" else "")
-    alike, _ = _core.label_notes(labels._core)
+    alike, _, odd = _core.label_notes(labels._core)
     if alike:
         log.warning('the classes "%.80s" and "%.80s" look alike (they differ in spaces, capitals, signs that are not seen, or how the same is '
                     "written) and are two: correct the data if they are one", *alike)
+    if odd:
+        log.warning('the class "%.80s" looks like %s', *odd)
     of_entities(labels)
 
 

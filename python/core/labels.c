@@ -129,7 +129,8 @@ PyObject *core_labels_make(PyObject *module, PyObject *args) {
   return core_fail(core_of(module), status, &error);
 }
 
-/* label_notes(labels) -> (two names that look alike, or None; whether labels of words are not quite those of entities) */
+/* label_notes(labels) -> (two names that look alike, or None; whether labels of words are not quite those of entities; a name and
+ * what else it looks like, or None) */
 PyObject *core_label_notes(PyObject *module, PyObject *object) {
   core_state *state = core_of(module);
   core_labels *self = core_cast(state, object, CORE_LABELS);
@@ -143,7 +144,14 @@ PyObject *core_label_notes(PyObject *module, PyObject *object) {
     return core_fail(state, status, &error);
   PyObject *alike = one < 0 ? Py_NewRef(Py_None) : Py_BuildValue("(ss)", labels->names[one], labels->names[other]);
   const bool meant = brim_entities_meant(labels->task, (const char *const *)labels->names, labels->count);
-  return alike ? Py_BuildValue("(NO)", alike, meant ? Py_True : Py_False) : NULL;
+  const char *meaning;
+  const int32_t odd = brim_labels_odd(labels, &meaning);
+  PyObject *looks = odd < 0 ? Py_NewRef(Py_None) : Py_BuildValue("(ss)", labels->names[odd], meaning);
+  if (alike && looks)
+    return Py_BuildValue("(NON)", alike, meant ? Py_True : Py_False, looks);
+  Py_XDECREF(alike);
+  Py_XDECREF(looks);
+  return NULL;
 }
 
 static void destroy(PyObject *object) {

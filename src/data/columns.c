@@ -194,11 +194,14 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, size_
 
 /* ---- which of them ------------------------------------------------------------------------------------------- */
 
-static const char *const firsts[] = {"anchor", "query", "question", "sentence1", "premise", "text1", "text", NULL};
-static const char *const seconds[] = {"positive", "document", "passage",   "answer",   "sentence2", "hypothesis",
-                                      "text2",    "text",     "text_pair", "response", "context",   NULL};
-static const char *const labels[] = {"score", "label", "scores", "labels", "similarity", "similarity_score", NULL};
-static const char *const others[] = {"id", "_id", "idx", "index", "split", "source", "genre", NULL};
+static const char *const firsts[] = {"anchor", "query", "question",  "sentence1",  "premise",
+                                     "text1",  "text",  "question1", "sentence_A", NULL};
+static const char *const seconds[] = {"positive", "document",  "passage",  "answer",  "sentence2", "hypothesis", "text2",
+                                      "text",     "text_pair", "response", "context", "question2", "sentence_B", NULL};
+static const char *const labels[] = {
+    "score",      "label", "scores", "labels", "similarity", "similarity_score", "is_duplicate", "relevance", "relatedness_score",
+    "gold_label", NULL};
+static const char *const others[] = {"id", "_id", "idx", "index", "split", "source", "genre", "Unnamed: 0", "", NULL};
 
 static int place_of(const char *name, const char *const *list) {
   for (int i = 0; list[i]; i++)
@@ -247,7 +250,8 @@ static void take_in_order(const names *n, const brim_source_options *given, brim
       take(c, n->of[i]);
 }
 
-static void choose(const names *n, const brim_source_options *given, brim_text_columns *c) {
+/* False: what is a text is not known by its name. */
+static bool choose(const names *n, const brim_source_options *given, brim_text_columns *c) {
   const int first = best_of(n, firsts, -1), second = first >= 0 ? best_of(n, seconds, first) : -1;
   if (second >= 0) {
     take(c, n->of[first]);
@@ -255,6 +259,19 @@ static void choose(const names *n, const brim_source_options *given, brim_text_c
     take_negatives(n, c);
   } else {
     take_in_order(n, given, c);
+  }
+  return second >= 0;
+}
+
+/* Columns that nobody reads, but for such as "id". */
+static void find_unread(const names *n, const brim_source_options *given, brim_text_columns *c) {
+  for (int i = 0; i < n->count; i++) {
+    const char *name = n->of[i];
+    bool read = is_block(given, name) || place_of(name, others) >= 0 || (c->label && strcmp(name, c->label) == 0);
+    for (int k = 0; k < c->count && k < BRIM_MOST_TEXT_COLUMNS && !read; k++)
+      read = strcmp(name, c->names[k]) == 0;
+    if (!read && c->unread_count++ == 0)
+      c->unread = name;
   }
 }
 
@@ -279,6 +296,34 @@ static int refuse(const char *file, const names *n, brim_task task, brim_error *
       "the task %s needs columns with two texts or more, such as anchor and positive, or sentence1, sentence2 and "
       "score; the columns are %s: name them (--columns)",
       brim_task_name(task), n->count > 0 ? listed(n, list) : "not known before they are read");
+}
+
+/* An id or a label would be a text: two columns are a pair, and more must be known. */
+static int check_known(const brim_text_columns *c, const char *file, const names *n, brim_task task, brim_error *err) {
+  char list[300];
+  int texts = 0;
+  for (int i = 0; i < c->count && i < BRIM_MOST_TEXT_COLUMNS; i++) /* of more it is said that they are too many */
+    texts += !is_negative(c->names[i]);
+  if (texts <= 2)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_USAGE, file, 0, -1,
+                       "the columns are %s: their names do not say which are the texts of a row for the task %s: name them in "
+                       "order (--columns), and its score (--label-column)",
+                       listed(n, list), brim_task_name(task));
+}
+
+/* Classes as numbers are no scores: entailment, the first, would be least alike. */
+static int check_scored(const brim_text_columns *c, const char *file, const brim_source_options *given, brim_error *err) {
+  const bool entails = c->count >= 2 && strcmp(c->names[0], "premise") == 0 && strcmp(c->names[1], "hypothesis") == 0;
+  const bool classes = c->label && !given->label_column &&
+                       place_of(c->label, (const char *const[]){"label", "labels", NULL}) >= 0;
+  if (!entails || !classes || !given->need_label)
+    return BRIM_OK;
+  return brim_error_at(
+      err, BRIM_E_USAGE, file, 0, -1,
+      "the \"%s\" of a premise and a hypothesis is a class, such as entailment, and no score: train a classifier "
+      "of pairs (--task classification), or say that it is a score (--label-column %s)",
+      c->label, c->label);
 }
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
@@ -322,14 +367,18 @@ static int choose_among(const names *n, const char *file, const brim_source_opti
     take(out, given->text_column ? given->text_column : "text");
     take(out, given->pair_column ? given->pair_column : "text_pair");
   }
-  if (out->count == 0) {
-    choose(n, given, out);
+  const bool found = out->count == 0;
+  if (found) {
+    if (!choose(n, given, out))
+      BRIM_TRY(check_known(out, file, n, task, err));
     out->beginning = n->of_head;
   }
   if (out->count > BRIM_MOST_TEXT_COLUMNS)
     return brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "%d columns have texts, and a row has at most %d: name fewer",
                          out->count, BRIM_MOST_TEXT_COLUMNS);
   BRIM_TRY(check_apart(given, out, err));
+  BRIM_TRY(found ? check_scored(out, file, given, err) : BRIM_OK);
+  find_unread(n, given, out);
   out->paired = brim_task_shape(task)->joins_pairs;
   out->one_pair = out->paired && out->count == 2;
   if (out->one_pair) {

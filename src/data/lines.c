@@ -341,7 +341,8 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   brim_text_init(&keys, reader->runtime);
   int status = list_keys(reader, &keys, &rows, err);
   const bool words = reader->words || (keys.length && strstr(keys.data, "\"tokens\"")); /* whose lists are no rows */
-  if (status == BRIM_OK && rows && !words && reader->row == reader->first_row)
+  const bool has_text = slot == &reader->slots[BRIM_SLOT_LABEL] && reader->slots[BRIM_SLOT_TEXT].bytes; /* it is a row */
+  if (status == BRIM_OK && rows && !words && !has_text && reader->row == reader->first_row)
     status = brim_reader_fault(reader, err, reader->line, 0,
                                "there is no \"%s\" in this object; if its \"%s\" are the rows, write one on each line: jq -c "
                                "'.\"%s\"[]' %s > rows.jsonl",

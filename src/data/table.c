@@ -7,6 +7,15 @@
 #include "base/status.h"
 #include "data/reader.h"
 
+static const struct {
+  char mark;
+  const char *hint;
+} separators[] = {{';', "; it looks separated by ;: give the delimiter (--delimiter ';')"},
+                  {'|', "; it looks separated by |: give the delimiter (--delimiter '|')"},
+                  {'\t', "; it looks separated by tabs: --format tsv"},
+                  {',', "; it looks separated by commas: --format csv"}};
+enum { SEPARATORS = sizeof separators / sizeof *separators };
+
 /* ---- records ---------------------------------------------------------------------------------------------- */
 
 static int scan_failed(const brim_reader *reader, brim_csv_status status, const char *record, brim_error *err) {
@@ -16,6 +25,9 @@ static int scan_failed(const brim_reader *reader, brim_csv_status status, const 
     return brim_reader_fault(reader, err, record, reader->scan.fault, "the quote that opens here is never closed");
   const size_t fault = reader->scan.fault;
   const bool escaped = !reader->scan.backslash && fault >= 2 && record[fault - 2] == '\\';
+  for (size_t i = 0; i < SEPARATORS && !escaped; i++)
+    if (record[fault] == separators[i].mark)
+      return brim_reader_fault(reader, err, record, fault, "text after a closing quote%s", separators[i].hint);
   return brim_reader_fault(reader, err, record, fault,
                            "text after a closing quote: a quote inside a quoted field is written twice (\"\")%s",
                            escaped ? ", or with a backslash before it where that is said: --quote backslash" : "");
@@ -107,18 +119,22 @@ static void list_columns(const brim_reader *reader, brim_text *out) {
 
 /* What to say of a head line that is one column and holds another separator. */
 static const char *separator_hint(const brim_reader *reader) {
-  static const struct {
-    char mark;
-    const char *hint;
-  } marks[] = {{';', "; it looks separated by ;: give the delimiter (--delimiter ';')"},
-               {'|', "; it looks separated by |: give the delimiter (--delimiter '|')"},
-               {'\t', "; it looks separated by tabs: --format tsv"},
-               {',', "; it looks separated by commas: --format csv"}};
   const brim_field_span *only = reader->scan.spans;
-  for (size_t i = 0; reader->scan.count == 1 && i < sizeof marks / sizeof *marks; i++)
-    if (memchr(reader->decoded + only->start, marks[i].mark, only->length))
-      return marks[i].hint;
+  for (size_t i = 0; reader->scan.count == 1 && i < SEPARATORS; i++)
+    if (memchr(reader->decoded + only->start, separators[i].mark, only->length))
+      return separators[i].hint;
   return "";
+}
+
+/* What to say of a line before the head that is for spreadsheets. */
+static const char *sheet_hint(const brim_reader *reader) {
+  static const char line[] = "sep=";
+  const brim_field_span *name = reader->scan.spans;
+  const bool is_line = reader->scan.count > 0 && name->length >= 4 && memcmp(reader->decoded + name->start, line, 4) == 0;
+  return is_line ? "; the first line names the delimiter for a spreadsheet: take it out, and give the delimiter (--delimiter) "
+                   "where it "
+                   "is no comma"
+                 : "";
 }
 
 /* What to say of names in quotes, in a file whose quotes are text. */
@@ -154,8 +170,8 @@ static const char *name_hint(const brim_reader *reader, const char *name) {
 
 /* The first hint that there is. */
 static const char *hint_of(const brim_reader *reader, const char *name) {
-  const char *separator = separator_hint(reader), *quotes = quote_hint(reader);
-  return *separator ? separator : *quotes ? quotes : name_hint(reader, name);
+  const char *sheet = sheet_hint(reader), *separator = separator_hint(reader), *quotes = quote_hint(reader);
+  return *sheet ? sheet : *separator ? separator : *quotes ? quotes : name_hint(reader, name);
 }
 
 static int no_such_column(const brim_reader *reader, const char *name, brim_error *err) {

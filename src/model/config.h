@@ -64,6 +64,7 @@ typedef struct brim_config {
   int32_t dense_count;
   bool reranks;       /* sentence-transformers calls it a cross-encoder */
   bool bare_scores;   /* whose scores are its outputs, not their sigmoid */
+  bool other_scores;  /* whose scores are made in a way that brim does not have */
   brim_labels labels; /* task, classes and their names */
   brim_json_document *document;
 } brim_config;

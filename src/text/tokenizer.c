@@ -1,6 +1,8 @@
 /* tokenizer.c: questions about a loaded tokenizer. */
 #include "text/tokenizer.h"
 
+#include "text/files.h"
+
 int32_t brim_tokenizer_vocab_size(const brim_tokenizer *tokenizer) {
   return tokenizer->added.size;
 }
@@ -59,4 +61,11 @@ int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair) {
 
 uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer) {
   return tokenizer->fingerprint;
+}
+
+bool brim_tokenizer_lowers(const brim_tokenizer *tokenizer) {
+  bool lowers = false;
+  for (size_t i = 0; i < tokenizer->normalizer.count; i++)
+    lowers |= tokenizer->normalizer.steps[i].kind == BRIM_NORMAL_LOWER;
+  return lowers;
 }

@@ -144,7 +144,8 @@ int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, cons
     return BRIM_OK;
   const brim_task_rules *task = brim_task_rules_of(labels->task);
   if (!task->balance)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: this is a %s, which has no classes", brim_task_name(labels->task));
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: the task %s has no classes: leave them out",
+                          brim_task_name(labels->task));
   double *weights = brim_alloc_array(runtime, (size_t)labels->count, sizeof *weights);
   if (!weights)
     return BRIM_NOMEM(err);

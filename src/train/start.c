@@ -563,6 +563,7 @@ static int start_alone(brim_trainer *t, brim_named_dataset *evals, int eval_coun
     snprintf(t->identity.pooling + strlen(t->identity.pooling), 16 + sizeof layers, " of layers %s", layers);
   BRIM_TRY(brim_model_weights_hash(t->model, &t->identity.initial_weights, err));
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
+  t->identity.judged_by = eval_count > 0 ? brim_dataset_fingerprint(evals[t->metric_set].dataset) : 0;
   BRIM_TRY(start_memory_plan(t, evals, eval_count, err));
   return start_memory(t, err);
 }

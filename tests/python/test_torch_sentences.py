@@ -17,6 +17,7 @@ try:
     import tokenizers
     import torch
     from sentence_transformers import CrossEncoder, SentenceTransformer
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
 except ImportError:
     print("1..0 # SKIP sentence-transformers is not installed")
     sys.exit(0)
@@ -162,6 +163,50 @@ class Sentences(unittest.TestCase):
             np.testing.assert_allclose(theirs.predict(self.pairs), [json.loads(line)["scores"][0] for line in lines], atol=1e-5, err_msg=loss)
             self.assertEqual(type(theirs.activation_fn).__name__, {"bce": "Sigmoid", "mse": "Identity"}[loss])
 
+    def scores(self, run, *options):
+        lines = case.program("predict", "--model", run, self.folder / "labels.csv", "--quiet", *options).splitlines()
+        return [json.loads(line)["scores"][0] for line in lines]
+
+    def test_older_scores(self):
+        """what the library says of a cross-encoder counts in its order; a run that is trained from one says it in one way, and a regression is none"""
+        older = self.folder / "older"
+        shutil.copytree(self.train("rerank", "labels.csv", case.folder() / "model"), older)
+        (older / "config_sentence_transformers.json").unlink()
+        config = json.loads((older / "config.json").read_text(encoding="utf-8"))
+        del config["sentence_transformers"]
+        for member in ("torch.nn.modules.linear.Identity", None):
+            (older / "config.json").write_text(json.dumps({**config, "sbert_ce_default_activation_function": member}), encoding="utf-8")
+            for folder in (older, self.train("rerank", "labels.csv", older)):
+                np.testing.assert_allclose(CrossEncoder(str(folder), device="cpu").predict(self.pairs), self.scores(folder), atol=1e-5, err_msg=f"{folder} {member}")
+        saved = self.folder / "saved"
+        CrossEncoder(str(self.folder / "run"), device="cpu", activation_fn=torch.nn.Identity()).save_pretrained(str(saved))
+        np.testing.assert_allclose(CrossEncoder(str(saved), device="cpu").predict(self.pairs), self.scores(saved), atol=1e-5)
+        CrossEncoder(str(saved), device="cpu", activation_fn=torch.nn.Tanh()).save_pretrained(str(saved))
+        with self.assertRaisesRegex(AssertionError, "activation_fn"):
+            self.scores(saved)
+        pair = ("--text-column", "query", "--pair-column", "document")
+        run = self.train("regression", "labels.csv", older, *pair)
+        theirs = AutoModelForSequenceClassification.from_pretrained(run)
+        with torch.no_grad():
+            values = theirs(**AutoTokenizer.from_pretrained(run)(*zip(*self.pairs), padding=True, return_tensors="pt")).logits[:, 0]
+        np.testing.assert_allclose(values, self.scores(run, *pair), atol=1e-5)
+
+    def test_lower_case(self):
+        """do_lower_case of sentence_bert_config.json says nothing new of a tokenizer that does it, and is refused of another"""
+        for lowers in (True, False):
+            folder = self.folder / f"lower-{lowers}"
+            shutil.copytree(FOLDERS / "st-mean-normalize", folder)
+            (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 12, "do_lower_case": True}), encoding="utf-8")
+            tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+            tokenizer["normalizer"] = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": lowers}
+            (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+            settings = folder / "tokenizer_config.json"
+            settings.write_text(json.dumps({**json.loads(settings.read_text(encoding="utf-8")), "do_lower_case": lowers}), encoding="utf-8")
+            if lowers:
+                np.testing.assert_allclose(SentenceTransformer(str(folder), device="cpu").encode([text.upper() for text in TEXTS]), self.vectors(folder), atol=1e-5)
+            else:
+                with self.assertRaisesRegex(AssertionError, "do_lower_case"):
+                    self.vectors(folder)
 
     def test_batches(self):
         """examples/python/train_sentences.py: their model, modules and loss with brim's batches; ragged ones have no padding, and the same vectors"""

@@ -38,6 +38,10 @@ static void quotes(void) {
         "!5 a.csv: line 3, byte 17: the quote that opens here is never closed\n");
   check("text after a quote", "text,label\n\"a\nb\"c,0\n",
         "!5 a.csv: line 3, byte 16: text after a closing quote: a quote inside a quoted field is written twice (\"\")\n");
+  check("quotes between other separators", "\"text\";\"label\"\n\"a\";1\n",
+        "!5 a.csv: line 1, byte 6: text after a closing quote; it looks separated by ;: give the delimiter (--delimiter ';')\n");
+  check("in a row", "text\n\"a\"\tb\n",
+        "!5 a.csv: line 2, byte 8: text after a closing quote; it looks separated by tabs: --format tsv\n");
   check("a bad header", "text,\"label", "!5 a.csv: line 1, byte 5: the quote that opens here is never closed\n");
 }
 

@@ -416,10 +416,50 @@ static void alike(void) {
   ok(brim_labels_alike(data_runtime, &values, &a, &b, NULL) == BRIM_OK && a == -1, "values have no names");
 }
 
+static void odd_is(brim_task task, const char *one, const char *other, const char *third, int32_t want, const char *meaning) {
+  const char *const names[] = {one, other, third};
+  const char *found;
+  brim_labels labels;
+  if (brim_labels_make(data_runtime, task, names, 3, &labels, NULL))
+    exit(1);
+  const int32_t at = brim_labels_odd(&labels, &found);
+  ok(at == want && (found != NULL) == (want >= 0) && (!found || strstr(found, meaning)), "[%s] [%s] [%s]: %d %s", one, other,
+     third, (int)at, found ? found : "");
+  brim_labels_free(&labels);
+}
+
+/* Names that were meant as something else. */
+static void odd(void) {
+  const brim_task classes = BRIM_TASK_CLASSIFICATION, several = BRIM_TASK_MULTI_LABEL;
+  const char *const numbers = "a number, and so do all others", *const missing = "missing",
+                    *const lists = "several labels in one";
+  odd_is(classes, "0,2", "0,5", "1", 0, numbers);
+  odd_is(classes, "300", "1,400", "-2", 1, numbers);
+  odd_is(classes, "1.234,56", "2'000", "7%", 0, numbers);
+  odd_is(classes, "$7.5", "$8", "$9", 0, numbers);
+  odd_is(classes, "1", "2", "3.5", -1, numbers);
+  odd_is(classes, "1.10.2", "1.2", "2.0", -1, numbers);
+  odd_is(classes, "0,2", "0,5", "x", -1, numbers);
+  odd_is(classes, "2026-01-02", "2026-01-03", "1,5", -1, numbers);
+  odd_is(classes, ",", "%", "$", -1, numbers);
+  odd_is(classes, "neg", "NA", "pos", 1, missing);
+  odd_is(classes, "neg", "\\N", "#N/A", 1, missing);
+  odd_is(classes, "none", "None", "na", -1, missing);
+  odd_is(several, "fun", "fun,old", "new", 1, lists);
+  odd_is(several, "2, 5", "3", "5", 0, lists);
+  odd_is(several, "fun", "new", "old;fun", 2, lists);
+  odd_is(several, "Paris, Texas", "London", "Rome", -1, lists);
+  odd_is(several, "fun", "NULL", "old", 1, missing);
+  odd_is(BRIM_TASK_TOKENS, "NA", "1,5", "2,5", -1, missing);
+  const char *found;
+  ok(brim_labels_odd(&(brim_labels){.task = BRIM_TASK_REGRESSION, .count = 2}, &found) == -1 && !found, "values have no names");
+}
+
 int main(void) {
   data_start(1);
   multi_hot();
   alike();
+  odd();
   scanned();
   lists();
   inference();

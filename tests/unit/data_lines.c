@@ -245,6 +245,15 @@ static void delimiters(void) {
             "!2 a.csv: there is no column \"text\"; the columns are \"text;label\"; it looks separated by ;: give the delimiter "
             "(--delimiter ';')\n",
             "a header that looks separated by something else");
+  ok_string(data_read_text("a.csv", "sep=,\ntext,label\na,1\n", NULL),
+            "!2 a.csv: there is no column \"text\"; the columns are \"sep=\", \"\"; the first line names the "
+            "delimiter for a spreadsheet: take it out, and give the delimiter (--delimiter) where it is no comma\n",
+            "a line for spreadsheets");
+  ok_string(
+      data_read_text("a.jsonl", "{\"text\":\"a\",\"annotations\":[{\"label\":2}]}\n", &(brim_source_options){.need_label = true}),
+      "!5 a.jsonl: line 1, byte 0: there is no \"label\" in this line; it has \"text\", \"annotations\"; say which has the "
+      "labels: --label-column NAME\n",
+      "an object with a text is a row itself");
   ok_string(data_read_text("a.jsonl", "{}\n", &bar),
             "!2 a.jsonl: a delimiter is for csv and tsv, and this is read as JSON: give the format csv, or leave it out\n",
             "JSON has no delimiter");

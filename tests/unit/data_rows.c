@@ -167,10 +167,14 @@ static void wide(void) {
   brim_text_init(&line, data_runtime);
   for (int i = 0; i < 300; i++)
     brim_text_printf(&line, "c%d,", i);
-  columns_of(line.data, "a,b\nc,d\n", &(brim_source_options){0},
-             "!2 first.csv: 303 columns have texts, and a row has at most 64: name fewer\n");
   brim_text_string(&line, "anchor,positive,score\n");
   columns_of(line.data, "anchor,positive\na,b\n", &(brim_source_options){0}, "anchor positive / score");
+  line.length = 0;
+  for (int i = 0; i < 300; i++)
+    brim_text_printf(&line, "negative_%d,", i);
+  brim_text_string(&line, "a,b\n");
+  columns_of(line.data, "a,b\nc,d\n", &(brim_source_options){0},
+             "!2 first.csv: 302 columns have texts, and a row has at most 64: name fewer\n");
   brim_text_free(&line);
 }
 
@@ -196,6 +200,44 @@ static void several_files(void) {
   columns_of("anchor,score\na,1\n", pairs, &texts, "anchor score ");
   columns_of("anchor,score\na,1\n", pairs, &label,
              "!2 the column \"score\" is named as a text and as the label: name each one's own\n");
+}
+
+/* Ids and labels are no texts, whatever they are called. */
+static void unknown(void) {
+  const brim_source_options none = {0}, labelled = {.need_label = true}, named = {.need_label = true, .label_column = "label"};
+  static const char entails[] = "premise,hypothesis,label\na,b,0\n";
+  columns_of("id,qid1,qid2,question1,question2,is_duplicate\n0,1,2,a,b,1\n", "question1\na\n", &none,
+             "question1 question2 / is_duplicate");
+  columns_of("pair_ID,sentence_A,sentence_B,relatedness_score\n1,a,b,4.5\n", "sentence_A\na\n", &none,
+             "sentence_A sentence_B / relatedness_score");
+  columns_of("one,other,label\na,b,1\n", "one,other\na,b\n", &none, "one other / label");
+  columns_of("Unnamed: 0,q,a\n0,x,y\n", "q,a\nx,y\n", &none, "q a ");
+  columns_of("q,a,negative\nx,y,z\n", "q,a\nx,y\n", &none, "q a negative ");
+  columns_of(
+      "Quality,#1 String,#2 String\n1,a,b\n", "Quality\n1\n", &none,
+      "!2 first.csv: the columns are \"Quality\", \"#1 String\", \"#2 String\": their names do not say which are the texts of a "
+      "row for the task embedding: name them in order (--columns), and its score (--label-column)\n");
+  columns_of(entails, entails, &labelled,
+             "!2 first.csv: the \"label\" of a premise and a hypothesis is a class, such as entailment, and no score: train a "
+             "classifier of pairs (--task classification), or say that it is a score (--label-column label)\n");
+  columns_of(entails, entails, &named, "premise hypothesis / label");
+  columns_of(entails, entails, &none, "premise hypothesis / label");
+}
+
+/* What nobody reads is said. */
+static void unread(void) {
+  const char *path = scratch_write("u.csv", "id,sentence1,sentence2,is_similar,x\n0,a,b,1,2\n");
+  brim_text_columns found;
+  brim_error err;
+  ok(brim_text_columns_find(data_runtime, &path, 1, &(brim_source_options){0}, BRIM_TASK_EMBEDDING, &found, &err) == BRIM_OK &&
+         found.unread_count == 2 && strcmp(found.unread, "is_similar") == 0,
+     "columns that are not read");
+  brim_text_columns_free(&found);
+  path = scratch_write("u.csv", "id,sentence1,sentence2,score\n0,a,b,1\n");
+  ok(brim_text_columns_find(data_runtime, &path, 1, &(brim_source_options){0}, BRIM_TASK_EMBEDDING, &found, &err) == BRIM_OK &&
+         found.unread_count == 0 && !found.unread,
+     "all are read");
+  brim_text_columns_free(&found);
 }
 
 static void options(void) {
@@ -347,6 +389,8 @@ int main(void) {
   printed_list();
   apart();
   several_files();
+  unknown();
+  unread();
   wide();
   late_negatives("{\"anchor\": \"a\", \"positive\": \"b\", \"negatives\" : [\"c\"]}\n", "anchor positive negatives ");
   late_negatives("{\"anchor\": \"a\", \"positive\": \"negative\"}\n", "anchor positive ");

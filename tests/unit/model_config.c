@@ -673,6 +673,72 @@ static void check_described(void) {
      "a folder that is missing");
 }
 
+/* What a cross-encoder's scores are made with, in the order in which sentence-transformers 6.2 looks for it. */
+static void check_scores(void) {
+#define SIGMOID       "torch.nn.modules.activation.Sigmoid"
+#define IDENTITY      "torch.nn.modules.linear.Identity"
+#define MEMBER(name)  ",\"sentence_transformers\":{\"activation_fn\":\"" name "\"}"
+#define OLDER(name)   ",\"sbert_ce_default_activation_function\":\"" name "\""
+#define FILE_OF(name) "{\"model_type\":\"CrossEncoder\",\"activation_fn\":" name "}"
+  static const struct {
+    const char *members, *settings; /* NULL: there is no such file */
+    bool reranks, bare;
+    int status;
+  } cases[] = {{"", NULL, false, false, BRIM_OK},
+               {MEMBER(SIGMOID), NULL, true, false, BRIM_OK},
+               {MEMBER(IDENTITY), NULL, true, true, BRIM_OK},
+               {OLDER(IDENTITY), NULL, true, true, BRIM_OK},
+               {OLDER(IDENTITY) MEMBER(SIGMOID), NULL, true, false, BRIM_OK},
+               {",\"sbert_ce_default_activation_function\":null", NULL, true, false, BRIM_OK},
+               {",\"sentence_transformers\":{}" OLDER(IDENTITY), NULL, true, true, BRIM_OK},
+               {"", FILE_OF("\"" IDENTITY "\""), true, true, BRIM_OK},
+               {MEMBER(SIGMOID), FILE_OF("\"" IDENTITY "\""), true, true, BRIM_OK},
+               {MEMBER(IDENTITY), FILE_OF("\"" SIGMOID "\""), true, false, BRIM_OK},
+               {MEMBER(IDENTITY), FILE_OF("null"), true, true, BRIM_OK},
+               {MEMBER("torch.nn.modules.activation.Tanh"), NULL, true, false, BRIM_E_UNSUPPORTED},
+               {MEMBER(SIGMOID), FILE_OF("\"torch.nn.modules.activation.Softplus\""), true, false, BRIM_E_UNSUPPORTED}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char name[32], json[600];
+    brim_config c;
+    brim_error err;
+    snprintf(name, sizeof name, "scores-%zu", i);
+    snprintf(json, sizeof json, "{\"model_type\":\"bert\",\"id2label\":{\"0\":\"LABEL_0\"}%s}", cases[i].members);
+    const char *folder = scratch_make_folder(name);
+    case_write(folder, "config.json", json, strlen(json));
+    if (cases[i].settings)
+      case_write(folder, "config_sentence_transformers.json", cases[i].settings, strlen(cases[i].settings));
+    const int status = brim_config_load(case_runtime, folder, NULL, &c, &err);
+    ok(status == cases[i].status && (status || (c.reranks == cases[i].reranks && c.bare_scores == cases[i].bare)),
+       "scores of %s %s: status %d", cases[i].members, cases[i].settings ? cases[i].settings : "", status);
+    brim_config_free(&c);
+  }
+}
+
+/* A model that is trained for something else is no cross-encoder any more, and one that is says it in one way. */
+static void check_scores_saved(void) {
+  static const brim_task tasks[] = {BRIM_TASK_RERANK, BRIM_TASK_REGRESSION};
+  for (size_t i = 0; i < 2; i++) {
+    brim_config c;
+    brim_error err;
+    const brim_labels labels = {.task = tasks[i], .count = 1};
+    const char *folder = scratch_make_folder(i ? "no-scores" : "scores");
+    char path[600];
+    size_t length;
+    if (load("{\"model_type\":\"bert\",\"num_labels\":1" OLDER(IDENTITY) MEMBER(IDENTITY) ",\"own\":1}", &labels, &c, &err))
+      case_stop("a cross-encoder", &err);
+    c.bare_scores = false;
+    if (brim_config_save(case_runtime, &c, folder, &err))
+      case_stop("save", &err);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    char *text = case_read_file(path, &length);
+    ok(!holds(text, length, "sbert_ce") && holds(text, length, "\"own\": 1") && !holds(text, length, IDENTITY) &&
+           holds(text, length, SIGMOID) == (i == 0) && holds(text, length, "sentence_transformers") == (i == 0),
+       "%s", text);
+    brim_runtime_release(case_runtime, text);
+    brim_config_free(&c);
+  }
+}
+
 int main(void) {
   case_start(1);
   check_defaults();
@@ -700,6 +766,8 @@ int main(void) {
   check_readme();
   check_layers();
   check_described();
+  check_scores();
+  check_scores_saved();
   brim_runtime_free(case_runtime);
   return tap_done();
 }

@@ -87,6 +87,7 @@ static brim_train_identity identity_of(const brim_train_options *options) {
                                .type_ids = true,
                                .initial_weights = 0xffffffffffffffffu,
                                .data_rows = 25000,
+                               .judged_by = 9,
                                .data_fingerprint = 0x0123456789abcdefu};
 }
 
@@ -188,6 +189,11 @@ static void state_differences(const char *path) {
   identity = identity_of(&options);
   identity.data_fingerprint++;
   differs(path, &identity, "with other contents");
+  identity = identity_of(&options);
+  identity.judged_by++;
+  differs(path, &identity, "other evaluation rows");
+  identity.judged_by = 0;
+  ok_int(brim_train_state_read(runtime, path, &identity, &s, &hashes, NULL, NULL), BRIM_OK, "a run may cease to evaluate");
   identity = identity_of(&options);
   identity.kernels = "ref";
   differs(path, &identity, "kernels cpu-avx2");

@@ -338,6 +338,9 @@ static int read_task(const reading *r, int32_t count, brim_task *task, brim_erro
   if (*task != BRIM_TASK_AUTO)
     return BRIM_OK;
   *task = brim_task_of_outputs(count);
+  if (count == 1 && r->config->reranks && r->config->other_scores)
+    return brim_json_error(r->document, r->root, err, BRIM_E_UNSUPPORTED,
+                           "the activation_fn of this cross-encoder is neither Sigmoid nor Identity, which brim has");
   if (count == 1 && r->config->reranks)
     return *task = brim_task_of_folder(BRIM_FOLDER_OF_CROSS_ENCODER), BRIM_OK;
   if (!problem || problem->kind == BRIM_JSON_NULL)

@@ -291,9 +291,15 @@ static bool is_of_layers(const brim_config *config, const brim_json_value *key) 
          (is_named(key, "output_hidden_states") && config->lists_layers && !gives_layers(config));
 }
 
+/* How a cross-encoder's scores are made, as older versions wrote it, and of a model that is none any more. */
+static bool is_of_scores(const brim_config *config, const brim_json_value *key) {
+  return is_named(key, "sbert_ce_default_activation_function") ||
+         (is_named(key, "sentence_transformers") && !is_reranker(config));
+}
+
 /* The name by which a member of the file is saved; NULL: it is left out. */
 static const char *saved_name(const brim_config *config, const brim_json_value *key) {
-  if (is_of_layers(config, key))
+  if (is_of_layers(config, key) || is_of_scores(config, key))
     return NULL;
   const brim_renamed *renamed = brim_family_renamed(config->family, key->as.text, key->length);
   if (!renamed)

@@ -15,6 +15,7 @@
 #include "model/program.h"
 #include "ops/pooling.h"
 #include "task/task.h"
+#include "text/files.h"
 
 enum { LIMIT = 1 << 20 };
 
@@ -356,6 +357,19 @@ static int read_modules(brim_modules *m, const char *folder, brim_error *err) {
   return status;
 }
 
+/* do_lower_case says nothing new of a tokenizer that does it. */
+static int check_lower(brim_runtime *runtime, const char *folder, const brim_json_document *d, brim_error *err) {
+  brim_tokenizer *tokenizer;
+  BRIM_TRY(brim_tokenizer_load(runtime, folder, &tokenizer, err));
+  const bool lowers = brim_tokenizer_lowers(tokenizer);
+  brim_tokenizer_free(tokenizer);
+  return lowers
+             ? BRIM_OK
+             : brim_json_error(d, brim_json_get(brim_json_root(d), "do_lower_case"), err, BRIM_E_UNSUPPORTED,
+                               "texts are put into lower case by their tokenizer alone, and this folder's does not do it: leave "
+                               "do_lower_case out");
+}
+
 static int read_length(brim_modules *m, const char *folder, brim_error *err) {
   brim_json_document *d;
   int64_t length = 0;
@@ -367,8 +381,7 @@ static int read_length(brim_modules *m, const char *folder, brim_error *err) {
   if (!status)
     status = brim_json_read_bool(d, brim_json_root(d), "do_lower_case", &lower, err);
   if (!status && lower)
-    status = brim_json_error(d, brim_json_get(brim_json_root(d), "do_lower_case"), err, BRIM_E_UNSUPPORTED,
-                             "texts are put into lower case by their tokenizer alone: leave do_lower_case out");
+    status = check_lower(m->runtime, folder, d, err);
   m->max_length = (int32_t)length;
   brim_json_free(d);
   return status;

@@ -133,31 +133,42 @@ static int read_settings(brim_sentence *s, const char *folder, brim_error *err) 
 
 /* ---- rerankers ----------------------------------------------------------------------------------------------- */
 
-static bool is_identity(const brim_json_value *class) {
-  static const char name[] = "Identity";
-  const size_t length = sizeof name - 1;
-  return class && class->kind == BRIM_JSON_STRING && class->length >= length &&
-         memcmp(class->as.text + class->length - length, name, length) == 0;
+static bool ends_with(const brim_json_value *text, const char *end) {
+  const size_t length = strlen(end);
+  return text->length >= length && memcmp(text->as.text + text->length - length, end, length) == 0;
 }
 
-/* A file of another program's: what brim cannot read says nothing. */
-static int read_newer(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
+/* Of torch's classes brim has two. Where none is named, it is the sigmoid. */
+static bool read_activation(const brim_json_value *class, brim_config *config) {
+  if (!class || class->kind != BRIM_JSON_STRING)
+    return false;
+  config->bare_scores = ends_with(class, "Identity");
+  config->other_scores = !config->bare_scores && !ends_with(class, "Sigmoid");
+  return true;
+}
+
+/* A file of another program's: what brim cannot read says nothing. *said: what scores are made with. */
+static int read_newer(brim_runtime *runtime, const char *folder, brim_config *config, bool *said, brim_error *err) {
   brim_json_document *d;
   const int status = brim_module_json(runtime, folder, "", SETTINGS, &d, err);
   if (d && brim_json_is_string(brim_json_get(brim_json_root(d), "model_type"), "CrossEncoder")) {
     config->reranks = true;
-    config->bare_scores = is_identity(brim_json_get(brim_json_root(d), "activation_fn"));
+    *said = read_activation(brim_json_get(brim_json_root(d), "activation_fn"), config);
   }
   brim_json_free(d);
   return status == BRIM_E_MEMORY ? status : BRIM_OK;
 }
 
+/* The newest place that says it counts, as for the library. */
 int brim_sentence_read_reranker(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {
   const brim_json_value *root = brim_json_root(config->document), *member = brim_json_get(root, "sentence_transformers"),
                         *older = brim_json_get(root, "sbert_ce_default_activation_function");
+  bool said = false;
   config->reranks = member || older;
-  config->bare_scores = is_identity(older ? older : member ? brim_json_get(member, "activation_fn") : NULL);
-  return config->reranks ? BRIM_OK : read_newer(runtime, folder, config, err);
+  BRIM_TRY(read_newer(runtime, folder, config, &said, err));
+  if (!said && !(member && read_activation(brim_json_get(member, "activation_fn"), config)))
+    read_activation(older, config);
+  return BRIM_OK;
 }
 
 int brim_sentence_find_layers(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) {

@@ -238,7 +238,7 @@ static uint64_t labels_hash(const brim_train_identity *identity) {
 
 static void identity_put(brim_json_writer *json, const brim_train_identity *identity) {
   hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint),
-            labels = hash_hex(labels_hash(identity));
+            labels = hash_hex(labels_hash(identity)), judged_by = hash_hex(identity->judged_by);
   char dense[BRIM_DENSE_NAMES];
   const brim_field model[] = {BRIM_FIELD_TEXT("type", identity->model_type),
                               BRIM_FIELD_TEXT("kernels", identity->kernels),
@@ -247,7 +247,7 @@ static void identity_put(brim_json_writer *json, const brim_train_identity *iden
                               BRIM_FIELD_TEXT("dense", brim_model_dense(identity->model, dense)),
                               BRIM_FIELD_TEXT("initial_weights", weights.hex)};
   const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex),
-                                BRIM_FIELD_TEXT("labels", labels.hex)};
+                                BRIM_FIELD_TEXT("labels", labels.hex), BRIM_FIELD_TEXT("judged_by", judged_by.hex)};
   brim_field options[BRIM_TRAIN_OPTION_FIELDS], config[BRIM_MODEL_CONFIG_FIELDS];
   brim_train_option_fields(identity->options, options);
   for (int i = 0; i < BRIM_TRAIN_OPTION_FIELDS; i++) /* a state has these 64 bits as JSON readers keep them: with a sign */
@@ -529,18 +529,24 @@ static int state_compare_config(const brim_json_document *document, const brim_t
   return BRIM_OK;
 }
 
-/* A state of before says nothing of them. */
-static int state_compare_labels(const brim_json_document *document, const brim_json_value *data,
-                                const brim_train_identity *identity, brim_error *err) {
-  uint64_t labels;
-  if (!brim_json_get(data, "labels"))
-    return BRIM_OK;
-  BRIM_TRY(hash_read(document, data, "labels", &labels, err));
-  if (labels == labels_hash(identity))
-    return BRIM_OK;
-  return brim_json_error(
-      document, data, err, BRIM_E_MISMATCH,
-      "the run was begun with classes of other names: give the same labels to resume, or another output folder");
+/* 0, which a state of before lacks too: there is none. */
+static int state_compare_hash(const brim_json_document *document, const brim_json_value *data, const char *key, uint64_t now,
+                              const char *what, brim_error *err) {
+  uint64_t before = 0;
+  if (brim_json_get(data, key))
+    BRIM_TRY(hash_read(document, data, key, &before, err));
+  return before == 0 || now == 0 || before == now
+             ? BRIM_OK
+             : brim_json_error(document, data, err, BRIM_E_MISMATCH, "the run was begun with %s, or another output folder", what);
+}
+
+/* The best checkpoint and the end of patience are of evaluations of one set; a run may begin or cease to evaluate. */
+static int state_compare_meaning(const brim_json_document *document, const brim_json_value *data,
+                                 const brim_train_identity *identity, brim_error *err) {
+  BRIM_TRY(state_compare_hash(document, data, "labels", labels_hash(identity),
+                              "classes of other names: give the same labels to resume", err));
+  return state_compare_hash(document, data, "judged_by", identity->judged_by,
+                            "other evaluation rows, which its best checkpoint was chosen by: give the same to resume", err);
 }
 
 static int state_compare_data(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
@@ -550,7 +556,7 @@ static int state_compare_data(const brim_json_document *document, const brim_tra
   BRIM_TRY(brim_json_read_int(document, data, "rows", 0, INT64_MAX, &rows, err));
   BRIM_TRY(hash_read(document, data, "fingerprint", &fingerprint, err));
   if ((uint64_t)rows == identity->data_rows && fingerprint == identity->data_fingerprint)
-    return state_compare_labels(document, data, identity, err);
+    return state_compare_meaning(document, data, identity, err);
   if ((rows == 0) != (identity->data_rows == 0)) /* a stream's rows are not known beforehand */
     return brim_json_error(document, data, err, BRIM_E_MISMATCH,
                            "the run was begun on %s, now it is %s: resume it as it was begun",

@@ -59,6 +59,7 @@ typedef struct brim_train_identity {
   bool type_ids;                                           /* the model looks at them */
   uint64_t initial_weights;                                /* hash of the weights that the run began with */
   uint64_t data_rows, data_fingerprint;
+  uint64_t judged_by; /* fingerprint of the evaluation set that decides which checkpoint is the best; 0: there is none */
 } brim_train_identity;
 
 /* Hashes that show a damaged checkpoint. */

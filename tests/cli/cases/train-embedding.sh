@@ -33,7 +33,7 @@ import json
 print([{k: line[k] for k in ("step", "rows", "negatives", "equal_texts")} for line in map(json.loads, open("run/log.jsonl")) if line["event"] == "step"])'
 echo "--- losses"
 train --train scores.csv --eval scores.csv --pooling cls
-train --train named.csv --eval named.csv --loss triplet --distance cosine --margin 0.2
+train --train named.csv --eval named.csv --columns left,right,worse --loss triplet --distance cosine --margin 0.2
 train --train named.csv --columns left,worse --matryoshka 8,4 --directions query-to-doc,doc-to-query
 train --train lists.jsonl
 train --train margins.csv --eval margins.csv
@@ -65,6 +65,7 @@ train --train far.csv --loss cosine --stream
 train --train pairs.csv --eval lists.jsonl
 $BRIM predict --model run pairs.csv 2>&1
 train --train one.csv
+train --train named.csv
 train --train named.csv --columns left,right,wrose
 train --train named.csv --columns left,left
 train --train pairs.csv --freeze encoder

@@ -1,0 +1,74 @@
+/* label_looks.c: names of classes that seem to say something else. */
+#include <string.h>
+
+#include "data/labels.h"
+
+/* As people write numbers, and brim does not read them: 0,5  1,400  1.234,56  7%  $7.5. */
+static bool is_written_number(const char *name) {
+  static const char inner[] = "0123456789.,'%", outer[] = "0123456789.,'%+-$";
+  const size_t length = strlen(name);
+  size_t at = name[0] && strchr(outer, name[0]) ? 1 : 0;
+  at += strspn(name + at, inner);
+  return at > 0 && at == length && strpbrk(name, "0123456789");
+}
+
+/* All are numbers, and the one at *first is written so. */
+static int32_t find_number(const brim_labels *labels) {
+  int32_t first = -1;
+  for (int32_t i = 0; i < labels->count; i++) {
+    if (!is_written_number(labels->names[i]))
+      return -1;
+    if (first < 0 && strpbrk(labels->names[i], ",'%$"))
+      first = i;
+  }
+  return first;
+}
+
+/* As R, SQL, pandas and spreadsheets write that there is none. */
+static int32_t find_missing(const brim_labels *labels) {
+  static const char *const marks[] = {"NA", "N/A", "n/a", "nan", "NaN", "NULL", "null", "\\N", "#N/A", "#REF!", "#VALUE!"};
+  for (int32_t i = 0; i < labels->count; i++)
+    for (size_t k = 0; k < sizeof marks / sizeof *marks; k++)
+      if (strcmp(labels->names[i], marks[k]) == 0)
+        return i;
+  return -1;
+}
+
+static bool has_name(const brim_labels *labels, const char *name, size_t length) {
+  for (; length > 0 && *name == ' '; length--)
+    name++;
+  while (length > 0 && name[length - 1] == ' ')
+    length--;
+  for (int32_t i = 0; i < labels->count && length > 0; i++)
+    if (strlen(labels->names[i]) == length && memcmp(labels->names[i], name, length) == 0)
+      return true;
+  return false;
+}
+
+/* "fun,old" where "fun" is a label, too. */
+static int32_t find_several(const brim_labels *labels) {
+  for (int32_t i = 0; i < labels->count; i++) {
+    const char *part = labels->names[i];
+    for (const char *end; (end = strpbrk(part, ",;")); part = end + 1)
+      if (has_name(labels, part, (size_t)(end - part)))
+        return i;
+    if (part != labels->names[i] && has_name(labels, part, strlen(part)))
+      return i;
+  }
+  return -1;
+}
+
+int32_t brim_labels_odd(const brim_labels *labels, const char **meaning) {
+  const brim_label_type *type = brim_label_type_of(labels->task);
+  int32_t odd = -1;
+  *meaning = NULL;
+  if (!labels->names || type->per == BRIM_PER_TOKEN)
+    return -1;
+  if ((odd = find_missing(labels)) >= 0)
+    *meaning = "a label that is missing: make the field empty, and such rows can be left out";
+  else if (!type->each && (odd = find_number(labels)) >= 0)
+    *meaning = "a number, and so do all others: values of a regression are written as 1234.5";
+  else if (type->each && (odd = find_several(labels)) >= 0)
+    *meaning = "several labels in one: in csv a|b is two labels, in JSON a list has them";
+  return odd;
+}
