@@ -83,7 +83,7 @@ static int find_out(findings *f) {
   cli_call *cli = f->cli;
   int status = brim_model_describe(cli->runtime, cli->values->model, &f->info, &cli->error);
   if (!status)
-    status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){0}, &f->model, &cli->error);
+    status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){.no_values = true}, &f->model, &cli->error);
   if (status)
     return status;
   if (brim_tokenizer_load(cli->runtime, cli->values->model, &f->tokenizer, &f->why))
