@@ -214,7 +214,7 @@ static int list_program(cli_call *cli, brim_model *model, brim_text *out) {
 static int run_program(cli_call *cli) {
   brim_model *model = NULL;
   brim_text out;
-  int status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){0}, &model, &cli->error);
+  int status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){.no_values = true}, &model, &cli->error);
   brim_text_init(&out, cli->runtime);
   if (!status)
     status = list_program(cli, model, &out);

@@ -93,7 +93,7 @@ static int find_vectors(findings *f, brim_labels *labels) {
 static int find_out(findings *f) {
   cli_call *cli = f->cli;
   brim_labels vectors = {0};
-  brim_model_options how = {0};
+  brim_model_options how = {.no_values = true};
   int status = brim_model_describe(cli->runtime, cli->values->model, &f->info, &cli->error);
   if (!status && *f->info.modules)
     status = find_vectors(f, &vectors);

@@ -168,7 +168,7 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
 static int take_model_labels(cli_call *cli, cli_job *job) {
   const cli_values *v = cli->values;
   brim_model *model = NULL;
-  int status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &model, &cli->error);
+  int status = brim_model_load(cli->runtime, v->model, &(brim_model_options){.no_values = true}, &model, &cli->error);
   if (!status && brim_model_initialized_count(model) > 0)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--keep-head: %s has no %s, so there is nothing to keep: leave it out",
                             v->model, brim_model_initialized_name(model, 0));

@@ -144,15 +144,16 @@ static int put_answers(cli_call *cli, const brim_scaling_question *q, int32_t ra
   return BRIM_OK;
 }
 
-/* Encoders are published with a head of masked words: a classifier's is computed in its place. */
-static int load_model(cli_call *cli, const char *folder, brim_model **out) {
+/* Encoders are published with a head of masked words: a classifier's is computed in its place. Values, where steps are measured.
+ */
+static int load_model(cli_call *cli, const char *folder, bool measured, brim_model **out) {
   static const char *const names[] = {"0", "1"};
   brim_model_info info;
   brim_labels labels = {0};
   int status = brim_model_describe(cli->runtime, folder, &info, &cli->error);
   if (!status && info.task == BRIM_TASK_AUTO)
     status = brim_labels_make(cli->runtime, brim_task_of_names(info.task), names, 2, &labels, &cli->error);
-  const brim_model_options options = {.labels = labels.count ? &labels : NULL};
+  const brim_model_options options = {.labels = labels.count ? &labels : NULL, .no_values = !measured};
   if (!status)
     status = brim_model_load(cli->runtime, folder, &options, out, &cli->error);
   brim_labels_free(&labels);
@@ -167,7 +168,7 @@ int cli_simulate(cli_call *cli, brim_lengths lengths) {
   if (!status)
     status = cli_plan_options(cli, &how);
   if (!status)
-    status = load_model(cli, w.model, &model);
+    status = load_model(cli, w.model, w.speed <= 0, &model);
   brim_scaling_question q = {.runtime = cli->runtime,
                              .lengths = lengths,
                              .plan = &how,

@@ -28,8 +28,7 @@ static void fault_remove_base(void) {
 __attribute__((unused)) static const char *fault_folder(void) {
   if (!*fault_made) {
     char base[300];
-    const bool memory = !getenv("TMPDIR") && access("/dev/shm", W_OK | X_OK) == 0;
-    snprintf(base, sizeof base, "%s/brim-fault-XXXXXX", memory ? "/dev/shm" : scratch_folder());
+    snprintf(base, sizeof base, "%s/brim-fault-XXXXXX", scratch_base());
     if (!mkdtemp(base) || !realpath(base, fault_base)) {
       perror(base);
       exit(99);
@@ -75,6 +74,34 @@ static bool fault_is_large(const struct stat *info) {
   return S_ISREG(info->st_mode) && info->st_size >= FAULT_LARGE;
 }
 
+/* Large files, and what would show a change of them: noted while they are copied, so that the folder is not walked again. */
+enum { FAULT_MOST_LARGE = 64 };
+static struct fault_large {
+  char path[600];
+  struct stat info;
+} fault_large[FAULT_MOST_LARGE];
+static int fault_large_count;
+
+static bool fault_note_large(const char *path, const struct stat *info) {
+  if (fault_large_count == FAULT_MOST_LARGE || strlen(path) >= sizeof fault_large->path)
+    return false;
+  struct fault_large *to = &fault_large[fault_large_count++];
+  strcpy(to->path, path);
+  to->info = *info;
+  return true;
+}
+
+static bool fault_large_are_same(void) {
+  for (int i = 0; i < fault_large_count; i++) {
+    const struct stat *was = &fault_large[i].info;
+    struct stat is;
+    if (lstat(fault_large[i].path, &is) != 0 || is.st_ino != was->st_ino || is.st_size != was->st_size ||
+        is.st_mtim.tv_sec != was->st_mtim.tv_sec || is.st_mtim.tv_nsec != was->st_mtim.tv_nsec)
+      return false;
+  }
+  return true;
+}
+
 static bool fault_copy_entry(const char *from, const char *to) {
   struct stat info;
   char target[FAULT_PATH];
@@ -82,8 +109,8 @@ static bool fault_copy_entry(const char *from, const char *to) {
     return false;
   if (S_ISDIR(info.st_mode))
     return fault_copy_tree(from, to);
-  if (fault_is_large(&info))
-    return link(from, to) == 0;
+  if (fault_is_large(&info)) /* a link changes the time of the inode, not of the contents */
+    return fault_note_large(from, &info) && link(from, to) == 0;
   if (!S_ISLNK(info.st_mode))
     return fault_copy_file(from, to, info.st_mode);
   ssize_t length = readlink(from, target, sizeof target - 1);
@@ -108,30 +135,12 @@ static bool fault_copy_tree(const char *from, const char *to) {
   return good;
 }
 
-static unsigned long long fault_sum, fault_sum_before; /* of what would show a change of a large file */
-
-static int fault_sum_one(const char *path, const struct stat *info, int flag, struct FTW *ftw) {
-  (void)path, (void)flag, (void)ftw;
-  const struct timespec when = info->st_mtim;
-  const unsigned long long sum = info->st_ino * 31 + (unsigned long long)info->st_size;
-  if (fault_is_large(info))
-    fault_sum += (sum * 1000003 + (unsigned long long)when.tv_sec) * 1000003 + (unsigned long long)when.tv_nsec;
-  return 0;
-}
-
-static unsigned long long fault_sum_aside(void) {
-  fault_sum = 0;
-  nftw(fault_aside, fault_sum_one, 8, FTW_PHYS);
-  return fault_sum;
-}
-
 /* In the parent, before a child begins. */
 static bool fault_put_aside(void) {
   if (!*fault_made)
     return true;
-  bool good = rename(fault_made, fault_aside) == 0 && fault_copy_tree(fault_aside, fault_made);
-  fault_sum_before = fault_sum_aside();
-  return good;
+  fault_large_count = 0;
+  return rename(fault_made, fault_aside) == 0 && fault_copy_tree(fault_aside, fault_made);
 }
 
 /* In the parent, when the child is gone. */
@@ -139,7 +148,7 @@ static bool fault_bring_back(void) {
   if (!*fault_made)
     return true;
   nftw(fault_made, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
-  return fault_sum_aside() == fault_sum_before && rename(fault_aside, fault_made) == 0;
+  return fault_large_are_same() && rename(fault_aside, fault_made) == 0;
 }
 
 /* Opens `path`, a file or folder, under the number it has in the parent, at the place where the parent is in it. */

@@ -81,6 +81,12 @@ __attribute__((unused)) static bool level_is_emulated(void) {
   return brim_cpu_detect() >= BRIM_CPU_AVX512 && levels_have("amx");
 }
 
+/* The reference is slow, and every other level runs a sweep's cases too: of each `many` neighbours it takes one, by the seed.
+ * TAP_ALL=1: all. */
+__attribute__((unused)) static bool level_takes(int level, const char *sweep, uint64_t index, uint64_t many) {
+  return level != LEVEL_REF || tap_asks_all() || index % many == tap_draw(sweep, 0) % many;
+}
+
 /* All counts of threads with the best kernels, and one and three with others; under a sanitizer one of two and three, by the
  * seed. TAP_ALL=1: all. */
 __attribute__((unused)) static bool threads_taken(int level, int threads) {

@@ -62,6 +62,9 @@ typedef struct brim_model_options {
    * are others, and so it is part of the kernels' name. BRIM_E_UNSUPPORTED: no cuBLASLt, a card older than compute
    * capability 8.0, or no card. */
   bool tf32;
+  /* To ask about a model: tensors' names and shapes are read, and no memory is taken for their values, which are not there.
+   * brim_model_prepare, brim_model_read and brim_model_save are BRIM_E_USAGE then. */
+  bool no_values;
 } brim_model_options;
 
 /* What config.json alone says: known before weights and labels are. Errors as brim_model_load's. */
@@ -272,9 +275,9 @@ BRIM_API uint64_t brim_model_state_memory(const brim_model *model);
  * prediction does not take training's memory away. A forward before it is forgotten. */
 BRIM_API int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) BRIM_CHECK;
 
-/* Prepares for these limits and appends the program that passes run, as tables: operations with the rows that they compute, what
- * they keep for backward and what they multiply, and the device's calls with the places that they read and write. With all_tokens
- * that of such passes. */
+/* Appends the program that passes within these limits run, as tables: operations with the rows that they compute, what they keep
+ * for backward and what they multiply, and the device's calls with the places that they read and write. With all_tokens that of
+ * such passes. The model need not be prepared, nor have values. */
 BRIM_API int brim_model_list_program(brim_model *model, const brim_model_limits *limits, brim_text *out,
                                      brim_error *err) BRIM_CHECK;
 

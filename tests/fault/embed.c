@@ -12,8 +12,9 @@ typedef struct life {
 
 static char folder[600];
 
+/* What is only read is not in fault_folder(), which is copied for each child. */
 static void write_file(const char *name, const char *header, const char *format) {
-  FILE *file = fopen(fault_file(name), "w");
+  FILE *file = fopen(scratch_file(name), "w");
   if (!file)
     exit(99);
   fputs(header, file);
@@ -24,7 +25,7 @@ static void write_file(const char *name, const char *header, const char *format)
 
 static int open_reader(brim_runtime *runtime, const char *name, brim_source_options *options, brim_reader **out,
                        brim_error *err) {
-  const char *path = fault_file(name);
+  const char *path = scratch_file(name);
   return brim_reader_open(runtime, &path, 1, options, out, err);
 }
 
@@ -41,14 +42,11 @@ static int embed_file(brim_runtime *runtime, brim_embedder *embedder, brim_error
 }
 
 static int retrieve(brim_runtime *runtime, brim_embedder *embedder, brim_error *err) {
-  char corpus[600], queries[600], relevant[600];
+  const brim_retrieval_options options = {
+      .corpus = scratch_file("corpus.jsonl"), .queries = scratch_file("queries.jsonl"), .relevant = scratch_file("relevant.tsv")};
   brim_retrieval_report report;
   (void)runtime;
-  snprintf(corpus, sizeof corpus, "%s", fault_file("corpus.jsonl"));
-  snprintf(queries, sizeof queries, "%s", fault_file("queries.jsonl"));
-  snprintf(relevant, sizeof relevant, "%s", fault_file("relevant.tsv"));
-  return brim_evaluate_retrieval(embedder, &(brim_retrieval_options){.corpus = corpus, .queries = queries, .relevant = relevant},
-                                 &report, err);
+  return brim_evaluate_retrieval(embedder, &options, &report, err);
 }
 
 static int compare(brim_runtime *runtime, brim_embedder *embedder, brim_error *err) {
@@ -105,19 +103,37 @@ static int begin_with_prompts(brim_runtime *runtime, void *context, brim_error *
   return status;
 }
 
-static int live(brim_runtime *runtime, void *context, brim_error *err) {
+static int load(brim_runtime *runtime, void *context, brim_error *err) {
   life *l = context;
-  int status = brim_embedder_load(runtime, folder, NULL, &l->embedder, err);
-  if (!status)
-    status = l->run(runtime, l->embedder, err);
+  return brim_embedder_load(runtime, folder, NULL, &l->embedder, err);
+}
+
+static void unload(void *context) {
+  life *l = context;
   brim_embedder_free(l->embedder);
   l->embedder = NULL;
+}
+
+static int use(brim_runtime *runtime, void *context, brim_error *err) {
+  life *l = context;
+  return l->run(runtime, l->embedder, err);
+}
+
+static int live(brim_runtime *runtime, void *context, brim_error *err) {
+  int status = load(runtime, context, err);
+  if (!status)
+    status = use(runtime, context, err);
+  unload(context);
   return status;
 }
 
-static void check(const char *name, int (*run)(brim_runtime *, brim_embedder *, brim_error *)) {
+/* Of an embedder's whole life, or from where it is loaded. */
+static void check(const char *name, bool whole, int (*run)(brim_runtime *, brim_embedder *, brim_error *)) {
   life l = {.run = run};
-  fault_check_case(&(fault_case){.name = name, .threads = 1, .cpu = "plain", .work = live, .context = &l});
+  fault_case c = {.name = name, .threads = 1, .cpu = "plain", .work = whole ? live : use, .context = &l};
+  if (!whole)
+    c.begin = load, c.end = unload;
+  fault_check_case(&c);
 }
 
 int main(void) {
@@ -128,9 +144,10 @@ int main(void) {
   write_file("queries.jsonl", "", "{\"_id\": \"q%d\", \"text\": \"a %d movie %d\"}\n");
   write_file("relevant.tsv", "query-id\tcorpus-id\tscore\n", "q%d\td%d\t%d\n");
   write_file("pairs.jsonl", "", "{\"_id\": %d, \"text\": \"a %d\", \"other\": \"movie %d\"}\n");
-  check("vectors into a file", embed_file);
-  check("retrieval", retrieve);
-  check("scored pairs", compare);
+  fault_folder(); /* before any child */
+  check("vectors into a file", true, embed_file);
+  check("retrieval", false, retrieve);
+  check("scored pairs", false, compare);
   fault_check_case(&(fault_case){.name = "prompts and layers", .threads = 1, .cpu = "plain", .work = begin_with_prompts});
   return tap_done();
 }

@@ -140,7 +140,7 @@ static void check_set(const char *folder, const char *name, const char *kernels,
   brim_model_free(all);
 }
 
-static void check_model(const char *name, const char *kernels) {
+static void check_model(const char *name, const char *kernels, int level, uint64_t number) {
   const brim_update_options usual = {
       .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6, .momentum = 0.9, .weight_decay = 0.1, .clip = 0.5};
   way ways[] = {
@@ -157,6 +157,8 @@ static void check_model(const char *name, const char *kernels) {
   ways[2].update.layer_decay = 0.8;
   ways[3].update.weight_decay = 0;
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    if (!level_takes(level, "ways", number + i, 2))
+      continue;
     char *only = draw_names(m, chances[i]);
     check_set(folder, name, kernels, rows, &ways[i], only);
     free(only);
@@ -246,7 +248,7 @@ int main(void) {
   for (int level = level_after(-2); level < LEVEL_END; level = level_after(level)) {
     const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
     for (size_t i = 0; i < (level == (int)brim_runtime_cpu(case_runtime) ? sizeof names / sizeof *names : FEW); i++)
-      check_model(names[i], kernels);
+      check_model(names[i], kernels, level, i);
     check_named(kernels);
     check_costs(kernels);
   }

@@ -5,6 +5,7 @@
 #include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model_case.h"
+#include <sys/stat.h>
 
 /* ---- files made from a golden model's ---- */
 
@@ -111,6 +112,95 @@ static bool same_values(const brim_model *a, const brim_model *b, const char *fr
   return true;
 }
 
+/* ---- models without values, to ask about */
+
+static int64_t bytes_read;
+
+ssize_t __real_pread64(int file, void *to, size_t size, off_t offset);
+ssize_t __wrap_pread64(int file, void *to, size_t size, off_t offset);
+ssize_t __wrap_pread64(int file, void *to, size_t size, off_t offset) {
+  const ssize_t got = __real_pread64(file, to, size, offset);
+  bytes_read += got > 0 ? got : 0;
+  return got;
+}
+
+static brim_model *load_to_ask(const char *folder) {
+  brim_error err;
+  brim_model *model;
+  const brim_model_options options = {.device = BRIM_DEVICE_REFERENCE, .no_values = true};
+  if (brim_model_load(case_runtime, folder, &options, &model, &err))
+    case_stop(folder, &err);
+  return model;
+}
+
+static bool same_names(const brim_model *a, const brim_model *b, int count, const char *(*name)(const brim_model *, int)) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(name(a, i), name(b, i)) != 0)
+      return false;
+  return true;
+}
+
+/* Which tensors are new and which are not used is known without their values, too. */
+static void check_asked(const char *folder, const brim_model *want) {
+  brim_model *got = load_to_ask(folder);
+  const int new = brim_model_initialized_count(want), unused = brim_model_unused_count(want);
+  ok(brim_model_initialized_count(got) == new && brim_model_unused_count(got) == unused &&
+         same_names(got, want, new, brim_model_initialized_name) && same_names(got, want, unused, brim_model_unused_name),
+     "%s: without values %d are new and %d not used", strrchr(folder, '/') + 1, new, unused);
+  brim_model_free(got);
+}
+
+/* Where the values begin in a folder's model.safetensors: after a length of 8 bytes and as long a header. */
+static int64_t header_size(const char *folder) {
+  char path[600];
+  size_t length = 0;
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  char *bytes = case_read_file(path, &length);
+  int64_t size = 0;
+  for (int i = 8; i-- > 0;)
+    size = size * 256 + (uint8_t)bytes[i];
+  brim_runtime_release(case_runtime, bytes);
+  return 8 + size;
+}
+
+static void check_no_values(const char *golden) {
+  const char *folder = case_golden(golden), *saved = scratch_file("asked");
+  brim_model_limits limits = {.max_slots = 40, .max_sequences = 4, .max_length = 20, .training = true};
+  brim_model *want = case_load(folder, NULL);
+  const int64_t header = header_size(folder);
+  brim_error err;
+  struct stat info;
+  float value;
+  bytes_read = 0;
+  brim_model *got = load_to_ask(folder);
+  ok(bytes_read >= header && bytes_read <= header + 8, "%s: of the weights the header is read, %lld bytes, and nothing else",
+     golden, (long long)bytes_read); /* and a few bytes that say what format it is */
+  for (int i = 0; i < 4; i++) {
+    brim_text lists[2];
+    limits.training = i < 2, limits.all_tokens = i % 2;
+    for (int k = 0; k < 2; k++) {
+      brim_text_init(&lists[k], case_runtime);
+      if (k == 1 && brim_model_prepare(want, &limits, &err))
+        case_stop(golden, &err);
+      if (brim_model_list_program(k ? want : got, &limits, &lists[k], &err))
+        case_stop(golden, &err);
+    }
+    ok(lists[0].length > 1000 && lists[0].length == lists[1].length &&
+           memcmp(lists[0].data, lists[1].data, lists[0].length) == 0 &&
+           brim_model_memory(got, &limits) == brim_model_memory(want, &limits),
+       "the program and its memory are those of a model with values");
+    brim_text_free(&lists[0]), brim_text_free(&lists[1]);
+  }
+  ok(!got->values && !got->state_block && !got->work_block, "no memory is taken for values, states or passes");
+  ok(brim_model_prepare(got, &limits, &err) == BRIM_E_USAGE && strstr(err.message, "no_values") &&
+         brim_model_read(got, BRIM_VALUES, 0, 1, &value, &err) == BRIM_E_USAGE &&
+         brim_model_write(got, BRIM_VALUES, 0, 1, &value, &err) == BRIM_E_USAGE &&
+         brim_model_save(got, NULL, NULL, saved, NULL, &err) == BRIM_E_USAGE && stat(saved, &info) != 0,
+     "what needs values is refused, and nothing is written");
+  brim_model_free(got);
+  brim_model_free(want);
+}
+
 static bool is_initialized(const brim_model *m, const char *name) {
   for (int i = 0; i < brim_model_initialized_count(m); i++)
     if (strcmp(brim_model_initialized_name(m, i), name) == 0)
@@ -128,16 +218,18 @@ static const float *values_of(const brim_model *m, const char *name, int64_t *co
 }
 
 static void check_names(void) {
+  const char *bare_folder = make_folder("bert-pair-3", "bare", "", bare);
   brim_model *want = case_load(case_golden("bert-pair-3"), NULL);
   ok(brim_model_unused_count(want) == 0 && brim_model_initialized_count(want) == 0, "a whole model needs nothing else");
   brim_model *old = case_load(make_folder("bert-pair-3", "old", "", old_names), NULL);
   ok(same_values(want, old, "") && brim_model_initialized_count(old) == 0, "gamma and beta");
   ok(brim_model_unused_count(old) == 1 && strcmp(brim_model_unused_name(old, 0), "cls.predictions.bias") == 0,
      "unused is listed");
-  brim_model *encoder = case_load(make_folder("bert-pair-3", "bare", "", bare), NULL);
+  brim_model *encoder = case_load(bare_folder, NULL);
   ok(same_values(want, encoder, "bert.") && brim_model_initialized_count(encoder) == 2 &&
          is_initialized(encoder, "classifier.weight") && is_initialized(encoder, "classifier.bias"),
      "a bare encoder gets a classifier");
+  check_asked(bare_folder, encoder);
   brim_model_free(encoder);
   brim_model_free(old);
   brim_model_free(want);
@@ -217,12 +309,15 @@ static brim_error last;
 static void check_refused(const char *what, const char *folder, const brim_labels *labels, int code, const char *words) {
   brim_model *model;
   brim_error err = {0};
-  const brim_model_options options = {.labels = labels};
-  const int status = brim_model_load(case_runtime, folder, &options, &model, &err);
-  if (!ok(status == code && !model && strstr(err.message, words), "refused: %s", what))
-    printf("# %d: %s\n", status, err.message);
-  last = err;
-  brim_model_free(model);
+  brim_model_options options = {.labels = labels};
+  for (int asked = 0; asked < 2; asked++) {
+    options.no_values = asked;
+    const int status = brim_model_load(case_runtime, folder, &options, &model, &err);
+    if (!ok(status == code && !model && strstr(err.message, words), "refused: %s%s", what, asked ? ", without values too" : ""))
+      printf("# %d: %s\n", status, err.message);
+    last = err;
+    brim_model_free(model);
+  }
 }
 
 static void check_missing(void) {
@@ -381,7 +476,9 @@ static void check_tied_bias(void) {
          brim_model_unused_count(alone) == 1,
      "a decoder's bias under its second name");
   spare_name = "predictions.decoder.bias", spare_count = count;
-  both = case_load(make_folder("mlm-albert", "both-biases", "", keep), NULL);
+  const char *folder = make_folder("mlm-albert", "both-biases", "", keep);
+  both = case_load(folder, NULL);
+  check_asked(folder, both);
   b = values_of(both, "predictions.bias", &other);
   int wrong = 0;
   for (int64_t i = 0; i < count; i++)
@@ -519,6 +616,8 @@ int main(void) {
   static const char *const names[] = {"bert-pair-3",  "bert-odd-regression", "roberta-regression",
                                       "distilbert-4", "mlm-bert-untied",     "mlm-mpnet"};
   case_start(1);
+  check_no_values("bert-pair-3");
+  check_no_values("deberta-v3-cls");
   check_names();
   check_initialized();
   check_new_layers();

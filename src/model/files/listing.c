@@ -325,8 +325,8 @@ static void list(const brim_model *m, const brim_model_limits *limits, const bri
 
 int brim_model_list_program(brim_model *model, const brim_model_limits *limits, brim_text *out, brim_error *err) {
   BRIM_GIVEN(err, model, limits, out);
-  const brim_stage *stage = limits->training ? &model->train : &model->predict;
-  BRIM_TRY(brim_model_prepare(model, limits, err));
-  list(model, limits, limits->all_tokens ? &stage->all : &stage->asked, out);
+  const brim_call_schedule *schedule;
+  BRIM_TRY(brim_model_plan(model, limits, &schedule, err));
+  list(model, limits, schedule, out);
   return brim_text_status(out, err);
 }

@@ -177,7 +177,8 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   BRIM_TRY(brim_trained_init(&m->trained, &m->program, &m->arena, err));
   BRIM_TRY(brim_model_reserve_schedules(m, err));
   BRIM_TRY(take_lists(m, err));
-  BRIM_TRY(take_values(m, err));
+  if (!options->no_values)
+    BRIM_TRY(take_values(m, err));
   return brim_weights_load(m, folder, options, err);
 }
 

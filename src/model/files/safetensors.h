@@ -36,6 +36,8 @@ int32_t brim_store_count(const brim_store *store);
 const brim_stored *brim_store_tensor(const brim_store *store, int32_t index);                 /* in file order */
 const brim_stored *brim_store_find(const brim_store *store, const char *name, size_t length); /* NULL: absent */
 const char *brim_store_path(const brim_store *store, const brim_stored *tensor);              /* of its file */
+/* BRIM_E_UNSUPPORTED: brim_store_read knows no such numbers. */
+int brim_store_check(const brim_store *store, const brim_stored *tensor, brim_error *err) BRIM_CHECK;
 /* All elements as `real`, from F32, F16, BF16 or F64; another dtype is BRIM_E_UNSUPPORTED. */
 int brim_store_read(const brim_store *store, const brim_stored *tensor, real *to, brim_error *err) BRIM_CHECK;
 

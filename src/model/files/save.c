@@ -34,6 +34,8 @@ float *brim_model_state1(brim_model *model) {
 static int find_elements(const brim_model *m, brim_flat which, int64_t offset, int64_t count, real **at, brim_error *err) {
   const brim_trained_range all = {.count = m->program.flat_size}, *ranges = which == BRIM_VALUES ? &all : m->trained.ranges;
   const int32_t range_count = which == BRIM_VALUES ? 1 : m->trained.count;
+  if (!m->values)
+    return brim_model_no_values(err);
   if ((unsigned)which > BRIM_STATE1 || !brim_flat_at(m, which))
     return brim_error_set(err, BRIM_E_USAGE,
                           "the model has no such buffer: prepare it for training first, with an optimizer that keeps it");
@@ -137,6 +139,8 @@ int brim_model_save(brim_model *model, const brim_tokenizer *tokenizer, const br
                     brim_saved *saved, brim_error *err) {
   BRIM_GIVEN(err, model, folder);
   brim_saved ignored;
+  if (!model->values)
+    return brim_model_no_values(err);
   BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   BRIM_TRY(brim_model_look(model, tokenizer, folder, saved ? saved : &ignored, err));
   if (tokenizer)

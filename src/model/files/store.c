@@ -136,12 +136,17 @@ static int read_view(const brim_store *store, const brim_stored *t, const brim_w
   return status;
 }
 
+int brim_store_check(const brim_store *store, const brim_stored *tensor, brim_error *err) {
+  return brim_widen_find(tensor->dtype).values
+             ? BRIM_OK
+             : brim_error_at(err, BRIM_E_UNSUPPORTED, brim_store_path(store, tensor), 0, tensor->offset,
+                             "tensor %.200s has dtype %s: brim reads F32, F16, BF16 and F64", tensor->name, tensor->dtype);
+}
+
 int brim_store_read(const brim_store *store, const brim_stored *tensor, real *to, brim_error *err) {
   const brim_store_file *file = &store->files[tensor->file];
   const brim_widen widen = brim_widen_find(tensor->dtype);
-  if (!widen.values)
-    return brim_error_at(err, BRIM_E_UNSUPPORTED, file->path, 0, tensor->offset,
-                         "tensor %.200s has dtype %s: brim reads F32, F16, BF16 and F64", tensor->name, tensor->dtype);
+  BRIM_TRY(brim_store_check(store, tensor, err));
   return tensor->strided && tensor->count > 0 ? read_view(store, tensor, &widen, to, err)
                                               : read_run(file, &widen, tensor->offset, tensor->count, to, err);
 }

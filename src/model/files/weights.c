@@ -14,7 +14,7 @@
 
 typedef struct loading {
   brim_model *model;
-  real *values; /* all of the model's, on the host */
+  real *values; /* all of the model's, on the host; NULL: none are wanted */
   const brim_store *store;
   const char *folder;
   bool *used; /* a flag for each stored tensor */
@@ -89,7 +89,7 @@ static void initialize(const loading *l, const brim_weight *w) {
   const brim_random random = brim_random_make(l->options->seed, (uint32_t)brim_hash64(p->name, strlen(p->name), 0),
                                               BRIM_PURPOSE_INIT);
   const real vector = w->one ? 1 : 0;
-  for (int64_t i = 0; i < p->count; i++)
+  for (int64_t i = 0; l->values && i < p->count; i++)
     l->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i))
                                             : vector;
   m->initialized[m->initialized_count++] = p->name;
@@ -240,7 +240,7 @@ static bool may_be_missing(const loading *l, const brim_weight *w) {
 /* Of a dense layer after pooling, which is in another file. */
 static bool take_dense(const loading *l, const brim_parameter *p) {
   const float *from = l->model->sentence && strchr(p->name, '/') ? brim_sentence_weight(l->model->sentence, p->name) : NULL;
-  for (int64_t i = 0; from && i < p->count; i++)
+  for (int64_t i = 0; from && l->values && i < p->count; i++)
     l->values[p->offset + i] = (real)from[i];
   return from != NULL;
 }
@@ -263,6 +263,8 @@ static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
     return refuse_shape(l, p, t, err);
   if (t)
     l->used[t - brim_store_tensor(l->store, 0)] = true;
+  if (t && same_shape(p, t) && !l->values)
+    return brim_store_check(l->store, t, err);
   if (t && same_shape(p, t)) {
     BRIM_TRY(brim_store_read(l->store, t, l->values + p->offset, err));
     return l->order && w->labels ? put_in_order(l, p, err) : BRIM_OK;
@@ -294,19 +296,23 @@ static int take_second(loading *l, const char *second, const char *first, bool m
       own = &p->weights[i].is;
   if (!t || !own || !same_shape(own, t))
     return BRIM_OK;
-  real *values = brim_alloc_array(l->model->runtime, (size_t)own->count, sizeof *values), *to = l->values + own->offset;
+  const brim_stored *before = find_tensor(l, own);
+  const size_t count = (size_t)own->count;
+  real *values = brim_alloc_array(l->model->runtime, count, l->values ? sizeof *values : 2 * sizeof *values);
   if (!values)
     return BRIM_NOMEM(err);
+  real *to = l->values ? l->values + own->offset : values + count;
   int status = brim_store_read(l->store, t, values, err);
-  const bool differs = !status && memcmp(values, to, (size_t)own->count * sizeof *values) != 0;
-  const brim_stored *before = differs ? find_tensor(l, own) : NULL;
+  if (!status && before && !l->values)
+    status = brim_store_read(l->store, before, to, err);
+  const bool differs = !status && (before || l->values) && memcmp(values, to, count * sizeof *values) != 0;
   if (differs && matrix)
     status = brim_error_at(err, BRIM_E_MISMATCH, brim_store_path(l->store, t), 0, t->offset,
                            "tensor %.200s is not what %.200s is, though config.json ties them: set tie_word_embeddings to false",
                            second, own->name);
   else if (differs)
-    memcpy(to, values, (size_t)own->count * sizeof *values);
-  if (before)
+    memcpy(to, values, count * sizeof *values);
+  if (differs && before)
     l->used[before - brim_store_tensor(l->store, 0)] = false;
   brim_release(l->model->runtime, values);
   l->used[t - brim_store_tensor(l->store, 0)] = true;
@@ -380,7 +386,8 @@ static int load_all(loading *l, brim_error *err) {
   if (!m->initialized || !l->used)
     return BRIM_NOMEM(err);
   BRIM_TRY(find_order(l, err));
-  BRIM_TRY(brim_flat_map(m, BRIM_VALUES, &l->values, err));
+  if (m->values)
+    BRIM_TRY(brim_flat_map(m, BRIM_VALUES, &l->values, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < m->program.weight_count && !status; i++)
     status = load_parameter(l, &m->program.weights[i], err);
@@ -391,7 +398,8 @@ static int load_all(loading *l, brim_error *err) {
     return status;
   }
   pass_over_idle_bias(l);
-  BRIM_TRY(brim_flat_unmap_written(m, BRIM_VALUES, l->values, err));
+  if (l->values)
+    BRIM_TRY(brim_flat_unmap_written(m, BRIM_VALUES, l->values, err));
   return list_unused(l, err);
 }
 

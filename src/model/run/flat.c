@@ -23,6 +23,8 @@ int64_t brim_flat_trained_at(const brim_model *m, int32_t parameter) {
 int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) {
   real *const at = brim_flat_at(model, which);
   *out = NULL;
+  if (!model->values)
+    return brim_model_no_values(err);
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
   if (!at)

@@ -314,6 +314,10 @@ int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err) 
                         (double)size / 1e6);
 }
 
+int brim_model_no_values(brim_error *err) {
+  return brim_error_set(err, BRIM_E_USAGE, "the model was loaded to ask about it, without values: load it without no_values");
+}
+
 /* Zeroed: no gradient, no moments, no row touched, alive or late. */
 static int take_state(brim_model *m, brim_error *err) {
   carver c = {0};
@@ -542,8 +546,18 @@ bool brim_model_predicts_within(const brim_model *model, const brim_model_limits
          p->chosen_share == limits->chosen_share;
 }
 
+int brim_model_plan(const brim_model *model, const brim_model_limits *limits, const brim_call_schedule **out, brim_error *err) {
+  uint64_t regions[BRIM_REGIONS] = {0};
+  BRIM_TRY(check_limits(model, limits, err));
+  BRIM_TRY(plan(model, limits, limits->all_tokens, model->plan, regions, err));
+  *out = model->plan;
+  return brim_features_fit(model, model->plan->features | (limits->training ? features_of_training(model, limits) : 0), err);
+}
+
 int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {
   BRIM_GIVEN(err, model, limits);
+  if (!model->values)
+    return brim_model_no_values(err);
   BRIM_TRY(check_limits(model, limits, err));
   const brim_model_limits train = limits->training ? *limits : model->train.limits, predict = without_training(limits);
   uint32_t features = limits->training ? features_of_training(model, limits) : 0;

@@ -75,7 +75,7 @@ struct brim_model {
 
   /* In the device's memory: values, gradients, moments, answers, bytes of rows, and the blocks that they are in. */
   void *values_block;
-  real *values;
+  real *values;          /* NULL: brim_model_options.no_values */
   double *answers;       /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
   int32_t reinit_layers; /* layers from the top whose weights were not read */
   brim_trained trained;
@@ -129,6 +129,9 @@ enum { BRIM_ANSWER_SQUARE, BRIM_ANSWER_LOSS, BRIM_ANSWERS = BRIM_ANSWER_LOSS + B
 
 /* ---- memory.c */
 int brim_model_reserve_schedules(brim_model *model, brim_error *err) BRIM_CHECK;
+/* The schedule of passes within these limits, until the next call that plans or prepares. Takes no memory for them. */
+int brim_model_plan(const brim_model *model, const brim_model_limits *limits, const brim_call_schedule **out,
+                    brim_error *err) BRIM_CHECK;
 /* Operations from now on work in this stage's memory. */
 void brim_model_enter(brim_model *model, const brim_stage *stage);
 /* Writes to all memory of passes, between two of them: where steps are measured, the first large one is not to pay for fresh
@@ -138,6 +141,8 @@ void brim_model_release_memory(brim_model *model);
 /* Gradients and states; the model must be prepared again before it is trained. */
 /* BRIM_E_MEMORY: so many bytes of the device's memory could not be had. */
 int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err);
+/* BRIM_E_USAGE: they were not loaded. */
+int brim_model_no_values(brim_error *err);
 void brim_model_release_state(brim_model *model);
 /* Whether a weight's values are those of the folder, not made new. */
 bool brim_model_is_pretrained(const brim_model *model, const brim_parameter *parameter);
@@ -186,8 +191,8 @@ void brim_model_updated(brim_model *model);
 /* ---- weights.c */
 /* Where masked words may have either of two heads: that of which the folder has tensors, whatever config.json says. */
 int brim_weights_find_head(brim_runtime *runtime, const char *folder, brim_config *config, brim_error *err) BRIM_CHECK;
-/* Values from the folder's files; fills the lists of unused and initialised tensors. With options->labels a head of another label
- * count is initialised instead of refused. */
+/* Values from the folder's files, where the model has room for them; fills the lists of unused and initialised tensors. With
+ * options->labels a head of another label count is initialised instead of refused. */
 int brim_weights_load(brim_model *model, const char *folder, const brim_model_options *options, brim_error *err) BRIM_CHECK;
 
 #endif
