@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from typing import Any, Callable, Iterable, Iterator, Sequence, SupportsIndex, Unpack, overload
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence, SupportsIndex, Unpack, overload
 
 from . import _core, blocks as _blocks, kinds as _kinds, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
@@ -82,6 +82,20 @@ def refuse_of_several(text_columns: Any, **given) -> None:
             whole(name, given[name], 1)
 
 
+class Cut(NamedTuple):
+    """How long texts were cut where rows were encoded; None: nothing was said."""
+
+    max_length: int | None
+    truncation: str | None
+    side: str | None
+    windows: dict[str, int]  #: as options of rows; {}: there are none
+
+    @classmethod
+    def of(cls, encode: Mapping[str, Any]) -> "Cut":
+        windows = {"windows": encode["window_overlap"], "max_windows": encode["max_windows"]} if "window_overlap" in encode else {}
+        return cls(encode.get("max_length"), encode.get("truncation"), encode.get("truncation_side"), windows)
+
+
 def refuse_encoded(data, **options) -> None:
     """Options that say how rows become ids, or what their labels are, have no effect on a Dataset: refused by name."""
     given = [name for name, value in options.items() if value is not None]
@@ -119,8 +133,9 @@ class Dataset:
     tokenizer: Tokenizer | None
     pad_id: int
 
-    def __init__(self, core: Any, tokenizer: Tokenizer | None, runtime: Any, *, pad_id: int = 0, types: bool | None = None):
+    def __init__(self, core: Any, tokenizer: Tokenizer | None, runtime: Any, *, pad_id: int = 0, types: bool | None = None, encode: Mapping[str, Any] | None = None):
         self._hold(core, tokenizer, runtime)
+        self._cut_as = None if encode is None else Cut.of(encode)
         self.pad_id = tokenizer.pad_id if tokenizer else pad_id
         self._types = types if types is not None else tokenizer.uses_type_ids if tokenizer else True
         self._kind: str | dict[str, Any] | None = None  # of labels: "str", "float", or the value of each name; None: as their names look
@@ -190,8 +205,8 @@ class Dataset:
                    "truncation_side": truncation_side, **_windows(windows, max_windows, numbering, max_length), "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                    "seen_columns": text_columns is not None and not isinstance(text_columns, _rows.Found), "least_columns": least_columns, "most_texts": most_texts, "paired": paired, "numbering": numbering, "blocks": _blocks.of_files(blocks),
                    **_prompts(prompts)}
-        core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, options, progress)
-        return cls(core, tokenizer, runtime)._with_values_of(labels)
+        core = _core.dataset_load(runtime, tokenizer._core, _rows.encoded(paths), _where(where), labels._core if labels else None, dict(options), progress)
+        return cls(core, tokenizer, runtime, encode=options)._with_values_of(labels)
 
     @classmethod
     def from_csv(cls, files: Files, tokenizer: Tokenizer, **options: Unpack[FileOptions]) -> "Dataset":
@@ -238,8 +253,8 @@ class Dataset:
                    "blocks": _blocks.of_arrays(blocks, len(texts)), **_prompts(prompts)}
         core = _core.dataset_texts(runtime, tokenizer._core, texts, None if pairs is None else list(pairs),
                                    labels,
-                                   known._core if known else None, options)
-        return cls(core, tokenizer, runtime)._with_values_of(known, values)
+                                   known._core if known else None, dict(options))
+        return cls(core, tokenizer, runtime, encode=options)._with_values_of(known, values)
 
     @classmethod
     def from_iterable(cls, rows: Iterable[Any], tokenizer: Tokenizer, **options: Unpack[TextOptions]) -> "Dataset":
@@ -282,8 +297,8 @@ class Dataset:
                    "blocks": _blocks.of_arrays(numbers, len(table) if numbers else 0), **_prompts(prompts)}
         kind = _rows.label_kind(found.table, found.label)
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
-                                   known._core if known else None, options)
-        return cls(core, tokenizer, runtime)._with_values_of(known, kind)
+                                   known._core if known else None, dict(options))
+        return cls(core, tokenizer, runtime, encode=options)._with_values_of(known, kind)
 
     @classmethod
     def of(cls, data: Any, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
@@ -394,8 +409,8 @@ class Dataset:
         options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
                    "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens,
                    "truncation_side": truncation_side, **_windows(windows, max_windows)}
-        core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, options)
-        return cls(core, tokenizer, runtime)._with_values_of(known)
+        core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, dict(options))
+        return cls(core, tokenizer, runtime, encode=options)._with_values_of(known)
 
     def _with_values_of(self, labels: Labels | None, kind: str | dict[str, Any] | None = None) -> "Dataset":
         """What predictions say for the names of classes: the values of a mapping, or what the rows had."""
@@ -416,7 +431,7 @@ class Dataset:
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
         part = type(self)(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
-        part._kind, part._mapping, part._pair = self._kind, self._mapping, self._pair
+        part._kind, part._mapping, part._pair, part._cut_as = self._kind, self._mapping, self._pair, self._cut_as
         return part
 
     def _words(self, row: int):

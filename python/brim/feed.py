@@ -172,8 +172,8 @@ class Streamed:
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
         files, window = _rows.paths_of(train), _options.whole("shuffle_window", how.pop("shuffle_window", 100_000), 1, _options.MOST)
-        if how.pop("cache", None) is not None or how.pop("truncation_side", "right") != "right":
-            raise UsageError("cache and truncation_side are for rows in memory: leave them out with stream=True")
+        if how.pop("cache", None) is not None:
+            raise UsageError("cache is for rows in memory: leave it out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
         truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where, numbering, several = how.pop("where", None), how.pop("numbering", None), _shapes.of(task).several_texts

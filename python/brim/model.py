@@ -201,10 +201,10 @@ class Model:
         """The weights are others now."""
         self._untrained = self._embedder = None
 
-    def _trained_on(self, rows: Any, length: int | None) -> None:
+    def _trained_on(self, rows: Any, length: int | None, tokenizer: Tokenizer) -> None:
         """Texts are cut, and become windows, as those of the training: so says its folder too."""
         self._trained()
-        self._cut_at, self._changed = length or self._cut_at, True
+        self._cut_at, self._changed, self.tokenizer = length or self._cut_at, True, tokenizer
         self._head_looks, self._unkept = {}, False  # vectors are those of what is trained
         self._windowing = None if _shapes.of(self.task).made else rows.windows() if hasattr(rows, "windows") else rows._core.windows()
 

@@ -1,6 +1,7 @@
 """Tokenizers: exactly the ids of Hugging Face's, at the speed of C."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import tempfile
@@ -64,8 +65,7 @@ class Tokenizer:
         self._core = _core.tokenizer(self._runtime, os.fsencode(self.path))
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
         names = _layout.read_json(folder, "tokenizer_config.json").get("model_input_names")
-        kind = _layout.read_json(folder, "config.json").get("model_type")
-        self._types: bool = "token_type_ids" in names if names else kind == "bert" if kind else self.family == "wordpiece"
+        self._types: bool = "token_type_ids" in names if names else _takes_types(_layout.read_json(folder, "config.json"), self.family)
         self._layout: _layout.Layout = _layout.of_folder(folder, self.pad_id) or _layout.Layout()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -133,6 +133,18 @@ class Tokenizer:
         """Hash of everything that decides ids."""
         return self._core.fingerprint
 
+    def _cutting(self, side: str | None) -> "Tokenizer":
+        """The same tokenizer with another end that is cut, which the folders say that it is saved in; None: it stays."""
+        _check_side(side)
+        if side in (None, self.truncation_side):
+            return self
+        files = self.__getstate__()["_core"]
+        config = {**json.loads(files["tokenizer_config.json"]), "truncation_side": side}
+        made = object.__new__(Tokenizer)
+        with _hub.folder_of({**files, "tokenizer_config.json": json.dumps(config).encode()}) as folder:
+            made.__dict__.update(self.__dict__, _core=_core.tokenizer(self._runtime, os.fsencode(folder)))
+        return made
+
     def token_to_id(self, token: str) -> int | None:
         return self._core.token_id(token)
 
@@ -145,8 +157,7 @@ class Tokenizer:
 
     @staticmethod
     def _options(max_length, special_tokens, truncation, truncation_side) -> dict[str, Any]:
-        if truncation_side not in (None, "left", "right"):
-            raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
+        _check_side(truncation_side)
         if max_length is not None:
             whole("max_length", max_length, 1)
         return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
@@ -183,6 +194,18 @@ class Tokenizer:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the tokenizer's files: a tokenizer.json and a tokenizer_config.json with which transformers gives the same ids."""
         self._core.save(os.fsencode(folder), False, 0, *(self.windows or (0, 0)))
+
+
+def _check_side(truncation_side: str | None) -> None:
+    if truncation_side not in (None, "left", "right"):
+        raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
+
+
+def _takes_types(config: dict[str, Any], family: str) -> bool:
+    """Whether the models of a folder's tokenizer take token_type_ids, where tokenizer_config.json does not say it: BERT's do, and of others with
+    its tokenizer (ELECTRA, ERNIE, NomicBERT, ..) those that have an embedding of more than one type."""
+    kind, types = config.get("model_type"), config.get("type_vocab_size")
+    return kind == "bert" or family == "wordpiece" and kind not in ("distilbert", "mpnet") and (not isinstance(types, int) or types > 1)
 
 
 def _tokenizer(given, runtime) -> Tokenizer:

@@ -379,7 +379,7 @@ class Collator:
             kept -= 1
         if self.padding == "none" and not all(mask[:kept]):
             raise ValueError(f"row {number}: its attention_mask hides tokens before its end, and a batch without padding has no place for them")
-        return {name: value[:kept] if isinstance(value, (list, tuple)) and len(value) == length else value
+        return {name: value[:kept] if isinstance(value, (list, tuple)) and len(value) == length and not (name == "labels" and _decimals(value)) else value
                 for name, value in {**found, "attention_mask": mask}.items()}
 
     def _width(self, longest: int) -> int:
@@ -409,8 +409,8 @@ class Collator:
         """A number a row, a number a token, or a list of one length a row."""
         lists = all(isinstance(v, (list, tuple)) for v in values)
         flat = [one for v in values for one in (v if isinstance(v, (list, tuple)) else [v])]
-        kind = _torch.float32 if any(isinstance(one, float) for one in flat) else _torch.int64
-        of_tokens = lists and all(len(v) == len(row["input_ids"]) for v, row in zip(values, rows)) and not (name == "labels" and kind == _torch.float32)
+        kind = _torch.float32 if _decimals(flat) else _torch.int64
+        of_tokens = lists and all(len(v) == len(row["input_ids"]) for v, row in zip(values, rows)) and not (name == "labels" and _decimals(flat))
         classes = name == "labels" and kind == _torch.int64
         if lists and not of_tokens and (classes or len({len(v) for v in values}) > 1) or not lists and len(flat) != len(values):
             what = "lists of labels are whole numbers of each token, as many as input_ids, or floats of each label"
@@ -441,6 +441,11 @@ def _all_have(rows: list[dict[str, Any]]) -> list[str]:
         if lacking is not None:
             raise ValueError(f'row {lacking} has no "{name}", and others have it')
     return [*names]
+
+
+def _decimals(values: Sequence[Any]) -> bool:
+    """Numbers with a point; a list of labels is then of the row, however many tokens that has, and else of its tokens."""
+    return any(isinstance(one, float) for one in values)
 
 
 _MODEL = ("input_ids", "attention_mask", "token_type_ids")

@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
 
 from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
                runtime as _runtime, shapes as _shapes)
-from .dataset import Dataset, refuse_encoded
+from .dataset import Cut, Dataset, refuse_encoded
 from .feed import Stream, Streamed
 from .keywords import TrainOptions
 from .labels import Labels, _labels
@@ -226,8 +226,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     options = _options.canonical({**{k: v for k, v in given.items() if v is not None}, **options})
     eval, output, max_length = (options.pop(name, None) for name in given)
     tf32 = options.pop("tf32", tf32)  # of TrainingArguments
-    if "seed" in options:  # data_seed
-        raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
+    data_seed = options.pop("seed", None)
+    if data_seed is not None and seed not in (42, data_seed):
+        raise TypeError("brim has one seed, for the order of the rows and the rest: leave out data_seed, or seed")
+    seed = seed if data_seed is None else data_seed
     more = {name: options.pop(name, None) for name in _options.HERE}
     by_brims = {_options.brims(name): name for name in asked_for}
     _refuse_said_wrongly(options, output, by_brims)
@@ -277,6 +279,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             limit = min(limit, said["made_length"] or limit)
     elif columns is not None:
         raise UsageError('columns is for rows of several texts: task="embedding" or task="rerank"')
+    cut = _cut_of(train_rows)
+    if cut and cut.max_length and max_length is None:
+        limit = min(cut.max_length, fits)
     for name, value in {"prompts": prompts, "teacher_column": teacher_column}.items():
         if value is not None and not shape.bare:
             raise UsageError(f'{name} is of embeddings: task="embedding"')
@@ -298,6 +303,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
+    if not isinstance(train, Stream):  # which has its own, and says so
+        tokenizer = tokenizer._cutting(source.pop("truncation_side", None) or (cut.side if cut else None))
+    elif cut.side:
+        tokenizer = tokenizer._cutting(cut.side)
 
     masked = shape.made
     if (whole_words or options.get("mask_rate") is not None) and not masked:
@@ -308,7 +317,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         labelled = labelled and not masked
-        how = {**columns, **source, **({"progress": told.bar} if told.bar else {})}
+        how = {**columns, **(cut.windows if cut and not masked and not several else {}), **source, **({"progress": told.bar} if told.bar else {})}
         if name:  # what was said of the rows to train on
             how = {option: value for option, value in how.items() if option not in _rows.idle(data, labelled)}
         if isinstance(data, Dataset):
@@ -369,6 +378,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if begin:
         model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())))
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
+    _note_truncation(cut.truncation if cut else source.get("truncation"), dataset)
     if share is not None:
         dataset, held = dataset._hold_out(share, fold_seed)
         _notes.log.info("%s of %s rows are held out for evaluation", f"{len(held):,}", f"{len(dataset) + len(held):,}")
@@ -390,11 +400,26 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             sources |= {"valid": (train_rows, dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
-            return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts)
+            return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts, tokenizer)
         return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
 
 
 _CALL = train  #: whose argument has its name
+
+
+def _cut_of(rows) -> Cut | None:
+    """How rows that were encoded before were cut, as the model will cut texts; None: they are encoded here."""
+    made = rows._cut_as if isinstance(rows, Dataset) else Cut.of(rows._options) if isinstance(rows, Stream) else None
+    if made is None or made.side is not None or rows.tokenizer is None:
+        return made
+    return made._replace(side=rows.tokenizer.truncation_side)
+
+
+def _note_truncation(truncation: str | None, dataset: Dataset | None) -> None:
+    """A folder says which end is cut, and not of which text."""
+    if truncation not in (None, "longest_first") and (dataset is None or dataset.truncated):
+        _notes.log.warning('truncation="%s" is of the rows of this training: the model and its folder cut the longer text of a pair; '
+                           'Dataset.from_texts(.., pairs=.., truncation="%s") encodes rows to predict as these', truncation, truncation)
 
 
 def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
@@ -600,11 +625,11 @@ class Folds(NamedTuple):
         return given
 
 
-def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts) -> FoldsResult:
+def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts, tokenizer) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = None if output is None else os.fsdecode(output)
     count, given, column = how.given(dataset, model)
-    found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
+    found = _core.train_folds(model._core, model.tokenizer._cutting(tokenizer.truncation_side)._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
                               count, how.seed, how.stratify, given, column, told.measure)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
     for run in runs:
@@ -720,17 +745,18 @@ def _run(model, rows, evals, output, seed, limit, told, options, sources, tokeni
             result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
         return told.listen(kind, fields)
 
+    cuts = model.tokenizer._cutting(tokenizer.truncation_side)
     writes = _ranks.join()[0] == 0
     texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:
-        found = _core.train(model._core, model.tokenizer._core, rows._core, [(n, d._core) for n, d in evals], plan, rest, listen,
+        found = _core.train(model._core, cuts._core, rows._core, [(n, d._core) for n, d in evals], plan, rest, listen,
                             told.measure, told.trace and os.fsencode(told.trace), "none" in told.reports)
     except (Cancelled, KeyboardInterrupt):
         if result.losses:  # what was stopped keeps them too
-            model._trained_on(rows, limit)
+            model._trained_on(rows, limit, cuts)
             texts()
         raise
-    model._trained_on(rows, limit)  # ranks but the first have no events
+    model._trained_on(rows, limit, cuts)  # ranks but the first have no events
     kept = texts()
     for note in found.pop("notes").splitlines():
         warnings.warn(note, RuntimeWarning, stacklevel=3)

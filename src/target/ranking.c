@@ -55,14 +55,14 @@ static uint64_t tied_end(const double *scores, const uint64_t *order, uint64_t c
   return end;
 }
 
-/* Sum of gains over discounts of the first k; those with one score share the mean of their gains. */
+/* Sum of gains over discounts of the first k; those with one score share the mean of their gains, and below 0 there is none. */
 static double gain_of(const double *scores, const double *gains, const uint64_t *order, uint64_t count, uint64_t k) {
   double sum = 0;
   for (uint64_t first = 0, end; first < count && first < k; first = end) {
     double mean = 0, weight = 0;
     end = tied_end(scores, order, count, first);
     for (uint64_t i = first; i < end; i++) {
-      mean += gains[order[i]] / (double)(end - first);
+      mean += fmax(gains[order[i]], 0) / (double)(end - first);
       weight += i < k ? discount(i + 1) : 0;
     }
     sum += mean * weight;

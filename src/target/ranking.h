@@ -16,10 +16,10 @@ typedef struct brim_retrieval {
 /* hits [count]: whether the document at each rank is relevant; `relevant`, at least 1: how many are. */
 brim_retrieval brim_retrieval_at(const bool *hits, uint64_t count, uint64_t relevant, uint64_t k);
 
-/* Of documents with scores and gains (0: not relevant). */
+/* Of documents with scores and gains (0 and less: not relevant). */
 typedef struct brim_reranking {
   double mrr;  /* at k; NaN where scores are tied, which say no order */
-  double ndcg; /* at k, with the gains as they are; tied documents share the mean of theirs */
+  double ndcg; /* at k, with the gains as they are, those below 0 as 0; tied documents share the mean of theirs */
   double map;  /* average precision; tied documents are one step */
 } brim_reranking;
 /* order: room for [count]. No relevant document: all 0. */

@@ -256,6 +256,19 @@ class Labels(unittest.TestCase):
                 self.assertEqual(made[0]["input_ids"], want)
         self.assertEqual(brim.train(MODEL, [(long, "x"), (long, "y")], max_length=4, truncation_side="left", max_steps=1).steps, 1)
 
+    def test_types_of_families(self):
+        """token_type_ids of what the folder's model takes, where the tokenizer's own file says nothing"""
+        folder = HERE / "typed"
+        folder.mkdir()
+        (folder / "vocab.txt").write_bytes((MODEL / "vocab.txt").read_bytes())
+        for kind, types, taken in [("bert", 2, True), ("electra", 2, True), ("electra", None, True), ("ernie", 2, True), ("nomic_bert", 2, True), ("gte", 1, False),
+                                   ("distilbert", None, False), ("mpnet", None, False), (None, None, True)]:
+            (folder / "config.json").write_text(json.dumps({"model_type": kind, "type_vocab_size": types} if types else {"model_type": kind} if kind else {}))
+            (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+            data = brim.Dataset.from_texts(["good"], brim.Tokenizer(folder), pairs=["bad film"])
+            self.assertEqual("token_type_ids" in data[0], taken, kind)
+            self.assertEqual(next(iter(data.batches(padding="longest"))).numpy().get("token_type_ids") is not None, taken, kind)
+
     def test_class_label(self):
         """-1 of datasets' ClassLabel is none, as of other integers, and is said; a number of no class is an error"""
         try:

@@ -292,6 +292,8 @@ class Loaders(unittest.TestCase):
         flat = brim.torch.Collator(padding="none")([{**i, "labels": torch.tensor(i["labels"])} for i in items])
         self.assertEqual(flat["labels"].tolist(), [[one for i in items for one in i["labels"]]])
         many = brim.torch.Collator(theirs)([{"input_ids": [1, 2], "labels": row} for row in ([0.0, 1.0, 1.0], [1.0, 0.0, 0.0])])
+        padded = [{"input_ids": [1, 2, 0], "attention_mask": [1, 1, 0], "labels": row} for row in ([0.0, 1.0, 1.0], [1.0, 0.0, 0.0])]
+        self.assertEqual(brim.torch.Collator(theirs)(padded)["labels"].tolist(), many["labels"].tolist())  # as many as tokens, and of the row
         self.assertEqual((many["labels"].dtype, many["labels"].tolist()), (torch.float32, [[0, 1, 1], [1, 0, 0]]))
         with self.assertRaisesRegex(ValueError, "as many as input_ids"):
             brim.torch.Collator(theirs)([{"input_ids": [1, 2], "labels": [1, 2, 3]}])

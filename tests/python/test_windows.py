@@ -119,5 +119,57 @@ class Windows(unittest.TestCase):
             brim.analyze(brim.Dataset.from_texts(texts, brim.Tokenizer(MODEL)), windows=2)
 
 
+class Cuts(unittest.TestCase):
+    def test_as_in_training(self):
+        """The model and its folder cut texts as the rows of the training were cut, wherever those were encoded, and so do sets that are evaluated."""
+        words = "good film bad plot story slow funny warm dull".split()
+        rows = [(" ".join(words[i % 9:] + words[:i % 7] + words[:4]), "ab"[i % 2]) for i in range(12)]
+        long = {"text": [text for text, _ in rows], "label": [label for _, label in rows]}
+        path, tokenizer = HERE / "cuts.csv", brim.Tokenizer(MODEL)
+        path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+        left = brim.Tokenizer(MODEL)._cutting("left")
+        how = {"lr": 1e-2, "batch_size": 4, "max_steps": 3, "labels": ["a", "b"], "progress": False}
+        windows = {"max_length": 6, "windows": 1, "max_windows": 2}
+        losses = {}
+        for cut in ({"max_length": 6, "truncation_side": "left"}, {"max_length": 6, "truncation_side": "right"}, {**windows, "truncation_side": "left"}, windows):
+            for name, train, options in [("rows", rows, cut), ("columns", long, cut), ("file", path, cut), ("stream", path, {**cut, "stream": True}),
+                                         ("encoded", brim.Dataset.of(rows, tokenizer, labelled=True, **cut), {}),
+                                         ("encoded by another", brim.Dataset.of(rows, left, labelled=True, **cut), {}),
+                                         ("a part", brim.Dataset.of(rows, tokenizer, labelled=True, **cut).select(range(11)), {}),
+                                         ("a stream", brim.data.stream(path, tokenizer, labels=["a", "b"], batch_size=4, **cut), {"batch_size": None})]:
+                with self.subTest(name, **cut):
+                    given = {**how, **options, "labels": None if name.startswith(("encoded", "a part")) else how["labels"]}
+                    result = brim.train(MODEL, train, eval=rows, output=HERE / "cuts", overwrite=True, **given)
+                    seen = result.evaluations[-1]["loss"]
+                    for model in (result.model, brim.Model(HERE / "cuts"), pickle.loads(pickle.dumps(result.model))):
+                        self.assertEqual(model.evaluate(rows)["loss"], seen)
+                        self.assertEqual(model.logits(brim.Dataset.of(long["text"], tokenizer if "truncation_side" in cut else model.tokenizer, **cut)).tolist(), model.logits(long["text"]).tolist())
+                    losses[name, str(cut)] = seen
+        self.assertEqual(len({losses["rows", cut] for _, cut in losses}), 4)
+        self.assertEqual(brim.Tokenizer(MODEL).truncation_side, "right")
+        with self.assertRaisesRegex(ValueError, "truncation_side is .left. or .right., not .middle."):
+            brim.train(MODEL, rows, truncation_side="middle", **how)
+
+    def test_in_place(self):
+        """A model that is trained further cuts as in its last training; folds and labels of words keep their end, too."""
+        words = "good film bad plot story slow funny warm dull".split()
+        rows = [(" ".join(words[i % 9:] + words[:6]), "ab"[i % 2]) for i in range(8)]
+        how = {"max_length": 5, "max_steps": 1, "batch_size": 4, "progress": False}
+        model = brim.train(MODEL, rows, **how).model
+        for side in ("left", "right"):
+            brim.train(model, rows, truncation_side=side, **how)
+            self.assertEqual(model.tokenizer.truncation_side, side)
+            self.assertEqual(model.logits([rows[0][0]]).tolist(), model.logits(brim.Dataset.of([rows[0][0]], model.tokenizer, max_length=5, truncation_side=side)).tolist())
+        brim.train(MODEL, rows, folds=2, truncation_side="left", output=HERE / "cut-folds", **how)
+        tagged = brim.train(MODEL, [(text.split(), [label] * len(text.split())) for text, label in rows], task="tokens", truncation_side="left", output=HERE / "cut-words", **how)
+        for folder in ("cut-folds/fold-0", "cut-folds/fold-1", "cut-words"):
+            self.assertEqual(json.loads((HERE / folder / "tokenizer_config.json").read_text())["truncation_side"], "left")
+        self.assertEqual([label is None for label in tagged.model.predict([rows[0][0].split()])[0].labels][::14], [True, False])
+        pairs = [(text, text, label) for text, label in rows]
+        with self.assertLogs("brim", "WARNING") as caught:
+            brim.train(MODEL, pairs, truncation="only_second", **{**how, "max_length": 24})
+        self.assertIn('truncation="only_second" is of the rows of this training', " ".join(caught.output))
+
+
 if __name__ == "__main__":
     case.main()

@@ -166,6 +166,15 @@ static void ties_win_nothing(void) {
   ok(m.mrr == 0.25 && m.map == 0.25, "and the relevant document is no better than its row: MRR %.2f", m.mrr);
 }
 
+/* Labels of a teacher are any numbers: what is not relevant gains nothing, wherever it stands. */
+static void labels_below_0_gain_nothing(void) {
+  static const float scores[] = {3, 2, 1}, labels[] = {-4, 0.5F, -1}, none[] = {0, 0.5F, 0};
+  static const uint64_t one[] = {7, 7, 7};
+  const brim_metrics m = measured(scores, labels, one, 3, true);
+  ok(fabs(m.ndcg - 1 / log2(3)) < 1e-12, "nDCG of labels below 0 is from 0 to 1: %.6f", m.ndcg);
+  ok(m.ndcg == measured(scores, none, one, 3, true).ndcg && m.mrr == 0.5 && m.map == 0.5, "as if they were 0: MRR %.2f", m.mrr);
+}
+
 static void queries_with_one_document_have_no_order(void) {
   static const float scores[] = {3, -2, 1, 0}, labels[] = {1, 0, 1, 0};
   static const uint64_t apart[] = {1, 2, 3, 4}, two[] = {1, 2, 2, 4}, useless[] = {1, 2, 3, 2};
@@ -301,6 +310,7 @@ int main(void) {
   equal_texts_are_no_negatives();
   one_row_has_nothing_to_learn_from();
   ties_win_nothing();
+  labels_below_0_gain_nothing();
   queries_with_one_document_have_no_order();
   the_loss_is_that_of_training();
   margins_are_no_relevances();
