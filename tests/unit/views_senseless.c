@@ -342,6 +342,26 @@ static void arguments(void) {
   brim_text_free(&text);
 }
 
+/* Modules whose numbers or names contradict the encoder's folder. */
+static void contradicting_modules(void) {
+  static const char transformer[] = "[{\"path\":\"\",\"type\":\"sentence_transformers.models.Transformer\"},";
+  const char *vectors = scratch_make_folder("vectors");
+  brim_embedder *over;
+  char list[300];
+  scratch_make_folder("vectors/1_Pooling");
+  scratch_write("vectors/config.json", "{\"model_type\":\"bert\",\"architectures\":[\"BertModel\"],\"hidden_size\":48}");
+  scratch_write("vectors/1_Pooling/config.json", "{\"word_embedding_dimension\":48,\"pooling_mode_mean_tokens\":true}");
+  snprintf(list, sizeof list, "%s{\"path\":\"1_Pooling\",\"type\":\"sentence_transformers.models.Pooling\"}]", transformer);
+  scratch_write("vectors/modules.json", list);
+  ok(!brim_embedder_over(runtime, job.model, tokenizer, vectors, &over, &err), "modules that fit");
+  brim_embedder_free(over);
+  scratch_write("vectors/1_Pooling/config.json", "{\"word_embedding_dimension\":17,\"pooling_mode_mean_tokens\":true}");
+  SENSELESS(brim_embedder_over(runtime, job.model, tokenizer, vectors, &over, &err));
+  snprintf(list, sizeof list, "%s{\"path\":1,\"type\":\"sentence_transformers.models.Pooling\"}]", transformer);
+  scratch_write("vectors/modules.json", list);
+  SENSELESS(brim_embedder_over(runtime, job.model, tokenizer, vectors, &over, &err));
+}
+
 /* ---- options without effect --------------------------------------------------------------------------------- */
 
 static bool is_refused(const brim_train_options *options, const char *words) {
@@ -405,6 +425,7 @@ int main(void) {
   members_of_data();
   members_of_models();
   arguments();
+  contradicting_modules();
   without_effect();
   foreign_tokenizer();
   case_close(&job);

@@ -3,7 +3,8 @@
 #define BRIM_TRAIN_FIT_H
 #include "brim/train.h"
 
-/* Where it is not known which tokenizer the model's rows are encoded with, it is this one; NULL: that stays unknown. */
+/* Where it is not known which tokenizer the model's rows are encoded with, it is this one; NULL: that stays unknown. Another one
+ * than the model's is BRIM_E_MISMATCH. */
 int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
 /* Rows that the tokenizer of this content encoded (0: not known) are the model's. */
 int brim_tokenizers_fit(const brim_model *model, uint64_t rows, const char *name, brim_error *err) BRIM_CHECK;
