@@ -220,6 +220,7 @@ class Lines(unittest.TestCase):
         self.refused("row 1: the label is a list, but classification has one", of, [("a", 0), ("b", [])], labels=[0, 1])
         self.refused("row 1: label \"good\" is not among", of, [("a", 0), ("b", "good")], labels={0: "n", 1: "p"})
         self.refused("row 0: label \"m\" is not among the 2 known labels: n, p", of, [("m", "m"), ("b", "good")], labels=brim.Labels(["n", "p"]))
+        self.refused("row 1: label \"good\" is not among the 2 known labels: n, p", of, [("a", "n"), ("b", "good")], labels={0: "n", 1: "p"})
         self.refused("labels: .*lone surrogate", brim.Labels, ["a\ud800", "b"])
         self.refused("labels: .*holds a NUL", brim.Labels, ["a\0", "b"])
         self.refused("mapping: the rows have no labels", brim.Dataset.from_texts, ["a"], TOKENIZER, mapping=["x"])
@@ -290,19 +291,6 @@ class Lines(unittest.TestCase):
         self.assertIn("the second of two texts is one of 2 in all 16 rows", "".join(said.output))
         table = [{"t": "good film", "l": 0}, {"t": "bad", "l": 1}] * 4
         self.assertIn(train(table, text_column="t", label_column="l", eval=rows).judged["eval"].wrong[0].text, ("good film", "bad"))
-
-    def test_collator(self):
-        module("torch")
-        import brim.torch
-        collate = brim.torch.Collator(pad_id=0)
-        good = {"input_ids": [1], "label": 0}
-        for row, words in (({"labels": 1}, 'row 1 has "label" and "labels"'), ({"label": 2**63}, 'row 1: "labels" is 9223372036854775808'), ({"input_ids": [1.5]}, 'row 1: "input_ids" has 1.5, no whole'),
-                           ({"input_ids": [[1]]}, 'row 1: "input_ids" has'), ({"x": [[0.5]]}, 'row 1: "x" has'), ({"label": E.a}, 'row 1: "labels" is <E.a')):
-            with self.assertRaisesRegex(ValueError, words):
-                collate([good, {**good, **row}])
-        with self.assertRaisesRegex(ValueError, "row 1 is .*a dict with input_ids"):
-            collate([good, (1, 2)])
-        self.refused("lengths: row 0 has 1.5", brim.torch.BatchSampler, [1.5], batch_size=1)
 
 
 class Kinds(unittest.TestCase):

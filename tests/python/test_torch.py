@@ -343,6 +343,18 @@ class Loaders(unittest.TestCase):
                 brim.torch.Collator(theirs)([{"input_ids": [2, 3], "label": 1}, {"input_ids": [2, 3], **wrong}])
         self.assertEqual(set(brim.torch.Collator(theirs, leave_out=["text"])([{"input_ids": [2], "text": "a"}])), {"input_ids", "attention_mask"})
 
+    def test_rows_that_are_wrong(self):
+        """numbers that a tensor cannot hold, two labels, rows that are no dicts: with the row"""
+        collate, good = brim.torch.Collator(pad_id=0), {"input_ids": [1], "label": 0}
+        for row, words in (({"labels": 1}, 'row 1 has "label" and "labels"'), ({"label": 2**63}, 'row 1: "labels" is 9223372036854775808'), ({"input_ids": [1.5]}, 'row 1: "input_ids" has 1.5, no whole'),
+                           ({"input_ids": [[1]]}, 'row 1: "input_ids" has'), ({"x": [[0.5]]}, 'row 1: "x" has'), ({"label": object()}, 'row 1: "labels" is <object')):
+            with self.assertRaisesRegex(ValueError, words):
+                collate([good, {**good, **row}])
+        with self.assertRaisesRegex(ValueError, "row 1 is .*a dict with input_ids"):
+            collate([good, (1, 2)])
+        with self.assertRaisesRegex(ValueError, "lengths: row 0 has 1.5"):
+            brim.torch.BatchSampler([1.5], batch_size=1)
+
 
 SIZES = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48, "max_position_embeddings": 80, "pad_token_id": 1,
          "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
