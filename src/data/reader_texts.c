@@ -127,7 +127,12 @@ int brim_reader_take_texts(brim_reader *reader, brim_record *record, brim_error 
     BRIM_TRY(take_slot(reader, further_slot(reader, i), err));
   const int64_t texts = (int64_t)reader->further_count + !reader->paired;
   if (reader->most_texts > 0 && texts > reader->most_texts)
-    return refuse(reader, err, "the row has %lld texts, more than most_texts %lld: raise it, or give fewer", texts);
+    return refuse(reader, err,
+                  reader->paired && reader->most_texts == 1
+                      ? "the row has %lld second texts, and %lld is read here, as of each column of a stream: read the rows "
+                        "without a stream"
+                      : "the row has %lld texts, more than most_texts %lld: raise it, or give fewer",
+                  texts);
   record->further = reader->further;
   record->further_count = reader->further_count;
   if (!reader->paired)

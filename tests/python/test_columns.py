@@ -286,6 +286,9 @@ class Lines(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             self.assertRegex(train(lists, task="rerank", eval=lists).judged["eval"].wrong[0].text, "(?s)a film.*good.*bad")
+        path = HERE / "lists.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in lists))
+        self.refused("the row has 2 second texts, and 1 is read here", train, path, task="rerank", stream=True, loss="bce")
         with self.assertLogs("brim", "WARNING") as said:
             train([("a film", "pos"), ("a plot", "neg")] * 8, task="embedding")
         self.assertIn("the second of two texts is one of 2 in all 16 rows", "".join(said.output))
