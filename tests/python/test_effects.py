@@ -210,7 +210,7 @@ class Effects(unittest.TestCase):
     def named(self, name, value, error):
         message = str(error)
         if name in OF_DATA and re.search(r"\bcolumn|\brow \d|\bline \d", message):
-            return isinstance(error, brim.Error) and "\n" not in message
+            return isinstance(error, (brim.Error, TypeError, ValueError)) and "\n" not in message
         mine = {name, names_of.brims(name), swept.SAID.get(name, name), value if isinstance(value, str) else name}
         return isinstance(error, (brim.Error, TypeError, ValueError)) and "\n" not in message and bool(mine & set(re.findall(r"\w+", message.lower())))
 
