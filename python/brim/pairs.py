@@ -154,7 +154,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     _note_of_tuples(name, data, order)
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
     blocks = None if teacher_column is None else {"teacher": Block("row", 0, str(teacher_column))}
-    found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files)})
+    found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files), "need_label": labelled is not False})
     _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column)
     known = Labels(None, task=task, runtime=runtime)
     if prompts:

@@ -289,6 +289,9 @@ class Labels(unittest.TestCase):
             with self.assertLogs("brim", "WARNING") as caught:
                 brim.train(MODEL, [("a", one), ("b", other)] * 2, max_steps=1)
             self.assertIn("look alike", caught.output[0])
+        with self.assertLogs("brim", "WARNING") as caught:
+            brim.train(MODEL, [("a", "0,2"), ("b", "0,5")] * 2, max_steps=1)
+        self.assertIn("looks like a number", caught.output[0])
         words = [(["good", "film"], ["B-A", "X"]), (["bad"], ["O"])] * 3
         with self.assertLogs("brim", "WARNING") as caught:
             model = brim.train(MODEL, words, task="tokens", max_steps=1).model

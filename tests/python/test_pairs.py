@@ -288,6 +288,8 @@ class Pairs(unittest.TestCase):
         for rows, how, message in [
                 (["one text"] * 4, {}, "row 0 is 'one text': a row is two texts or more"),
                 ([{"title": "a"}] * 4, {}, "two texts or more.*columns.*title"),
+                ([{"qid1": 1, "one": "a", "two": "b"}] * 4, {}, "their names do not say which are the texts.*columns"),
+                ([{"premise": "a", "hypothesis": "b", "label": 2}] * 4, {}, "a class, such as entailment, and no score.*label_column=.label."),
                 ([("a", "b", 0.5), ("a", "b")], {}, "row 1 has no score"),
                 ([("a", None)] * 4, {}, "row 0: the value of column \"text2\" is missing"),
                 ([{"anchor": "a", "positive": float("nan")}] * 4, {}, "row 0: the value of column \"positive\" is missing"),

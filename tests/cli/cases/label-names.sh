@@ -39,6 +39,13 @@ echo names that look alike
 quiet --train forms.jsonl -o forms
 printf 'text\tlabel\n"good film"\t"neg"\n"bad film"\t"pos"\n' > quoted.tsv
 quiet --train quoted.tsv -o quoted
+echo names that look like something else
+printf 'text,label\ngood,"0,2"\nbad,"1,5"\n' > comma.csv
+quiet --train comma.csv -o comma
+printf 'text,label\ngood,fun\nbad,"fun,old"\n' > several.csv
+quiet --train several.csv --task multi-label -o several
+printf 'text,label\ngood,pos\nbad,NA\n' > missing.csv
+quiet --train missing.csv -o missing
 echo what is left out
 printf '{"text":"good","lang":"en"}\n{"text":null}\n{"text":"bad","lang":null}\n' > optional.jsonl
 "$BRIM" tokenize -t "$MODEL" optional.jsonl --where lang=en 2>&1 | cut -d: -f1-4
