@@ -166,7 +166,7 @@ static void ties_win_nothing(void) {
   ok(m.mrr == 0.25 && m.map == 0.25, "and the relevant document is no better than its row: MRR %.2f", m.mrr);
 }
 
-/* Labels of a teacher are any numbers: what is not relevant gains nothing, wherever it stands. */
+/* Labels of a teacher are any numbers: what is not relevant gains nothing, at any rank. */
 static void labels_below_0_gain_nothing(void) {
   static const float scores[] = {3, 2, 1}, labels[] = {-4, 0.5F, -1}, none[] = {0, 0.5F, 0};
   static const uint64_t one[] = {7, 7, 7};
