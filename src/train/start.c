@@ -130,18 +130,17 @@ static int refuse_with_masks(const brim_train_options *o, brim_error *err) {
   if (o->class_weights)
     return brim_error_set(err, BRIM_E_USAGE, "class_weights are for classes: masked words have none");
   if (o->own_metrics)
-    return brim_error_set(
-        err, BRIM_E_USAGE,
-        "metrics of one's own (compute_metrics in Python) are made from logits: of masked words there are none");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "metrics of one's own (compute_metrics in Python) are made from logits, which masked words have not");
   return BRIM_OK;
 }
 
 static int start_masks(brim_trainer *t, brim_error *err) {
   brim_train_options *o = &t->options;
   if (!brim_model_shape(t->model)->made)
-    return !o->mask_rate ? BRIM_OK
-                         : brim_error_set(err, BRIM_E_USAGE, "mask_rate is for masked words: the model is of %s; leave it out",
-                                          brim_task_name(brim_model_task(t->model)));
+    return o->mask_rate ? brim_error_set(err, BRIM_E_USAGE, "mask_rate is for masked words, and the model's task is %s",
+                                         brim_task_name(brim_model_task(t->model)))
+                        : BRIM_OK;
   BRIM_TRY(refuse_with_masks(o, err));
   if (!t->supply.feed && !brim_dataset_is_numbered(t->supply.dataset) && brim_dataset_token_labels(t->supply.dataset))
     return BRIM_OK; /* they are masked already */
