@@ -79,28 +79,28 @@ static void count_memory(findings *f) {
   f->all = f->values + (int64_t)brim_model_memory(f->model, &f->limits);
 }
 
-/* config.json says a classifier, which there is not. Modules that cannot be followed are for `brim embed` to refuse. */
-static int find_vectors(findings *f, brim_labels *labels) {
-  brim_runtime *runtime = f->cli->runtime;
-  brim_embedder *embedder = NULL;
+/* Of a folder that lists modules, as a model of vectors: config.json says a classifier, which there is not. Modules that cannot
+ * be followed are for `brim embed` to refuse. */
+static int load_model(findings *f) {
+  cli_call *cli = f->cli;
+  brim_labels vectors = {0};
   brim_error ignored;
-  if (!brim_embedder_load(runtime, f->cli->values->model, NULL, &embedder, &ignored))
-    f->vector_width = brim_embedder_width(embedder);
-  brim_embedder_free(embedder);
-  return brim_labels_make(runtime, brim_task_of_modules(), NULL, 1, labels, &f->cli->error);
+  const brim_model_options as_config_says = {.no_values = true}, of_vectors = {.labels = &vectors, .no_values = true};
+  int status = *f->info.modules ? brim_labels_make(cli->runtime, brim_task_of_modules(), NULL, 1, &vectors, &cli->error)
+                                : BRIM_OK;
+  if (!status && vectors.count && !brim_model_load(cli->runtime, cli->values->model, &of_vectors, &f->model, &ignored))
+    f->vector_width = brim_model_outputs(f->model);
+  else if (!status)
+    status = brim_model_load(cli->runtime, cli->values->model, &as_config_says, &f->model, &cli->error);
+  brim_labels_free(&vectors);
+  return status;
 }
 
 static int find_out(findings *f) {
   cli_call *cli = f->cli;
-  brim_labels vectors = {0};
-  brim_model_options how = {.no_values = true};
   int status = brim_model_describe(cli->runtime, cli->values->model, &f->info, &cli->error);
-  if (!status && *f->info.modules)
-    status = find_vectors(f, &vectors);
-  how.labels = *f->info.modules ? &vectors : NULL;
   if (!status)
-    status = brim_model_load(cli->runtime, cli->values->model, &how, &f->model, &cli->error);
-  brim_labels_free(&vectors);
+    status = load_model(f);
   if (status)
     return status;
   if (brim_tokenizer_load(cli->runtime, cli->values->model, &f->tokenizer, &f->why))

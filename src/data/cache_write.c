@@ -256,7 +256,6 @@ int brim_dataset_pack(brim_runtime *runtime, const brim_dataset *dataset, void *
   BRIM_GIVEN(err, runtime, dataset);
   const brim_cache_origin nothing = {0};
   const int descriptor = memfd_create("brim-rows", MFD_CLOEXEC);
-  *bytes = NULL, *size = 0;
   if (descriptor < 0)
     return brim_error_system(err, "memory", "make a file in", errno);
   int status = brim_cache_write_to(runtime, descriptor, &nothing, dataset, err);

@@ -263,11 +263,20 @@ static bool choose(const names *n, const brim_source_options *given, brim_text_c
   return second >= 0;
 }
 
+/* Rows are chosen by it. */
+static bool is_where(const brim_source_options *given, const char *name) {
+  for (int i = 0; i < given->where_count; i++)
+    if (strcmp(given->where[i].column, name) == 0)
+      return true;
+  return false;
+}
+
 /* Columns that nobody reads, but for such as "id". */
 static void find_unread(const names *n, const brim_source_options *given, brim_text_columns *c) {
   for (int i = 0; i < n->count; i++) {
     const char *name = n->of[i];
-    bool read = is_block(given, name) || place_of(name, others) >= 0 || (c->label && strcmp(name, c->label) == 0);
+    bool read = is_block(given, name) || is_where(given, name) || place_of(name, others) >= 0 ||
+                (c->label && strcmp(name, c->label) == 0);
     for (int k = 0; k < c->count && k < BRIM_MOST_TEXT_COLUMNS && !read; k++)
       read = strcmp(name, c->names[k]) == 0;
     if (!read && c->unread_count++ == 0)

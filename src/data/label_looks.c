@@ -1,6 +1,7 @@
 /* label_looks.c: names of classes that seem to say something else. */
 #include <string.h>
 
+#include "base/hashmap.h"
 #include "data/labels.h"
 
 /* As people write numbers, and brim does not read them: 0,5  1,400  1.234,56  7%  $7.5. */
@@ -34,28 +35,34 @@ static int32_t find_missing(const brim_labels *labels) {
   return -1;
 }
 
-static bool has_name(const brim_labels *labels, const char *name, size_t length) {
+static bool has_name(const brim_hashmap *names, const char *name, size_t length) {
   for (; length > 0 && *name == ' '; length--)
     name++;
   while (length > 0 && name[length - 1] == ' ')
     length--;
-  for (int32_t i = 0; i < labels->count && length > 0; i++)
-    if (strlen(labels->names[i]) == length && memcmp(labels->names[i], name, length) == 0)
-      return true;
-  return false;
+  return length > 0 && brim_hashmap_has(names, name, length);
 }
 
-/* "fun,old" where "fun" is a label, too. */
+static bool has_part(const brim_hashmap *names, const char *name) {
+  const char *part = name;
+  for (const char *end; (end = strpbrk(part, ",;")); part = end + 1)
+    if (has_name(names, part, (size_t)(end - part)))
+      return true;
+  return part != name && has_name(names, part, strlen(part));
+}
+
+/* "fun,old" where "fun" is a label, too. Without memory for the names none is found. */
 static int32_t find_several(const brim_labels *labels) {
-  for (int32_t i = 0; i < labels->count; i++) {
-    const char *part = labels->names[i];
-    for (const char *end; (end = strpbrk(part, ",;")); part = end + 1)
-      if (has_name(labels, part, (size_t)(end - part)))
-        return i;
-    if (part != labels->names[i] && has_name(labels, part, strlen(part)))
-      return i;
-  }
-  return -1;
+  brim_hashmap names;
+  int32_t odd = -1;
+  int status = BRIM_OK;
+  brim_hashmap_init(&names, labels->runtime);
+  for (int32_t i = 0; i < labels->count && !status; i++)
+    status = brim_hashmap_put(&names, labels->names[i], strlen(labels->names[i]), i, NULL, NULL, NULL);
+  for (int32_t i = 0; i < labels->count && odd < 0 && !status; i++)
+    odd = has_part(&names, labels->names[i]) ? i : -1;
+  brim_hashmap_free(&names);
+  return odd;
 }
 
 int32_t brim_labels_odd(const brim_labels *labels, const char **meaning) {

@@ -420,7 +420,6 @@ int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double sha
   const uint64_t read = record_count(dataset);
   const bool apart = read < 2;
   const uint64_t records = apart ? brim_dataset_rows(dataset) : read;
-  *kept = *held = NULL;
   if (!(share > 0.0 && share < 1.0))
     return brim_error_set(err, BRIM_E_USAGE, "a share of the rows lies between 0 and 1, and %g does not", share);
   if (records < 2)

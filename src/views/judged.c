@@ -116,7 +116,6 @@ int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint
   BRIM_ARRAY(err, outcomes, rows);
   size_t runs = 0, used = 0;
   uint64_t *keys = brim_alloc_array(runtime, (size_t)rows + 1, sizeof *keys);
-  *out = NULL, *count = 0;
   if (!keys)
     return BRIM_NOMEM(err);
   for (uint64_t i = 0; i < rows; i++)

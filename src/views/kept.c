@@ -323,7 +323,6 @@ int brim_judged_read(brim_runtime *runtime, const char *folder, brim_judged **ou
   BRIM_GIVEN(err, runtime, folder);
   char path[4200];
   brim_event_log *log = NULL;
-  *out = NULL, *count = 0;
   BRIM_TRY(path_of(folder, path, sizeof path, err));
   if (access(path, F_OK) != 0)
     return BRIM_OK;

@@ -233,6 +233,11 @@ static void unread(void) {
          found.unread_count == 2 && strcmp(found.unread, "is_similar") == 0,
      "columns that are not read");
   brim_text_columns_free(&found);
+  const brim_source_options chosen = {.where = &(brim_where){"is_similar", "1"}, .where_count = 1};
+  ok(brim_text_columns_find(data_runtime, &path, 1, &chosen, BRIM_TASK_EMBEDDING, &found, &err) == BRIM_OK &&
+         found.unread_count == 1 && strcmp(found.unread, "x") == 0,
+     "one that rows are chosen by is read");
+  brim_text_columns_free(&found);
   path = scratch_write("u.csv", "id,sentence1,sentence2,score\n0,a,b,1\n");
   ok(brim_text_columns_find(data_runtime, &path, 1, &(brim_source_options){0}, BRIM_TASK_EMBEDDING, &found, &err) == BRIM_OK &&
          found.unread_count == 0 && !found.unread,

@@ -138,11 +138,11 @@ void brim_model_enter(brim_model *model, const brim_stage *stage);
  * pages. */
 void brim_model_touch_memory(brim_model *model);
 void brim_model_release_memory(brim_model *model);
-/* Gradients and states; the model must be prepared again before it is trained. */
 /* BRIM_E_MEMORY: so many bytes of the device's memory could not be had. */
 int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err);
 /* BRIM_E_USAGE: they were not loaded. */
 int brim_model_no_values(brim_error *err);
+/* Gradients and states; the model must be prepared again before it is trained. */
 void brim_model_release_state(brim_model *model);
 /* Whether a weight's values are those of the folder, not made new. */
 bool brim_model_is_pretrained(const brim_model *model, const brim_parameter *parameter);

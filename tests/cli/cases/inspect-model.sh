@@ -5,3 +5,5 @@ $BRIM inspect model --model trained --freeze "*[kv]*.weight" --tensors | sed -E 
 $BRIM inspect model --model trained --max-length 1000
 $BRIM inspect model --model "$CASES/../../golden/tasks/folders/st-cls-dense" --json | sed 's/,"max_length.*"missing/, .., "missing/; s/,"memory.*//'
 $BRIM inspect model --model "$CASES/../../golden/tasks/folders/st-cls-dense" | grep "^task\|^weights\|^missing"
+cp -r "$CASES/../../golden/tasks/folders/st-cls-dense" other && sed -i 's/Dense"/LSTM"/' other/modules.json
+$BRIM inspect model --model other | grep "^task\|^modules"
