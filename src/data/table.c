@@ -25,7 +25,8 @@ static int scan_failed(const brim_reader *reader, brim_csv_status status, const 
     return brim_reader_fault(reader, err, record, reader->scan.fault, "the quote that opens here is never closed");
   const size_t fault = reader->scan.fault;
   const bool escaped = !reader->scan.backslash && fault >= 2 && record[fault - 2] == '\\';
-  for (size_t i = 0; i < SEPARATORS && !escaped; i++)
+  const bool one_column = reader->columns <= 1; /* or none yet: of several the delimiter is right */
+  for (size_t i = 0; i < SEPARATORS && !escaped && one_column; i++)
     if (record[fault] == separators[i].mark)
       return brim_reader_fault(reader, err, record, fault, "text after a closing quote%s", separators[i].hint);
   return brim_reader_fault(reader, err, record, fault,

@@ -42,6 +42,8 @@ static void quotes(void) {
         "!5 a.csv: line 1, byte 6: text after a closing quote; it looks separated by ;: give the delimiter (--delimiter ';')\n");
   check("in a row", "text\n\"a\"\tb\n",
         "!5 a.csv: line 2, byte 8: text after a closing quote; it looks separated by tabs: --format tsv\n");
+  check("another separator in a text of several columns", "text,label\n\"a\"; b,1\n",
+        "!5 a.csv: line 2, byte 14: text after a closing quote: a quote inside a quoted field is written twice (\"\")\n");
   check("a bad header", "text,\"label", "!5 a.csv: line 1, byte 5: the quote that opens here is never closed\n");
 }
 
