@@ -285,6 +285,11 @@ static bool is_named(const brim_json_value *key, const char *name) {
   return key->length == strlen(name) && memcmp(key->as.text, name, key->length) == 0;
 }
 
+/* How another task's head saw a text: vectors have modules for it, and ways that this member has no word for. */
+static bool is_of_pooling(const brim_config *config, const brim_json_value *key) {
+  return is_named(key, "brim_pooling") && brim_task_rules_of(config->labels.task)->head == BRIM_HEAD_OF_VECTORS;
+}
+
 /* What a head on several layers needed, and this one does not. */
 static bool is_of_layers(const brim_config *config, const brim_json_value *key) {
   return (is_named(key, "brim_layers") && !brim_config_mixes(config)) ||
@@ -299,7 +304,7 @@ static bool is_of_scores(const brim_config *config, const brim_json_value *key) 
 
 /* The name by which a member of the file is saved; NULL: it is left out. */
 static const char *saved_name(const brim_config *config, const brim_json_value *key) {
-  if (is_of_layers(config, key) || is_of_scores(config, key))
+  if (is_of_pooling(config, key) || is_of_layers(config, key) || is_of_scores(config, key))
     return NULL;
   const brim_renamed *renamed = brim_family_renamed(config->family, key->as.text, key->length);
   if (!renamed)

@@ -150,6 +150,12 @@ $BRIM train --model $MODEL --train pairs.csv --output no --dense 8 2>&1 | tail -
 $BRIM train --model $MODEL --train $DATA/train.csv --output classes --overwrite --max-steps 1 --layers joined:2 --quiet 2>&1 | tail -1
 grep -o '"brim_layers": "[^"]*"' classes/config.json && grep -c joined_layers classes/README.md
 $BRIM predict --model classes text.txt | cut -c 1-40
+echo "--- from a classifier with a pooling of its own, and back"
+$BRIM train --model $MODEL --train $DATA/train.csv --output classes --overwrite --max-steps 1 --pooling max --quiet >/dev/null 2>&1
+train --model classes --train pairs.csv --pooling cls,mean
+grep -c brim_pooling run/config.json
+$BRIM embed --model run text.txt | cut -c 1-16
+$BRIM train --model run --train $DATA/train.csv --output classes --overwrite --max-steps 1 --quiet 2>/dev/null | tail -1
 echo "--- a teacher's numbers"
 python3 - <<'END'
 import json
