@@ -102,7 +102,7 @@ class Result:
             return False
         needed = [word.removeprefix("--").split("=")[0] for word in more if word.startswith("--")]
         spelled = [name.replace("-", sign) for name in (option.name, *(option.also or "").split(), *needed) for sign in "-_ "]
-        of_data = option.name in OF_DATA and (self.last.startswith("brim: d/") or option.name.removeprefix("no-") in self.last)
+        of_data = option.name in OF_DATA and (self.last.startswith("brim: d/") or option.name.removeprefix("no-") in self.last or f'"{value}"' in self.last)
         return of_data or any(name in self.last for name in spelled) or (option.kind == "choice" and bool(value) and value in self.last)
 
 
@@ -257,7 +257,10 @@ class Judge:
         return ("OTHER LINE" if any("brim:" in one for one in tried) else "NOTHING"), "; ".join(tried)
 
     def stream(self, case):
-        return self.plain(case, "--stream", *STREAMED.get(case.base.task, ()))
+        needed = STREAMED.get(case.base.task, ())
+        if case.option.words(case.choice)[0] in needed:
+            return "promised", "a stream of this task has it already"
+        return self.plain(case, "--stream", *needed)
 
     def folds(self, case):
         return self.plain(case, "--folds=2", "--epochs=2")
