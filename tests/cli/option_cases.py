@@ -29,19 +29,19 @@ VALUES = {
 TIME = "changes time and memory alone"
 ONCE = "of one evaluation or checkpoint"
 PROMISED = {
-    "best-metric": ONCE, "cpu": "auto is the best there is", "eval-batch-size": TIME, "eval-batching": TIME, "eval-padding": TIME,
-    "format": "it was that already", "keep": ONCE, "keep-checkpoints": ONCE, "max-record": "of longer records", "min-delta": ONCE,
+    "accumulate": TIME, "best-metric": ONCE, "cpu": "auto is the best there is", "eval-batch-size": TIME, "eval-batching": TIME, "eval-padding": TIME,
+    "format": "it was that already", "keep": ONCE, "keep-checkpoints": ONCE, "max-record": "of longer records", "max-tokens": TIME, "min-delta": ONCE,
     "missing-label": "of rows without a label", "overwrite": "of a folder that is there", "oversize": "of longer rows", "patience": ONCE,
     "prefetch": TIME, "quiet": "where there are no notes", "quote": "of quotes", "rank-slices": "of several processes",
     "rank-timeout": "of several processes", "resume": "of a folder that is there", "resume-anyway": "of other instructions",
     "skip-damaged": "of damage", "tail": "of several processes", "threads": TIME, "truncation-side": "right is what the tokenizer has",
     "unbuffered": TIME,
     "analyze seed": "of slots, which may be as many in any order", "analyze task": "of rows that are the same", "analyze truncation": "of pairs",
-    "compare accumulate": TIME, "compare checkpoint-activations": TIME, "compare max-tokens": TIME, "compare no-type-ids": "of pairs",
-    "embed batch-size": TIME, "embed max-tokens": TIME, "evaluate batch-size": TIME, "evaluate document-prompt": "of an order that may stay",
-    "evaluate max-tokens": TIME, "evaluate padding": TIME, "evaluate precision": "of an order that may stay",
-    "evaluate query-prompt": "of an order that may stay", "evaluate similarity": "of an order that may stay", "plan task": "of rows that are the same",
-    "plan truncation": "of pairs", "plan weight": "of several sources", "predict batch-size": TIME, "predict max-tokens": TIME, "predict padding": TIME,
+    "compare checkpoint-activations": TIME, "compare no-type-ids": "of pairs",
+    "embed batch-size": TIME, "evaluate batch-size": TIME, "evaluate document-prompt": "of an order that may stay",
+    "evaluate padding": TIME, "evaluate precision": "of an order that may stay",
+    "evaluate query-prompt": "of an order that may stay", "evaluate similarity": "of an order that may stay", "plan slices": "of a batch's order, which its counts have not", "plan task": "of rows that are the same",
+    "plan truncation": "of pairs", "plan weight": "of several sources", "predict batch-size": TIME, "predict padding": TIME,
     "report label-column": "of a page that holds times, and is not read", "tokenize task": "of rows that are the same", "tokenize truncation": "of pairs"}
 
 #: Options with which the data may be wrong: a line about the file is right.
