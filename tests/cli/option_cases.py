@@ -13,7 +13,7 @@ VALUES = {
     "accumulate": ["2"], "at": ["1,2"], "best-metric": ["loss"], "beta1": ["0.5"], "beta2": ["0.5"], "cache": ["cache"],
     "class-weights": ["balanced", "0=3,1=1", "a=3,b=1", "A=3,B=1"], "clip": ["0.1"], "column-prompt": ["positive=document=the bad "],
     "columns": ["other,positive", "other,document"], "compare html": ["compared.html"], "compare precision": ["fp32,bf16"], "corpus": ["d/corpus.jsonl"], "csv": ["table.csv"],
-    "data": ["d/more.jsonl"], "delimiter": [";"], "directions": ["query-to-doc,doc-to-query"], "document-prompt": ["document=the bad "],
+    "data": ["d/more.jsonl"], "delimiter": [";"], "dense": ["8"], "directions": ["query-to-doc,doc-to-query"], "document-prompt": ["document=the bad "],
     "eval": ["more=d/more.jsonl"], "evaluate document-prompt": ["query"], "evaluate query-prompt": ["query"], "fold-column": ["fold"],
     "freeze": ["embeddings"], "html": ["lengths.html"], "keep-checkpoints": ["1", "0", "2"], "label-column": ["label2"], "labels": ["1", "0"],
     "layers": ["weighted", "joined:2"], "lengths": ["d/lengths.txt"], "mask-rate": ["0.5"], "matryoshka": ["16,8"], "matryoshka-weights": ["2,1"],
@@ -29,7 +29,7 @@ VALUES = {
 TIME = "changes time and memory alone"
 ONCE = "of one evaluation or checkpoint"
 PROMISED = {
-    "accumulate": TIME, "best-metric": ONCE, "cpu": "auto is the best there is", "eval-batch-size": TIME, "eval-batching": TIME, "eval-padding": TIME,
+    "accumulate": TIME, "best-metric": ONCE, "cpu": "auto is the best there is", "drop-last": "of a last step that is short", "eval-batch-size": TIME, "eval-batching": TIME, "eval-padding": TIME,
     "format": "it was that already", "keep": ONCE, "keep-checkpoints": ONCE, "max-record": "of longer records", "max-tokens": TIME, "min-delta": ONCE,
     "missing-label": "of rows without a label", "overwrite": "of a folder that is there", "oversize": "of longer rows", "patience": ONCE,
     "prefetch": TIME, "quiet": "where there are no notes", "quote": "of quotes", "rank-slices": "of several processes",
