@@ -30,13 +30,13 @@ TIME = "changes time and memory alone"
 ONCE = "of one evaluation or checkpoint"
 PROMISED = {
     "accumulate": TIME, "best-metric": ONCE, "cpu": "auto is the best there is", "drop-last": "of a last step that is short", "eval-batch-size": TIME, "eval-batching": TIME, "eval-padding": TIME,
-    "format": "it was that already", "keep": ONCE, "keep-checkpoints": ONCE, "max-record": "of longer records", "max-tokens": TIME, "min-delta": ONCE,
+    "format": "it was that already", "input-format": "it was that already", "keep": ONCE, "keep-checkpoints": ONCE, "max-record": "of longer records", "max-tokens": TIME, "min-delta": ONCE,
     "missing-label": "of rows without a label", "overwrite": "of a folder that is there", "oversize": "of longer rows", "patience": ONCE,
     "prefetch": TIME, "quiet": "where there are no notes", "quote": "of quotes", "rank-slices": "of several processes",
     "rank-timeout": "of several processes", "resume": "of a folder that is there", "resume-anyway": "of other instructions",
     "skip-damaged": "of damage", "tail": "of several processes", "threads": TIME, "truncation-side": "right is what the tokenizer has",
     "unbuffered": TIME,
-    "analyze seed": "of slots, which may be as many in any order", "analyze task": "of rows that are the same", "analyze truncation": "of pairs",
+    "analyze samples": "of texts that may be shown already", "analyze seed": "of slots, which may be as many in any order", "analyze task": "of rows that are the same", "analyze truncation": "of pairs",
     "compare checkpoint-activations": TIME, "compare no-type-ids": "of pairs",
     "embed batch-size": TIME, "evaluate batch-size": TIME, "evaluate document-prompt": "of an order that may stay",
     "evaluate padding": TIME, "evaluate precision": "of an order that may stay",
@@ -45,7 +45,7 @@ PROMISED = {
     "report label-column": "of a page that holds times, and is not read", "tokenize task": "of rows that are the same", "tokenize truncation": "of pairs"}
 
 #: Options with which the data may be wrong: a line about the file is right.
-OF_DATA = {"delimiter", "format", "label-column", "min-chars", "model", "no-header", "pair-column", "quote", "scored-pairs", "task", "text-column", "tokenizer"}
+OF_DATA = {"delimiter", "format", "input-format", "label-column", "min-chars", "model", "no-header", "pair-column", "quote", "scored-pairs", "task", "text-column", "tokenizer"}
 
 #: No cases: a file of options is a context, help ends the command, and there may be no card.
 LEFT_OUT = {"config", "help", "device", "tf32"}
