@@ -313,7 +313,7 @@ class Judge:
             return "promised", "it has no value that works here"
         line, value, _ = found
         result = self.run(case, line, *case.option.words(value), *case.option.words(value))
-        if result.code and not (result.names(case.option, value) or "twice" in result.last):
+        if result.code and not (result.names(case.option, value) or "twice" in result.last or "given two" in result.last):
             return "OTHER LINE", result.last
         return ("BROKEN", result.broken()) if result.broken() else ("refused", result.last) if result.code else ("effect", "")
 
