@@ -232,7 +232,7 @@ def counts(name: str, given: Any) -> Any:
     given = given if hasattr(given, "__len__") else list(given)
     whole_numbers = getattr(getattr(given, "dtype", None), "kind", "i") in "iu"
     listed = given.tolist() if hasattr(given, "tolist") and not whole_numbers else given
-    if isinstance(listed, (list, tuple)):
+    if isinstance(listed, (list, tuple)) and not (set(map(type, listed)) == {int} and -MOST <= min(listed) and max(listed) <= MOST):
         wrong = next((row for row, one in enumerate(listed) if isinstance(one, bool) or not hasattr(one, "__index__") or not -MOST <= operator.index(one) <= MOST), None)
         if wrong is not None:
             raise UsageError(f"{name}: row {wrong} has {listed[wrong]!r:.60}: a whole number of 32 bits is needed")

@@ -138,12 +138,13 @@ def _scored(pairs: Any) -> Iterator[dict[str, Any]]:
 
 def _line(of: str, number: int, row: Mapping[str, Any]) -> str:
     """A row as JSON; what JSON does not have is refused."""
+    cells = []
     for name, value in row.items():
         try:
-            json.dumps(_plain(value), allow_nan=False).encode()
+            cells.append(f"{json.dumps(str(name))}: {json.dumps(_plain(value), allow_nan=False)}")
         except (TypeError, ValueError):
             raise CellError(f'{of}: row {number}: "{name}" is {value!r:.60}: a text or a finite number is expected') from None
-    return json.dumps({name: _plain(value) for name, value in row.items()}) + "\n"
+    return "{" + ", ".join(cells) + "}\n"
 
 
 @contextlib.contextmanager

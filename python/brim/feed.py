@@ -38,8 +38,7 @@ class Stream:
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         _kinds.check(Stream.__init__, locals(), PlanOptions)
-        if not isinstance(files, (str, bytes, os.PathLike)) and not (isinstance(files, (list, tuple)) and all(isinstance(file, (str, bytes, os.PathLike)) for file in files)):
-            raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
+        paths = _paths(files)
         refuse_of_several(text_columns, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
         self._runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, self._runtime)
@@ -48,7 +47,7 @@ class Stream:
         self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs
         if task is not None and not (self.labels.task == task if self.labels else _shapes.of(task).words):
             raise UsageError(f"task is {task!r}: a stream's task is that of its labels, or \"tokens\"")
-        self._files = [_rows.from_here(path) for path in _rows.paths_of(files)]
+        self._files = [_rows.from_here(path) for path in paths]
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
@@ -252,6 +251,15 @@ class Streamed:
     def windows(self) -> tuple[int, int] | None:
         made = self._stream._options
         return (made["window_overlap"], made["max_windows"]) if "window_overlap" in made else None
+
+
+def _paths(files: Any) -> list[str]:
+    try:
+        if not isinstance(files, Mapping) and not _rows.is_table(files):
+            return _rows.paths_of(files)
+    except TypeError:  # some of it is no path
+        pass
+    raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
 
 
 def _unnamed(labels: Labels | None) -> Labels | None:

@@ -61,12 +61,12 @@ def decoded(text: bytes | bytearray) -> str:
 
 def _one_label(label) -> tuple[str, str]:
     """The text and the form of a label that is no list."""
-    if _missing(label):
-        return "", NONE
     if isinstance(label, str):
         return label, NAME
     if isinstance(label, bool):
         return "true" if label else "false", BOOLEAN
+    if _missing(label):
+        return "", NONE
     if (plain := _plain(label)) is not label:
         return _one_label(plain)
     if isinstance(label, (bytes, bytearray)):

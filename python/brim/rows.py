@@ -11,7 +11,7 @@ from typing import Any, Iterable, NamedTuple
 
 from . import _core, runtime as _runtime
 from .errors import CellError, FileError, NotFoundError, UsageError
-from .labels import _missing, _numbered, _one_label, _plain
+from .labels import NAME, _missing, _numbered, _one_label, _plain
 
 DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".txt", ".parquet", ".arrow", ".feather")
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -397,12 +397,14 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
     """Rows as str, as dicts, or as tuples: (text, label) and (text, pair, label) where labels are wanted, else (text, pair)."""
     texts, pairs, labels = [], [], []
     columns, given = None, {"text_column": text, "pair_column": pair, "label_column": label}
+    named = any(column is not None for column in given.values())
     paired = labelled_rows = False  # there is a column of them, whatever its cells are
     rows = list_of(rows)
     names = _names_of_rows(rows)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
-            refuse_columns(number, row, **given)
+            if named:
+                refuse_columns(number, row, **given)
             row = (row,)
         if _has_names(row, *given.values()):
             row = row._asdict()
@@ -414,7 +416,8 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
                 raise UsageError(f"row {number} has no {missing}") from None
             paired, labelled_rows = paired or columns[1] is not None, labelled_rows or columns[2] is not None
         elif isinstance(row, (tuple, list)) and 1 <= len(row) <= 3:
-            refuse_columns(number, row, **given)
+            if named:
+                refuse_columns(number, row, **given)
             values = [row[0], None, None]
             if len(row) == 3:
                 values[1:] = row[1:]
@@ -678,6 +681,8 @@ def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -
         raise UsageError(f"row {number}: {what} are a list, not {_short(row)}")
     if classes is not None:
         row = [classes[one] if isinstance(one, int) and 0 <= one < len(classes) else one for one in row]
+    if set(map(type, row)) <= {str}:  # as nearly all rows are
+        return b"".join(_item(one, number, what) for one in row), NAME * len(row)
     row = [_plain(one) for one in row]
     wrong = [one for one in row if (what == "words" if _missing(one) else not isinstance(one, (str, int, float)))]
     if wrong:

@@ -259,8 +259,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     said = _said(model) if isinstance(model, Model) else _core.describe(runtime, os.fsencode(model))
-    made = _shapes.of(said["task"] if task == "auto" else task).made
-    train_rows, named = _rows_to_train(train), _named(eval, train, (text_column or "text") if made else None)
+    asked = task
+    if task == "auto":
+        task = said["task"]
+    shape = _shapes.of(task)
+    masked = shape.made
+    train_rows, named = _rows_to_train(train), _named(eval, train, (text_column or "text") if masked else None)
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", train_rows), *named, *_tests(more["test"])])
@@ -268,10 +272,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
-    asked = task
-    if task == "auto":
-        task = said["task"]
-    shape = _shapes.of(task)
     several = shape.several_texts
     if several:
         _refuse_of_pairs(task, model, keep_head, labels, told)
@@ -293,7 +293,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     wanted = _pairs.prompts(prompts)
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
-    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or made else asked)
+    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or masked else asked)
     if all(isinstance(data, Dataset) for data in [train_rows, *(data for _, data in named)]):
         refuse_encoded(train_rows, text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header,
@@ -308,7 +308,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     elif cut.side:
         tokenizer = tokenizer._cutting(cut.side)
 
-    masked = shape.made
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
     if masked:

@@ -152,8 +152,10 @@ static brim_string *strings_of(const core_column *column, Py_ssize_t count) {
   if (!strings)
     PyErr_NoMemory();
   for (Py_ssize_t i = 0; strings && i < count; i++) {
-    if (!column->rows[i].data) {
-      PyErr_Format(PyExc_TypeError, "row %zd: a text is str or bytes, not None", i);
+    const bool several = column->further && column->further[i].at;
+    if (several || !column->rows[i].data) {
+      PyErr_Format(PyExc_TypeError,
+                   several ? "row %zd has a list of texts: give each by itself" : "row %zd: a text is str or bytes, not None", i);
       free(strings);
       return NULL;
     }

@@ -13,7 +13,7 @@ VALUES = {
     "accumulate": ["2"], "at": ["1,2"], "best-metric": ["loss"], "beta1": ["0.5"], "beta2": ["0.5"], "cache": ["cache"],
     "class-weights": ["balanced", "0=3,1=1", "a=3,b=1", "A=3,B=1"], "clip": ["0.1"], "column-prompt": ["positive=document=the bad "],
     "columns": ["other,positive", "other,document"], "compare html": ["compared.html"], "compare precision": ["fp32,bf16"], "corpus": ["d/corpus.jsonl"], "csv": ["table.csv"],
-    "data": ["d/more.jsonl"], "delimiter": [";"], "directions": ["query-to-doc,doc-to-query"], "document-prompt": ["document=the bad "],
+    "data": ["d/more.jsonl"], "delimiter": [";"], "dense": ["8"], "directions": ["query-to-doc,doc-to-query"], "document-prompt": ["document=the bad "],
     "eval": ["more=d/more.jsonl"], "evaluate document-prompt": ["query"], "evaluate query-prompt": ["query"], "fold-column": ["fold"],
     "freeze": ["embeddings"], "html": ["lengths.html"], "keep-checkpoints": ["1", "0", "2"], "label-column": ["label2"], "labels": ["1", "0"],
     "layers": ["weighted", "joined:2"], "lengths": ["d/lengths.txt"], "mask-rate": ["0.5"], "matryoshka": ["16,8"], "matryoshka-weights": ["2,1"],
@@ -29,23 +29,23 @@ VALUES = {
 TIME = "changes time and memory alone"
 ONCE = "of one evaluation or checkpoint"
 PROMISED = {
-    "best-metric": ONCE, "cpu": "auto is the best there is", "eval-batch-size": TIME, "eval-batching": TIME, "eval-padding": TIME,
-    "format": "it was that already", "keep": ONCE, "keep-checkpoints": ONCE, "max-record": "of longer records", "min-delta": ONCE,
+    "accumulate": TIME, "best-metric": ONCE, "cpu": "auto is the best there is", "drop-last": "of a last step that is short", "eval-batch-size": TIME, "eval-batching": TIME, "eval-padding": TIME,
+    "format": "it was that already", "input-format": "it was that already", "keep": ONCE, "keep-checkpoints": ONCE, "max-record": "of longer records", "max-tokens": TIME, "min-delta": ONCE,
     "missing-label": "of rows without a label", "overwrite": "of a folder that is there", "oversize": "of longer rows", "patience": ONCE,
     "prefetch": TIME, "quiet": "where there are no notes", "quote": "of quotes", "rank-slices": "of several processes",
     "rank-timeout": "of several processes", "resume": "of a folder that is there", "resume-anyway": "of other instructions",
     "skip-damaged": "of damage", "tail": "of several processes", "threads": TIME, "truncation-side": "right is what the tokenizer has",
     "unbuffered": TIME,
-    "analyze seed": "of slots, which may be as many in any order", "analyze task": "of rows that are the same", "analyze truncation": "of pairs",
-    "compare accumulate": TIME, "compare checkpoint-activations": TIME, "compare max-tokens": TIME, "compare no-type-ids": "of pairs",
-    "embed batch-size": TIME, "embed max-tokens": TIME, "evaluate batch-size": TIME, "evaluate document-prompt": "of an order that may stay",
-    "evaluate max-tokens": TIME, "evaluate padding": TIME, "evaluate precision": "of an order that may stay",
-    "evaluate query-prompt": "of an order that may stay", "evaluate similarity": "of an order that may stay", "plan task": "of rows that are the same",
-    "plan truncation": "of pairs", "plan weight": "of several sources", "predict batch-size": TIME, "predict max-tokens": TIME, "predict padding": TIME,
+    "analyze samples": "of texts that may be shown already", "analyze seed": "of slots, which may be as many in any order", "analyze task": "of rows that are the same", "analyze truncation": "of pairs",
+    "compare checkpoint-activations": TIME, "compare no-type-ids": "of pairs",
+    "embed batch-size": TIME, "evaluate batch-size": TIME, "evaluate document-prompt": "of an order that may stay",
+    "evaluate padding": TIME, "evaluate precision": "of an order that may stay",
+    "evaluate query-prompt": "of an order that may stay", "evaluate similarity": "of an order that may stay", "plan slices": "of a batch's order, which its counts have not", "plan task": "of rows that are the same",
+    "plan truncation": "of pairs", "plan weight": "of several sources", "predict batch-size": TIME, "predict padding": TIME,
     "report label-column": "of a page that holds times, and is not read", "tokenize task": "of rows that are the same", "tokenize truncation": "of pairs"}
 
 #: Options with which the data may be wrong: a line about the file is right.
-OF_DATA = {"delimiter", "format", "label-column", "min-chars", "model", "no-header", "pair-column", "quote", "scored-pairs", "task", "text-column", "tokenizer"}
+OF_DATA = {"delimiter", "format", "input-format", "label-column", "min-chars", "model", "no-header", "pair-column", "quote", "scored-pairs", "task", "text-column", "tokenizer"}
 
 #: No cases: a file of options is a context, help ends the command, and there may be no card.
 LEFT_OUT = {"config", "help", "device", "tf32"}

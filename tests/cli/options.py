@@ -102,7 +102,7 @@ class Result:
             return False
         needed = [word.removeprefix("--").split("=")[0] for word in more if word.startswith("--")]
         spelled = [name.replace("-", sign) for name in (option.name, *(option.also or "").split(), *needed) for sign in "-_ "]
-        of_data = option.name in OF_DATA and (self.last.startswith("brim: d/") or option.name.removeprefix("no-") in self.last)
+        of_data = option.name in OF_DATA and (self.last.startswith("brim: d/") or option.name.removeprefix("no-") in self.last or f'"{value}"' in self.last)
         return of_data or any(name in self.last for name in spelled) or (option.kind == "choice" and bool(value) and value in self.last)
 
 
@@ -190,6 +190,11 @@ class Case:
         return [self.choice] if self.choice and self.context != "together" else self.option.values(self.base.command)
 
 
+def promised(case):
+    """Why the option may change nothing; None: it has to."""
+    return PROMISED.get(f"{case.base.command} {case.option.name}", PROMISED.get(case.option.name))
+
+
 class Unmet(Exception):
     """What an option needs is not to be had here: it is to be refused."""
 
@@ -251,13 +256,16 @@ class Judge:
             tried.append(f"{value}: nothing")
         if refused:
             return "refused", refused
-        promise = PROMISED.get(f"{case.base.command} {case.option.name}", PROMISED.get(case.option.name))
+        promise = promised(case)
         if promise and not case.base.only and not any("brim:" in one for one in tried):
             return "promised", promise
         return ("OTHER LINE" if any("brim:" in one for one in tried) else "NOTHING"), "; ".join(tried)
 
     def stream(self, case):
-        return self.plain(case, "--stream", *STREAMED.get(case.base.task, ()))
+        needed = STREAMED.get(case.base.task, ())
+        if case.option.words(case.choice)[0] in needed:
+            return "promised", "a stream of this task has it already"
+        return self.plain(case, "--stream", *needed)
 
     def folds(self, case):
         return self.plain(case, "--folds=2", "--epochs=2")
@@ -305,7 +313,7 @@ class Judge:
             return "promised", "it has no value that works here"
         line, value, _ = found
         result = self.run(case, line, *case.option.words(value), *case.option.words(value))
-        if result.code and not (result.names(case.option, value) or "twice" in result.last):
+        if result.code and not (result.names(case.option, value) or "twice" in result.last or "given two" in result.last):
             return "OTHER LINE", result.last
         return ("BROKEN", result.broken()) if result.broken() else ("refused", result.last) if result.code else ("effect", "")
 
@@ -354,7 +362,7 @@ class Judge:
                 if alone.code or second.code or both.differences(second):
                     return "effect", "each its own"
                 swallowed = f"{one} does nothing with {two}"
-        return "SWALLOWED", swallowed
+        return ("promised", promised(case)) if promised(case) else ("SWALLOWED", swallowed)
 
     def ends(self, case):
         option = case.option
@@ -405,8 +413,8 @@ def cases(commands, contexts, seed):
             for context in [context for context in contexts if not base.only or context == "plain"]:
                 if (context in OF_TRAINING and base.command != "train") or context == option.name or (context == "cache" and "cache" not in commands[base.command]):
                     continue
-                if context == "together":
-                    others = [other.name for other in commands[base.command].values() if other.name not in (*LEFT_OUT, option.name) and not base.has(other)]
+                if context == "together":  # but with "quiet", where an option whose effect is a note has none
+                    others = [other.name for other in commands[base.command].values() if other.name not in (*LEFT_OUT, "quiet", option.name) and not base.has(other)]
                     drawn = random.Random(f"{seed} {base.name} {option.name}").sample(others, min(len(others), OTHERS))
                     yield from (Case(base, option, context, other) for other in drawn)
                     continue
