@@ -298,12 +298,13 @@ static int start_position(brim_trainer *t, brim_error *err) {
   if (o->group.rank == 0) {
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
     BRIM_TRY(start_over_folds(t, err));
-    BRIM_TRY(brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err));
   } else {
     BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
   }
   start_fresh(t);
-  return o->output && o->resume ? brim_trainer_resume(t, err) : BRIM_OK;
+  if (o->output && o->resume) /* first: what is there may be of a run of another task */
+    BRIM_TRY(brim_trainer_resume(t, err));
+  return o->group.rank > 0 ? BRIM_OK : brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err);
 }
 
 /* The divisor of a step of classification is the sum of its rows' weights; that of many labels is their number. */
