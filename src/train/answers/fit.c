@@ -44,12 +44,13 @@ int brim_pairs_fit(const brim_model *model, const brim_dataset *dataset, int pai
   const int here = brim_pairs_of(model, dataset);
   if (here < 0 || pairs < 0 || here == pairs)
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_MISMATCH,
-                        pairs ? "%s: the rows are single texts, and those of the training data are pairs of texts: give the "
-                                "second text too (pair_column)"
-                              : "%s: the rows are pairs of texts, and those of the training data are single texts: leave out the "
-                                "second text",
-                        name);
+  return brim_error_set(
+      err, BRIM_E_MISMATCH,
+      pairs ? "%s: the rows are single texts, and those of the training data are pairs of texts: give the "
+              "second text too (pair_column)"
+            : "%s: the rows are pairs of texts, and those of the training data are single texts: leave out the second "
+              "text (pair_column)",
+      name);
 }
 
 int brim_sets_check(const brim_named_dataset *sets, int count, brim_error *err) {
