@@ -183,9 +183,8 @@ const brim_label_type *brim_label_type_of(brim_task task) {
     return &unknown;
   if (shape->words || shape->made)
     return shape->words ? &tags : &made;
-  if (shape->named)
-    return shape->one_class ? &class : &set;
-  return shape->joins_pairs ? &documents : shape->several_texts ? &scores : &values;
+  const brim_label_type *several = shape->joins_pairs ? &documents : &scores;
+  return shape->named ? shape->one_class ? &class : &set : shape->several_texts ? several : &values;
 }
 
 void brim_label_type_read(brim_task task, brim_source_options *source) {

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "data/facts.h"
 #include "model/run/ask.h"
 #include "model/run/model.h"
 #include "study/rounds.h"
@@ -265,7 +266,7 @@ static int compare_check(compare_job *job, brim_error *err) {
   BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, job->train, -1, cut, true, "training data", &job->mapped[0], err));
   job->train = job->mapped[0] ? job->mapped[0] : job->train;
   if (job->eval) {
-    BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, job->eval, brim_pairs_of(job->model, job->train), cut, true,
+    BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, job->eval, brim_dataset_pairs_known(job->train), cut, true,
                                  "evaluation data", &job->mapped[1], err));
     job->eval = job->mapped[1] ? job->mapped[1] : job->eval;
   }

@@ -333,7 +333,7 @@ static int fit_sets(fold_job *job, brim_error *err) {
   for (int i = 0; i < job->eval_count; i++) {
     brim_named_dataset *set = &job->evals[i];
     const bool labels = is_measured(job, set->dataset);
-    BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, set->dataset, brim_pairs_of(job->model, job->dataset), cut, labels,
+    BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, set->dataset, brim_dataset_pairs_known(job->dataset), cut, labels,
                                  set->name, &job->mapped[i], err));
     set->dataset = job->mapped[i] ? job->mapped[i] : set->dataset;
   }

@@ -244,8 +244,8 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
     *set = (brim_eval_set){.name = evals[t->eval_count].name, .dataset = evals[t->eval_count].dataset};
-    BRIM_TRY(brim_dataset_fit_of(t->runtime, t->model, set->dataset, brim_pairs_of(t->model, t->supply.dataset),
-                                 t->options.plan.max_length, true, set->name, &set->mapped, err));
+    BRIM_TRY(brim_dataset_fit_of(t->runtime, t->model, set->dataset, brim_supply_pairs(&t->supply), t->options.plan.max_length,
+                                 true, set->name, &set->mapped, err));
     set->dataset = set->mapped ? set->mapped : set->dataset;
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
     BRIM_TRY(check_rows(t, set, err));

@@ -326,7 +326,7 @@ static int note_pairs(brim_trainer *t, brim_error *err) {
     return BRIM_OK;
   const int pairs = brim_supply_pairs(&t->supply);
   for (int i = 0; i < t->eval_count; i++)
-    BRIM_TRY(brim_pairs_fit(t->model, t->evals[i].dataset, pairs, t->evals[i].name, err));
+    BRIM_TRY(brim_pairs_fit(t->evals[i].dataset, pairs, t->evals[i].name, err));
   brim_model_set_pairs(t->model, pairs);
   return BRIM_OK;
 }

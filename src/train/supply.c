@@ -101,9 +101,7 @@ brim_windowing brim_supply_windows(const brim_supply *s) {
 }
 
 int brim_supply_pairs(const brim_supply *s) {
-  if (!s->feed)
-    return brim_pairs_of(s->model, s->dataset);
-  return brim_model_shape(s->model)->several_texts ? -1 : brim_feed_pairs(s->feed);
+  return s->feed ? brim_feed_pairs(s->feed) : brim_dataset_pairs_known(s->dataset);
 }
 
 brim_cutting brim_supply_cutting(const brim_supply *s) {

@@ -277,7 +277,7 @@ int brim_model_pairs(const brim_model *model) {
 }
 
 void brim_model_set_pairs(brim_model *model, int pairs) {
-  model->config.pairs = (int8_t)pairs;
+  model->config.pairs = brim_model_shape(model)->several_texts ? -1 : (int8_t)pairs; /* those say by themselves what is joined */
 }
 
 const char *brim_model_type(const brim_model *model) {

@@ -35,13 +35,8 @@ int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer
   return BRIM_OK;
 }
 
-/* Rows of several texts say by themselves which of them are joined. */
-int brim_pairs_of(const brim_model *model, const brim_dataset *training) {
-  return training && !brim_model_shape(model)->several_texts ? brim_dataset_pairs_known(training) : -1;
-}
-
-int brim_pairs_fit(const brim_model *model, const brim_dataset *dataset, int pairs, const char *name, brim_error *err) {
-  const int here = brim_pairs_of(model, dataset);
+int brim_pairs_fit(const brim_dataset *dataset, int pairs, const char *name, brim_error *err) {
+  const int here = brim_dataset_pairs_known(dataset);
   if (here < 0 || pairs < 0 || here == pairs)
     return BRIM_OK;
   return brim_error_set(
@@ -186,7 +181,7 @@ int brim_dataset_fit_of(brim_runtime *runtime, const brim_model *model, const br
   BRIM_TRY(brim_tokenizers_fit(model, brim_dataset_tokenizer(dataset), name, err));
   BRIM_TRY(texts_fit(model, dataset, name, err));
   BRIM_TRY(joined_fit(model, dataset, name, err));
-  BRIM_TRY(brim_pairs_fit(model, dataset, pairs, name, err));
+  BRIM_TRY(brim_pairs_fit(dataset, pairs, name, err));
   if (labels)
     BRIM_TRY(map_labels(runtime, dataset, brim_model_labels(model), name, mapped, err));
   const int status = brim_rows_fit(model, *mapped ? *mapped : dataset, cut, labels, name, err);

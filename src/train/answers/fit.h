@@ -18,8 +18,6 @@ int brim_sets_check(const brim_named_dataset *sets, int count, brim_error *err) 
 int brim_dataset_fit_of(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int pairs, int32_t cut,
                         bool labels, const char *name, brim_dataset **mapped, brim_error *err) BRIM_CHECK;
 /* The rows are of this kind, likewise. */
-int brim_pairs_fit(const brim_model *model, const brim_dataset *dataset, int pairs, const char *name, brim_error *err) BRIM_CHECK;
-/* What the model is trained on with these rows: 1, 0, -1 as brim_model_pairs. */
-int brim_pairs_of(const brim_model *model, const brim_dataset *training);
+int brim_pairs_fit(const brim_dataset *dataset, int pairs, const char *name, brim_error *err) BRIM_CHECK;
 
 #endif
