@@ -78,10 +78,14 @@ typedef struct cli_dataset_request {
   bool silent;        /* the caller says itself how many rows were cut */
   brim_task task;
   const brim_labels *labels; /* NULL: made from the data */
+  const brim_model *model;   /* that is to see the rows; NULL: one that learns from them */
 } cli_dataset_request;
 /* Reads and encodes all rows, with progress, and says how many were cut. */
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out);
 
+/* Of a model that was trained on single texts: a column of second texts that nobody asked for is not read, and a note says so. */
+void cli_leave_out_pairs(const cli_call *cli, const brim_model *model, const char *const *paths, int count,
+                         brim_source_options *source);
 /* Says how many rows --min-chars and --where left out, if any, and the first with its reason. */
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows);
 /* Says which files of folders among the paths are passed over, if any. */

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "columns.h"
@@ -369,6 +370,28 @@ void cli_note_entities(const cli_call *cli, const brim_labels *labels) {
     cli_note(cli, "the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities");
 }
 
+/* What is not a file, as a pipe, can be read only once. */
+static bool can_look(const char *path) {
+  struct stat info;
+  return stat(path, &info) != 0 ? strcmp(path, "-") != 0 : S_ISREG(info.st_mode) || S_ISDIR(info.st_mode);
+}
+
+void cli_leave_out_pairs(const cli_call *cli, const brim_model *model, const char *const *paths, int count,
+                         brim_source_options *source) {
+  brim_reader *reader = NULL;
+  brim_record first;
+  brim_error ignored; /* whoever reads the rows says what is wrong with them */
+  bool looks = model && brim_model_pairs(model) == 0 && !source->pair_column && !source->words;
+  for (int i = 0; i < count && looks; i++)
+    looks = can_look(paths[i]);
+  if (looks && !brim_reader_open(cli->runtime, paths, count, source, &reader, &ignored) &&
+      !brim_reader_next(reader, &first, &ignored) && first.pair) {
+    source->no_pairs = true;
+    cli_note(cli, "%s: the column text_pair is not read: the model was trained on single texts", paths[0]);
+  }
+  brim_reader_close(reader);
+}
+
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
   cli_columns columns = {0};
   const brim_group group = cli->share_rows ? cli->group : brim_group_single();
@@ -385,6 +408,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   if (!status)
     status = cli_columns_find(cli, request->paths, request->path_count, request->labels ? request->labels->task : request->task,
                               &columns, &options.source);
+  if (!status)
+    cli_leave_out_pairs(cli, request->model, request->paths, request->path_count, &options.source);
   if (!status)
     status = cli_prompts_of(cli, &columns, &options.encode);
   if (!status)

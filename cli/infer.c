@@ -106,6 +106,7 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
                                  .max_length = max_length,
                                  .need_label = need_label && !cli->masks,
                                  .task = brim_model_task(in->model),
+                                 .model = in->model,
                                  .labels = need_label && !cli->masks ? brim_model_labels(in->model) : NULL};
   cli->whole_texts = cli->masks && !need_label;
   status = cli_ranks_share(cli, 1);

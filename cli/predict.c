@@ -166,6 +166,8 @@ static int open_answers(answers *a, brim_reader **reader) {
     status = cli_note_passed_over(cli, paths, path_count);
   if (!status)
     status = cli_columns_find(cli, paths, path_count, a->how.task, &a->columns, &source);
+  if (!status)
+    cli_leave_out_pairs(cli, a->in->model, paths, path_count, &source);
   a->in->options.event = NULL; /* no bar for a row */
   if (!status && !(a->scores = calloc((size_t)brim_model_outputs(a->in->model), sizeof *a->scores)))
     status = cli_no_memory(cli, "the predictions");

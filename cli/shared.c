@@ -61,10 +61,8 @@ static bool parse_missing(const char *text, void *field) {
 }
 
 static bool parse_truncation(const char *text, void *field) {
-  static const char *const words[] = {
-      [BRIM_LONGEST_FIRST] = "longest_first", [BRIM_ONLY_FIRST] = "only_first", [BRIM_ONLY_SECOND] = "only_second"};
   for (int i = BRIM_LONGEST_FIRST; i <= BRIM_ONLY_SECOND; i++)
-    if (strcmp(text, words[i]) == 0)
+    if (strcmp(text, brim_truncation_name((brim_truncation)i)) == 0)
       return *(brim_truncation *)field = (brim_truncation)i, true;
   return false;
 }
@@ -217,7 +215,7 @@ const cli_option cli_needed_tokenizer_option[] = {
 
 const cli_option cli_truncation_options[] = {
     HEADING("Truncation"),
-    CHOICE("truncation", truncation, "longest_first|only_first|only_second", .fallback = "longest_first",
+    CHOICE("truncation", truncation, "longest_first|only_first|only_second", .shown = "the tokenizer's, else longest_first",
            .to = {ENCODE(truncation)}, .parse = parse_truncation, .help = "which text of a pair is cut"),
     CHOICE("truncation-side", truncation_side, "right|left", .shown = "the tokenizer's, else right",
            .to = {PARSED(CLI_ENCODE, brim_encode_options, truncation_side)}, .parse = parse_side, .help = "which end is cut"),

@@ -60,6 +60,7 @@ typedef struct brim_source_options {
   bool no_header;     /* csv, tsv: columns are named by number, from 0 */
   const char *text_column; /* NULL: "text" ("0" without a header) */
   const char *pair_column; /* NULL: "text_pair" if there is such a column */
+  bool no_pairs;           /* and then there are no pairs, whether there is such a column or not */
   /* Rows of several texts, in place of these two: the columns of their texts, in order. In JSON any but the first may be a list
    * of texts. With `paired` the first column's text is the first half of a pair with each of the others'. */
   const char *const *text_columns; /* [text_column_count] NULL and 0: rows are one text, or one pair */

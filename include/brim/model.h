@@ -114,6 +114,7 @@ BRIM_API const char *brim_model_former_class(const brim_model *model, int32_t in
 typedef struct brim_saving {
   int32_t max_length;     /* tokens that rows were cut to; 0: what the tokenizer says */
   brim_windowing windows; /* of long rows */
+  brim_cutting cutting;   /* of those that are cut; 0: as the tokenizer says */
 } brim_saving;
 /* What was found where a model is written. */
 typedef struct brim_saved {
@@ -149,6 +150,8 @@ BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
  * model's is BRIM_E_MISMATCH there and where the model is saved. */
 BRIM_API void brim_model_set_tokenizer(brim_model *model, uint64_t content);
 BRIM_API uint64_t brim_model_tokenizer(const brim_model *model);
+/* What it was trained on, which config.json keeps: 1: pairs of texts; 0: single texts; -1: not known, and any rows fit. */
+BRIM_API int brim_model_pairs(const brim_model *model);
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
 /* "weighted:4", "joined:2" or "last", as options have it. Returns `name`. */
 enum { BRIM_LAYERS_NAME = 24 };

@@ -41,8 +41,26 @@ BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
 BRIM_API int brim_tokenizer_content(const brim_tokenizer *tokenizer, bool words, uint64_t *out, brim_error *err) BRIM_CHECK;
 /* Tokens that its models take at most, as tokenizer_config.json says (model_max_length); 0: it does not say. */
 BRIM_API int32_t brim_tokenizer_max_length(const brim_tokenizer *tokenizer);
+/* Which text of a pair is cut; 0: the one that the tokenizer says (brim_tokenizer_truncation). */
+typedef enum brim_truncation {
+  BRIM_TRUNCATION_OF_TOKENIZER = 0,
+  BRIM_LONGEST_FIRST,
+  BRIM_ONLY_FIRST,
+  BRIM_ONLY_SECOND
+} brim_truncation;
+/* Which end of a text is cut; 0: brim_tokenizer_truncates_left. */
+typedef enum brim_truncation_side { BRIM_SIDE_OF_TOKENIZER = 0, BRIM_SIDE_RIGHT = 1, BRIM_SIDE_LEFT = 2 } brim_truncation_side;
+/* How texts are cut that are longer than their rows may be. */
+typedef struct brim_cutting {
+  brim_truncation truncation;
+  brim_truncation_side side;
+} brim_cutting;
 /* The end that is cut where the caller does not say it: truncation_side of tokenizer_config.json. */
 BRIM_API bool brim_tokenizer_truncates_left(const brim_tokenizer *tokenizer);
+/* The text of a pair that is cut where the caller does not say it: as the rows of the run whose folder this is, else
+ * BRIM_LONGEST_FIRST. */
+BRIM_API brim_truncation brim_tokenizer_truncation(const brim_tokenizer *tokenizer);
+BRIM_API const char *brim_truncation_name(brim_truncation truncation); /* "longest_first"; "tokenizer" of 0 */
 
 /* Windows of a text that is longer than max_length (brim_encode_options). */
 typedef struct brim_windowing {
@@ -58,6 +76,7 @@ typedef struct brim_tokenizer_saving {
   bool words;             /* rows are lists of words: bytes get a space before each, also for whoever loads the folder */
   bool no_type_ids;       /* the model takes no token_type_ids */
   brim_windowing windows; /* of long rows, for brim alone: transformers cuts them */
+  brim_cutting cutting;   /* of those that are cut, where the rows said it; the text for brim alone */
 } brim_tokenizer_saving;
 /* Writes the tokenizer files of a run folder: tokenizer.json as brim reads it with all that stands beside it, a
  * tokenizer_config.json with which transformers gives the same ids, and vocabularies found at load, byte for byte. `how` NULL:
@@ -73,9 +92,6 @@ BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *token
                               brim_error *err) BRIM_CHECK;
 BRIM_API void brim_scratch_free(brim_scratch *scratch);
 
-typedef enum brim_truncation { BRIM_LONGEST_FIRST = 0, BRIM_ONLY_FIRST = 1, BRIM_ONLY_SECOND = 2 } brim_truncation;
-/* Which end of a text is cut. */
-typedef enum brim_truncation_side { BRIM_SIDE_OF_TOKENIZER = 0, BRIM_SIDE_RIGHT = 1, BRIM_SIDE_LEFT = 2 } brim_truncation_side;
 /* What rows of data say of their tokens besides, in the place of labels, special tokens of the template having none: the number
  * of the token in its row, or of the word that it is of, as the pre-tokenizer cuts words (those of a second text count on). */
 typedef enum brim_numbering { BRIM_NUMBER_NOTHING = 0, BRIM_NUMBER_TOKENS, BRIM_NUMBER_WORDS } brim_numbering;
@@ -84,7 +100,7 @@ typedef struct brim_encode_options {
   int32_t max_length; /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
   bool no_special_tokens;
   brim_truncation truncation;
-  brim_truncation_side truncation_side; /* 0: brim_tokenizer_truncates_left */
+  brim_truncation_side truncation_side;
   brim_numbering
       numbering; /* of brim_dataset_load, brim_dataset_from_texts and feeds: for masked words. Words are found slower */
   /* Rows of a data set, of single texts: one of more than max_length tokens becomes so many windows at most, each with its

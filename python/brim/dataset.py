@@ -162,7 +162,7 @@ class Dataset:
                    truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None,
                    missing_label: str = "error", delimiter: str | None = None,
                    cache: str | os.PathLike[str] | None = None,
-                   truncation: str = "longest_first", special_tokens: bool = True, text_columns: Sequence[str] | None = None,
+                   truncation: str | None = None, special_tokens: bool = True, text_columns: Sequence[str] | None = None,
                    least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, numbering: str | None = None,
                    blocks: Mapping[str, str | Block | tuple[Any, ...]] | None = None, prompts: Sequence[str | None] | None = None,
                    progress: Callable[[str, dict[str, Any]], Any] | None = None, runtime: Any = None) -> "Dataset":
@@ -221,7 +221,7 @@ class Dataset:
     @classmethod
     def from_texts(cls, texts: Sequence[str | bytes | list[str]], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes | list[str]] | None = None,
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
-                   max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
+                   max_length: int | None = None, min_chars: int = 0, truncation: str | None = None, special_tokens: bool = True,
                    truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None, missing_label: str = "error",
                    most_texts: int | None = None, numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
                    prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
@@ -269,7 +269,7 @@ class Dataset:
     @classmethod
     def from_arrow(cls, table: Any, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
-                   task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
+                   task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str | None = None,
                    special_tokens: bool = True, truncation_side: str | None = None, windows: int | None = None, max_windows: int | None = None,
                    missing_label: str = "error", numbering: str | None = None, blocks: Mapping[str, Any] | None = None,
                    prompts: Sequence[str | None] | None = None, runtime: Any = None) -> "Dataset":
@@ -388,7 +388,7 @@ class Dataset:
         return cls.from_texts(texts, tokenizer, pairs=pairs, labels=labels, **how)
 
     @classmethod
-    def _of_words(cls, data, tokenizer, labels, *, labelled, task, text_column, pair_column, label_column, runtime, max_length=None, truncation="longest_first",
+    def _of_words(cls, data, tokenizer, labels, *, labelled, task, text_column, pair_column, label_column, runtime, max_length=None, truncation=None,
                   special_tokens=True, truncation_side=None, windows=None, max_windows=None, missing_label="error", min_chars=0, **rest) -> "Dataset":
         """Rows of words with a label each."""
         known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)

@@ -33,7 +33,7 @@ class Stream:
     def __init__(self, files: Files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, task: str | None = None,
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
-                 label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
+                 label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str | None = None, weights: Sequence[float] | None = None,
                  repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, numbering: str | None = None,
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
@@ -174,7 +174,7 @@ class Streamed:
         if how.pop("cache", None) is not None:
             raise UsageError("cache is for rows in memory: leave it out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
-        truncation, mix = how.pop("truncation", "longest_first"), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
+        truncation, mix = how.pop("truncation", None), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where, numbering, several = how.pop("where", None), how.pop("numbering", None), _shapes.of(task).several_texts
         source = _options.for_files(how)
         if (numbering or several) and not options.get("max_steps"):

@@ -132,8 +132,8 @@ class FileOptions(TypedDict, total=False):
     """Csv, tsv: the character between columns; the word tab is accepted. Default: a comma in csv, a tab in tsv."""
     cache: str | os.PathLike[str] | None
     """Folder that keeps encoded rows for the next time; rows of files that have changed are encoded again."""
-    truncation: str
-    """Which text of a pair is cut. Default: longest_first."""
+    truncation: str | None
+    """Which text of a pair is cut. Default: the tokenizer's, else longest_first."""
     special_tokens: bool
     text_columns: Sequence[str] | None
     least_columns: int | None
@@ -156,8 +156,8 @@ class TextOptions(TypedDict, total=False):
     """Rows have so many tokens at most, special tokens included."""
     min_chars: int
     """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
-    truncation: str
-    """Which text of a pair is cut. Default: longest_first."""
+    truncation: str | None
+    """Which text of a pair is cut. Default: the tokenizer's, else longest_first."""
     special_tokens: bool
     truncation_side: str | None
     """Which end is cut. Default: the tokenizer's, else right."""

@@ -118,6 +118,11 @@ class Tokenizer:
         return "left" if self._core.truncates_left else "right"
 
     @property
+    def truncation(self) -> str:
+        """The text of a pair that is cut where a call does not say it: as the rows of the run whose folder this is, else "longest_first"."""
+        return self._core.truncation
+
+    @property
     def uses_type_ids(self) -> bool:
         """Models of this tokenizer take token_type_ids: what tokenizer_config.json or config.json beside it say, else WordPiece does."""
         return self._types
@@ -133,13 +138,15 @@ class Tokenizer:
         """Hash of everything that decides ids."""
         return self._core.fingerprint
 
-    def _cutting(self, side: str | None) -> "Tokenizer":
-        """The same tokenizer with another end that is cut, which the folders say that it is saved in; None: it stays."""
+    def _cutting(self, side: str | None, truncation: str | None) -> "Tokenizer":
+        """The same tokenizer with another end, or another text of a pair, that is cut, which the folders say that it is saved in; None: it stays."""
         _check_side(side)
-        if side in (None, self.truncation_side):
+        if truncation not in (None, "longest_first", "only_first", "only_second"):
+            raise ValueError(f'truncation is "longest_first", "only_first" or "only_second", not {truncation!r}')
+        if side in (None, self.truncation_side) and truncation in (None, self.truncation):
             return self
         files = self.__getstate__()["_core"]
-        config = {**json.loads(files["tokenizer_config.json"]), "truncation_side": side}
+        config = {**json.loads(files["tokenizer_config.json"]), "truncation_side": side or self.truncation_side, "brim_truncation": truncation or self.truncation}
         made = object.__new__(Tokenizer)
         with _hub.folder_of({**files, "tokenizer_config.json": json.dumps(config).encode()}) as folder:
             made.__dict__.update(self.__dict__, _core=_core.tokenizer(self._runtime, os.fsencode(folder)))
@@ -160,22 +167,22 @@ class Tokenizer:
         _check_side(truncation_side)
         if max_length is not None:
             whole("max_length", max_length, 1)
-        return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
+        return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation or "tokenizer",
                 "truncation_side": truncation_side or "tokenizer"}
 
     def encode(self, text: str | bytes, pair: str | bytes | None = None, *, max_length: int | None = None, special_tokens: bool = True,
-               truncation: str = "longest_first", truncation_side: str | None = None, offsets: bool = False) -> Encoding:
+               truncation: str | None = None, truncation_side: str | None = None, offsets: bool = False) -> Encoding:
         """One text, or a pair.
 
         max_length: tokens at most, special tokens included; None: no limit. truncation: "longest_first", "only_first" or
-        "only_second". truncation_side: the end that is cut; None: the tokenizer's. offsets: also say where each token comes from
+        "only_second". truncation_side: the end that is cut; None, of either: the tokenizer's. offsets: also say where each token comes from
         (slower).
         """
         _kinds.check(Tokenizer.encode, locals())
         return Encoding(*self._core.encode(text, pair, self._options(max_length, special_tokens, truncation, truncation_side), offsets))
 
     def encode_batch(self, texts: Sequence[str | bytes], pairs: Sequence[str | bytes] | None = None, *, max_length: int | None = None,
-                     special_tokens: bool = True, truncation: str = "longest_first", truncation_side: str | None = None) -> Ragged:
+                     special_tokens: bool = True, truncation: str | None = None, truncation_side: str | None = None) -> Ragged:
         """Many texts on all threads, without the GIL; the same result for any number of threads."""
         _kinds.check(Tokenizer.encode_batch, locals())
         if isinstance(texts, (str, bytes)):

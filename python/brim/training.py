@@ -304,9 +304,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
     streamed = {name: options.pop(name) for name in _options.STREAM if name in options}
     if not isinstance(train, Stream):  # which has its own, and says so
-        tokenizer = tokenizer._cutting(source.pop("truncation_side", None) or (cut.side if cut else None))
-    elif cut.side:
-        tokenizer = tokenizer._cutting(cut.side)
+        tokenizer = tokenizer._cutting(source.pop("truncation_side", None) or (cut.side if cut else None), source.pop("truncation", None) or (cut.truncation if cut else None))
+    elif cut:
+        tokenizer = tokenizer._cutting(cut.side, cut.truncation)
 
     if (whole_words or options.get("mask_rate") is not None) and not masked:
         raise UsageError('whole_words and mask_rate are for masked words: give task="mlm" too')
@@ -377,7 +377,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if begin:
         model._core.prompts(tokenizer._core, os.fsencode(folder), wanted, list(getattr(dataset, "_texts", ())))
     evals = [(name, rows(data, None if masked else model.labels, name=name)) for name, data in named]
-    _note_truncation(cut.truncation if cut else source.get("truncation"), dataset)
     if share is not None:
         dataset, held = dataset._hold_out(share, fold_seed)
         _notes.log.info("%s of %s rows are held out for evaluation", f"{len(held):,}", f"{len(dataset) + len(held):,}")
@@ -409,16 +408,9 @@ _CALL = train  #: whose argument has its name
 def _cut_of(rows) -> Cut | None:
     """How rows that were encoded before were cut, as the model will cut texts; None: they are encoded here."""
     made = rows._cut_as if isinstance(rows, Dataset) else Cut.of(rows._options) if isinstance(rows, Stream) else None
-    if made is None or made.side is not None or rows.tokenizer is None:
+    if made is None or rows.tokenizer is None:
         return made
-    return made._replace(side=rows.tokenizer.truncation_side)
-
-
-def _note_truncation(truncation: str | None, dataset: Dataset | None) -> None:
-    """A folder says which end is cut, and not of which text."""
-    if truncation not in (None, "longest_first") and (dataset is None or dataset.truncated):
-        _notes.log.warning('truncation="%s" is of the rows of this training: the model and its folder cut the longer text of a pair; '
-                           'Dataset.from_texts(.., pairs=.., truncation="%s") encodes rows to predict as these', truncation, truncation)
+    return made._replace(side=made.side or rows.tokenizer.truncation_side, truncation=made.truncation or rows.tokenizer.truncation)
 
 
 def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
@@ -628,7 +620,7 @@ def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: F
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = None if output is None else os.fsdecode(output)
     count, given, column = how.given(dataset, model)
-    found = _core.train_folds(model._core, model.tokenizer._cutting(tokenizer.truncation_side)._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
+    found = _core.train_folds(model._core, model.tokenizer._cutting(tokenizer.truncation_side, tokenizer.truncation)._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
                               count, how.seed, how.stratify, given, column, told.measure)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
     for run in runs:
@@ -744,7 +736,7 @@ def _run(model, rows, evals, output, seed, limit, told, options, sources, tokeni
             result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
         return told.listen(kind, fields)
 
-    cuts = model.tokenizer._cutting(tokenizer.truncation_side)
+    cuts = model.tokenizer._cutting(tokenizer.truncation_side, tokenizer.truncation)
     writes = _ranks.join()[0] == 0
     texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:

@@ -6,7 +6,7 @@
 #include "texts.h"
 
 static bool parse_truncation(const char *name, int *out) {
-  static const char *const names[] = {"longest_first", "only_first", "only_second", NULL};
+  static const char *const names[] = {"tokenizer", "longest_first", "only_first", "only_second", NULL};
   return core_named(names, name, out);
 }
 
@@ -305,6 +305,11 @@ static PyObject *get_pad_id(PyObject *object, void *nothing) {
 }
 
 /* (overlap, most), or None */
+static PyObject *get_truncation(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyUnicode_FromString(brim_truncation_name(brim_tokenizer_truncation(((core_tokenizer *)object)->tokenizer)));
+}
+
 static PyObject *get_windows(PyObject *object, void *nothing) {
   const brim_windowing windows = brim_tokenizer_windows(((core_tokenizer *)object)->tokenizer);
   (void)nothing;
@@ -346,11 +351,15 @@ static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL},
                                 {"added", added, METH_O, NULL},
                                 {"save", save, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {
-    {"vocab_size", get_vocab_size, NULL, NULL, NULL},         {"pad_id", get_pad_id, NULL, NULL, NULL},
-    {"max_length", get_max_length, NULL, NULL, NULL},         {"windows", get_windows, NULL, NULL, NULL},
-    {"truncates_left", get_truncates_left, NULL, NULL, NULL}, {"family", get_family, NULL, NULL, NULL},
-    {"fingerprint", get_fingerprint, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
+                                {"pad_id", get_pad_id, NULL, NULL, NULL},
+                                {"max_length", get_max_length, NULL, NULL, NULL},
+                                {"windows", get_windows, NULL, NULL, NULL},
+                                {"truncation", get_truncation, NULL, NULL, NULL},
+                                {"truncates_left", get_truncates_left, NULL, NULL, NULL},
+                                {"family", get_family, NULL, NULL, NULL},
+                                {"fingerprint", get_fingerprint, NULL, NULL, NULL},
+                                {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
 PyType_Spec core_tokenizer_spec = {.name = "brim._core.Tokenizer",
                                    .basicsize = sizeof(core_tokenizer),

@@ -40,6 +40,7 @@ void brim_dataset_expect(brim_dataset *d, const brim_source_options *source, con
   if (d->rows == 0)
     d->block_count = 1 + source->block_count;
   d->windows = brim_makes_windows(encode) ? (brim_windowing){encode->max_windows, encode->window_overlap} : (brim_windowing){0};
+  d->cutting = (brim_cutting){encode->truncation, encode->truncation_side};
   d->windows_are_rows = encode->numbering != BRIM_NUMBER_NOTHING;
   if (!d->windows_are_rows && d->windows.most > d->most_texts)
     d->most_texts = d->windows.most;

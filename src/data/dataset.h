@@ -45,6 +45,7 @@ struct brim_dataset {
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id;
   int32_t most_texts;     /* of a row, or that it could have had */
+  brim_cutting cutting;   /* of the texts that are cut, as it was said */
   brim_windowing windows; /* most above 1: a row's texts are windows of one, and its answer is the mean of theirs; or */
   bool windows_are_rows;  /* of masked words each is a row */
   uint8_t highest_type;

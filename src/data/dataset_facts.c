@@ -86,6 +86,10 @@ int brim_dataset_pairs_known(const brim_dataset *dataset) {
   return dataset->pairs ? 1 : dataset->from_texts ? 0 : -1;
 }
 
+brim_cutting brim_dataset_cutting(const brim_dataset *dataset) {
+  return dataset->cutting;
+}
+
 const uint32_t *brim_dataset_losses(const brim_dataset *dataset) {
   return dataset->losses;
 }

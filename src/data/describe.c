@@ -18,6 +18,8 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
   brim_describe_string(out, o->label_column);
   if (o->delimiter || o->skip_unlabelled) /* what was written before there were these is still good */
     brim_text_printf(out, "delimiter %d unlabelled %d ", o->delimiter, o->skip_unlabelled);
+  if (o->no_pairs)
+    brim_text_string(out, "no pairs ");
   if (o->words)
     brim_text_string(out, "words with their spaces "); /* what was written when bytes had none is none of these */
   if (o->text_column_count > 0 || o->most_texts > 1)
@@ -52,8 +54,8 @@ static int prompts_of(const brim_encode_options *options) {
 
 void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, const brim_encode_options *options) {
   brim_text_printf(out, "tokenizer %016llx encode %d %d %d %d ", (unsigned long long)brim_tokenizer_fingerprint(tokenizer),
-                   (int)options->max_length, options->no_special_tokens, (int)options->truncation,
-                   brim_cuts_left(tokenizer, options));
+                   (int)options->max_length, options->no_special_tokens,
+                   (int)(brim_cuts_text(tokenizer, options) - BRIM_LONGEST_FIRST), brim_cuts_left(tokenizer, options));
   if (options->numbering)
     brim_text_printf(out, "numbered %d ", (int)options->numbering);
   if (brim_makes_windows(options))

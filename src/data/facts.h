@@ -7,6 +7,8 @@ int32_t brim_dataset_highest_id(const brim_dataset *dataset);   /* to check agai
 int32_t brim_dataset_highest_type(const brim_dataset *dataset); /* to check against a model's token types */
 /* 1: the rows are pairs of texts; 0: single texts; -1: nobody said so, and no type id shows it. */
 int brim_dataset_pairs_known(const brim_dataset *dataset);
+/* How texts were cut where they were encoded, as the options said it. */
+brim_cutting brim_dataset_cutting(const brim_dataset *dataset);
 /* Numbers of a row's label (brim_labels_width). */
 int32_t brim_dataset_label_width(const brim_dataset *dataset);
 

@@ -78,6 +78,28 @@ static int finish_values(brim_label_taker *taker, brim_labels *labels, brim_erro
   return brim_labels_make(taker->runtime, taker->task, NULL, taker->lists ? (int32_t)taker->width : 1, labels, err);
 }
 
+/* As many as the row has documents. */
+static int take_scores(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
+  BRIM_TRY(take_values(taker, source, err));
+  return taker->known ? BRIM_OK : brim_label_end_row(taker, err);
+}
+
+/* Rows of values -> [rows, most of them], NaN after those of a row that has fewer. */
+static int finish_scores(brim_label_taker *taker, brim_labels *labels, brim_error *err) {
+  const size_t width = taker->width, rows = taker->kept;
+  if (width > 1 && taker->count < rows * width) {
+    float *spread = width <= SIZE_MAX / sizeof *spread ? brim_alloc_array(taker->runtime, rows, width * sizeof *spread) : NULL;
+    if (!spread)
+      return BRIM_NOMEM(err);
+    for (size_t row = 0, i = 0; row < rows; row++)
+      for (size_t k = 0; k < width; k++)
+        spread[row * width + k] = i < taker->ends[row] ? taker->values[i++] : NAN;
+    brim_release(taker->runtime, taker->values);
+    taker->values = spread;
+  }
+  return brim_labels_make(taker->runtime, taker->task, NULL, (int32_t)width, labels, err);
+}
+
 /* ---- a tag for each word ------------------------------------------------------------------------------------ */
 
 static int take_tag(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, brim_error *err) {
@@ -148,6 +170,8 @@ static const brim_label_type set = {
     .named = true, .each = true, .empty = true, .take = brim_label_take_set, .finish = finish_set};
 static const brim_label_type values = {.each = true, .take = take_values, .finish = finish_values};
 static const brim_label_type scores = {.each = true, .scores = true, .take = take_values, .finish = finish_values};
+static const brim_label_type documents = {
+    .each = true, .scores = true, .ragged = true, .take = take_scores, .finish = finish_scores};
 static const brim_label_type tags = {
     .words = true, .named = true, .per = BRIM_PER_TOKEN, .take = take_tags, .finish = brim_label_taker_map};
 static const brim_label_type made = {.made = true, .per = BRIM_PER_TOKEN, .take = take_nothing, .finish = finish_made};
@@ -159,7 +183,8 @@ const brim_label_type *brim_label_type_of(brim_task task) {
     return &unknown;
   if (shape->words || shape->made)
     return shape->words ? &tags : &made;
-  return shape->named ? shape->one_class ? &class : &set : shape->several_texts ? &scores : &values;
+  const brim_label_type *several = shape->joins_pairs ? &documents : &scores;
+  return shape->named ? shape->one_class ? &class : &set : shape->several_texts ? several : &values;
 }
 
 void brim_label_type_read(brim_task task, brim_source_options *source) {

@@ -40,6 +40,7 @@ typedef struct brim_label_type {
   bool named;   /* labels are classes, which have names; else numbers */
   bool each;    /* a label has a number for each output; else one */
   bool scores;  /* numbers, as many as the rows have: a mapping says nothing of how many */
+  bool ragged;  /* and rows may have different numbers of them */
   brim_per per; /* what has a label */
   int none;     /* which numbers may say that there is none: BRIM_NONE_.. or'ed */
   int (*take)(brim_label_taker *taker, const brim_label_source *source, brim_error *err);

@@ -92,7 +92,7 @@ static int name_text_slots(brim_reader *reader, const brim_source_options *optio
   const int least = options->least_columns ? options->least_columns : options->text_column_count;
   if (reader->raw || options->text_column_count == 0) {
     BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
-    return name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err);
+    return name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others && !options->no_pairs ? "text_pair" : NULL, false, err);
   }
   BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_columns[0], NULL, true, err));
   for (int i = 1; i < options->text_column_count; i++) {

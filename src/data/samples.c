@@ -146,6 +146,7 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
   out->pairs = from->pairs;
   out->from_texts = from->from_texts;
   out->most_texts = from->most_texts;
+  out->cutting = from->cutting;
   out->windows = from->windows;
   out->windows_are_rows = from->windows_are_rows;
   out->tokenizer = from->tokenizer;

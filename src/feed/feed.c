@@ -271,6 +271,12 @@ static void enter_window(brim_feed *feed, brim_window *w) {
   if (w->last)
     feed->ledger.rows_dropped += plan.dropped;
   count_waiting(&feed->ledger);
+  feed->entered = true;
+  feed->pairs |= w->dataset->pairs;
+}
+
+int brim_feed_pairs(const brim_feed *feed) {
+  return feed->entered ? feed->pairs : -1;
 }
 
 /* Otherwise the loss divides by the rows. */

@@ -208,6 +208,7 @@ struct brim_feed {
   brim_beginning resume_at; /* where the feed is when there is no window */
   brim_feed_ledger ledger, finished;
   bool has_finished, broken;
+  bool entered, pairs; /* a window has come; a row of one was a pair */
   /* Cancelled: the feed is in the present window, or the one that begins at resume_at, after so many steps and parts. */
   bool cancelled;
   uint64_t steps_done, parts_done;

@@ -30,6 +30,8 @@ double brim_feed_weight(const brim_feed *feed);
 int64_t brim_feed_step_rows(const brim_feed *feed);
 /* brim_tokenizer_content of the tokenizer that encodes its rows. */
 uint64_t brim_feed_tokenizer(const brim_feed *feed);
+/* 1: a row so far was a pair of texts; 0: none was; -1: no row has come yet. */
+int brim_feed_pairs(const brim_feed *feed);
 /* The blocks that its batches have; returns their number. */
 int brim_feed_blocks(const brim_feed *feed, brim_block_shape shapes[BRIM_MOST_BLOCKS]);
 /* As the feed has them: what was left open is filled in. */

@@ -162,6 +162,7 @@ static int add_rows(brim_producer *p, brim_window *w, const brim_encoded *record
     BRIM_TRY(add_waiting(p, w, &waiting, err));
     BRIM_TRY(brim_dataset_add(w->dataset, &sample, 0, p->options->source.need_label, err)); /* what was cut counts below */
   }
+  w->dataset->pairs |= record->pair;
   w->rows_read += (uint64_t)waiting.spot.number - 1; /* the record is one already */
   w->rows_truncated += record->lost > 0;
   w->tokens_lost += record->lost;

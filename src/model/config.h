@@ -44,6 +44,7 @@ typedef struct brim_config {
   brim_mixed mixed;     /* of texts and of embeddings */
   bool lists_layers;    /* the folder's modules.json does: a pooling of several layers */
   bool skips_prompts;   /* of embeddings: tokens of prompts are not pooled */
+  int8_t pairs;         /* brim_model_pairs */
   bool ignores_types;   /* every token has type 0 */
   /* of encoders with rotary positions, gates and a residual stream */
   double theta[2];                          /* of layers that see all tokens; of those with a window */

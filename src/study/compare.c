@@ -9,6 +9,8 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "data/facts.h"
+#include "model/run/ask.h"
 #include "model/run/model.h"
 #include "study/rounds.h"
 #include "train/answers/evaluate.h"
@@ -261,12 +263,12 @@ static int compare_turn(const compare_job *job, int index, int round, brim_error
 
 static int compare_check(compare_job *job, brim_error *err) {
   const int32_t cut = job->options->plan.max_length;
-  BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->train, cut, true, "training data", &job->mapped[0], err));
+  BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, job->train, -1, cut, true, "training data", &job->mapped[0], err));
   job->train = job->mapped[0] ? job->mapped[0] : job->train;
   if (job->eval) {
-    BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->eval, cut, true, "evaluation data", &job->mapped[1], err));
+    BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, job->eval, brim_dataset_pairs_known(job->train), cut, true,
+                                 "evaluation data", &job->mapped[1], err));
     job->eval = job->mapped[1] ? job->mapped[1] : job->eval;
-    BRIM_TRY(brim_pairs_fit(job->eval, "evaluation data", job->train, err));
   }
   BRIM_TRY(compare_survey(job, err));
   return compare_plan(job, err);
@@ -286,7 +288,9 @@ static int compare_run_all(compare_job *job, brim_error *err) {
 static int compare_restored(compare_job *job, brim_error *err) {
   brim_error ignored;
   BRIM_TRY(brim_model_read(job->model, BRIM_VALUES, 0, brim_model_flat_size(job->model), job->weights, err));
+  const int pairs = brim_model_pairs(job->model);
   const int status = compare_run_all(job, err), restored = compare_restore(job, status ? &ignored : err);
+  brim_model_set_pairs(job->model, pairs);
   return status ? status : restored;
 }
 

@@ -327,7 +327,8 @@ static int column_number(const brim_record *record, const char *column, int32_t 
 static int column_read(brim_reader *reader, const char *column, const brim_dataset *dataset, bool unlabelled, int32_t *fold,
                        brim_error *err) {
   uint64_t row = 0, rows = brim_dataset_rows(dataset);
-  brim_record record;
+  brim_record record, lowest = {0};
+  int32_t least = BRIM_MOST_FOLDS;
   for (int status; (status = brim_reader_next(reader, &record, err)) != BRIM_END;) {
     BRIM_TRY(status);
     if (unlabelled && (row == rows || record.row < brim_dataset_origin(dataset, row)))
@@ -335,8 +336,15 @@ static int column_read(brim_reader *reader, const char *column, const brim_datas
     if (row == rows || record.row != brim_dataset_origin(dataset, row))
       return brim_error_at(err, BRIM_E_MISMATCH, record.file, record.line, record.byte,
                            "the rows are not those that were read before: the file has changed");
-    BRIM_TRY(column_number(&record, column, &fold[row++], err));
+    BRIM_TRY(column_number(&record, column, &fold[row], err));
+    if (fold[row] < least)
+      lowest = record, least = fold[row];
+    row++;
   }
+  if (row == rows && rows > 0 && least > 0)
+    return brim_error_at(err, BRIM_E_USAGE, lowest.file, lowest.line, lowest.byte,
+                         "column \"%.100s\" has %d here and nothing lower: folds are numbered from 0, without gaps", column,
+                         (int)least);
   return row == rows ? BRIM_OK : brim_error_set(err, BRIM_E_MISMATCH, "the data has fewer rows than before: a file has changed");
 }
 

@@ -328,14 +328,14 @@ static int fit_sets(fold_job *job, brim_error *err) {
   if (brim_model_shape(job->model)->made)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "masked words are not trained in folds");
   BRIM_TRY(brim_model_take_tokenizer(job->model, job->tokenizer, err));
-  BRIM_TRY(brim_dataset_fit(job->runtime, job->model, job->dataset, cut, true, "training data", own, err));
+  BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, job->dataset, -1, cut, true, "training data", own, err));
   job->dataset = *own ? *own : job->dataset;
   for (int i = 0; i < job->eval_count; i++) {
     brim_named_dataset *set = &job->evals[i];
     const bool labels = is_measured(job, set->dataset);
-    BRIM_TRY(brim_dataset_fit(job->runtime, job->model, set->dataset, cut, labels, set->name, &job->mapped[i], err));
+    BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, set->dataset, brim_dataset_pairs_known(job->dataset), cut, labels,
+                                 set->name, &job->mapped[i], err));
     set->dataset = job->mapped[i] ? job->mapped[i] : set->dataset;
-    BRIM_TRY(brim_pairs_fit(set->dataset, set->name, job->dataset, err));
   }
   return BRIM_OK;
 }

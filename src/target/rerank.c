@@ -40,6 +40,10 @@ static int check_documents(const brim_loss_how *how, int32_t documents, bool lab
 
 static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, brim_error *err) {
   const bool labelled = facts->labels != BRIM_RANGE_NONE;
+  if (!is_by_score(how) && facts->most_texts > 1 && brim_facts_fewest(facts) == 1)
+    return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){"training data", facts->least_row},
+                          "has one document, and the loss %s compares those of a row: give it negatives too, or leave it out",
+                          brim_score_loss_name(how->scores.kind));
   BRIM_TRY(check_documents(how, brim_facts_fewest(facts), labelled, err));
   if (!labelled && how->scores.kind == BRIM_SCORE_MARGIN_MSE)
     return need_labels(how, err);
@@ -74,6 +78,13 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
 
 /* Labels of margins may be one less than a row's documents: then those of all rows are. */
 static int check_margins(const brim_outputs *o, const int32_t *firsts, brim_error *err) {
+  for (int32_t r = 0; r < o->rows; r++) {
+    const float *own = o->labels + (int64_t)r * o->label_width;
+    const int32_t documents = firsts[r + 1] - firsts[r], most = documents < o->label_width ? documents : o->label_width;
+    if (most > 0 && !isnan(own[0]) && isnan(own[most - 1]))
+      return brim_error_set(err, BRIM_E_MISMATCH, "a row of %d documents has fewer labels: give each document one",
+                            (int)documents);
+  }
   for (int32_t r = 1; r < o->rows; r++)
     if ((o->label_width < firsts[r + 1] - firsts[r]) != (o->label_width < firsts[1]))
       return brim_error_set(err, BRIM_E_MISMATCH,

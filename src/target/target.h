@@ -23,8 +23,9 @@ typedef enum brim_label_range {
 } brim_label_range;
 typedef struct brim_row_facts {
   int32_t least_texts, most_texts;
-  bool possible; /* of a stream: rows may have so few and so many, and a step looks at each */
-  int32_t width; /* of the model's outputs */
+  uint64_t least_row; /* the first of so few, as its data counts it */
+  bool possible;      /* of a stream: rows may have so few and so many, and a step looks at each */
+  int32_t width;      /* of the model's outputs */
   brim_label_range labels;
   int block_count; /* as brim_dataset_blocks has them: the label's, then further ones */
   brim_block_shape shapes[BRIM_MOST_BLOCKS];

@@ -95,6 +95,16 @@ static int read_windows(const brim_json_document *config, const brim_json_value 
   return BRIM_OK;
 }
 
+static int read_truncation(const brim_json_document *config, const brim_json_value *root, brim_truncation *out, brim_error *err) {
+  const brim_json_value *value = brim_json_get(root, BRIM_TRUNCATION_KEY);
+  for (brim_truncation t = BRIM_LONGEST_FIRST; value && t <= BRIM_ONLY_SECOND; t++)
+    if (brim_json_is_string(value, brim_truncation_name(t)))
+      return *out = t, BRIM_OK;
+  return value ? brim_json_error(config, value, err, BRIM_E_FORMAT,
+                                 "\"" BRIM_TRUNCATION_KEY "\" must be \"longest_first\", \"only_first\" or \"only_second\"")
+               : BRIM_OK;
+}
+
 int brim_beside_facts_read(const brim_beside *beside, brim_beside_facts *out, brim_error *err) {
   if (!beside->config)
     return BRIM_OK;
@@ -103,6 +113,7 @@ int brim_beside_facts_read(const brim_beside *beside, brim_beside_facts *out, br
   BRIM_TRY(read_side(beside->config, root, &out->left, err));
   BRIM_TRY(brim_json_read_bool(beside->config, root, "split_special_tokens", &out->split_special, err));
   BRIM_TRY(read_windows(beside->config, root, &out->windows, err));
+  BRIM_TRY(read_truncation(beside->config, root, &out->truncation, err));
   if (!names || names->kind != BRIM_JSON_ARRAY)
     return BRIM_OK;
   out->types = 0;

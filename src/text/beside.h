@@ -8,6 +8,7 @@
 /* Members of tokenizer_config.json that are brim's own. */
 #define BRIM_WINDOWS_KEY        "brim_windows"
 #define BRIM_WINDOW_OVERLAP_KEY "brim_window_overlap"
+#define BRIM_TRUNCATION_KEY     "brim_truncation"
 
 typedef struct brim_beside {
   brim_json_document *config, *map, *added, *model; /* NULL: there is no such file */
@@ -21,11 +22,12 @@ void brim_beside_free(brim_beside *beside);
 const brim_tokenizer_class *brim_beside_class(const brim_beside *beside, bool *named);
 /* The members of tokenizer_config.json that do not change the pipeline; absent ones leave *out as it is. */
 typedef struct brim_beside_facts {
-  int64_t max_length;     /* model_max_length; 0: none, or no bound */
-  int left;               /* truncation_side; -1: not said */
-  int types;              /* model_input_names has token_type_ids; -1: not said */
-  bool split_special;     /* special tokens in a text are text */
-  brim_windowing windows; /* of a run */
+  int64_t max_length;         /* model_max_length; 0: none, or no bound */
+  int left;                   /* truncation_side; -1: not said */
+  int types;                  /* model_input_names has token_type_ids; -1: not said */
+  bool split_special;         /* special tokens in a text are text */
+  brim_windowing windows;     /* of a run */
+  brim_truncation truncation; /* of a run; 0: not said */
 } brim_beside_facts;
 int brim_beside_facts_read(const brim_beside *beside, brim_beside_facts *out, brim_error *err) BRIM_CHECK;
 

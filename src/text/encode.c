@@ -61,7 +61,7 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
   int32_t added = options->no_special_tokens ? 0 : brim_tokenizer_added(tokenizer, pair);
   if (options->max_length < 0)
     return brim_error_set(err, BRIM_E_USAGE, "max_length is %d: it must not be negative", (int)options->max_length);
-  if (options->truncation < BRIM_LONGEST_FIRST || options->truncation > BRIM_ONLY_SECOND)
+  if (options->truncation < BRIM_TRUNCATION_OF_TOKENIZER || options->truncation > BRIM_ONLY_SECOND)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation strategy");
   if (options->truncation_side < BRIM_SIDE_OF_TOKENIZER || options->truncation_side > BRIM_SIDE_LEFT)
     return brim_error_set(err, BRIM_E_USAGE, "unknown truncation side");
@@ -91,7 +91,8 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   size_t counts[2] = {a->count, pair ? b->count : 0}, special = options->no_special_tokens ? 0 : (size_t)template->added;
   brim_kept kept = {counts[0], counts[1]};
   if (options->max_length)
-    BRIM_TRY(brim_truncate(options->truncation, pair, counts[0], counts[1], (size_t)options->max_length - special, &kept, err));
+    BRIM_TRY(
+        brim_truncate(brim_cuts_text(t, options), pair, counts[0], counts[1], (size_t)options->max_length - special, &kept, err));
   BRIM_TRY(brim_encoding_reserve(out, out->length + kept.a + kept.b + special, err));
   const bool left = brim_cuts_left(t, options);
   size_t skip_a = left ? counts[0] - kept.a : 0, skip_b = left ? counts[1] - kept.b : 0;
@@ -270,7 +271,7 @@ int brim_encode_numbered(const brim_tokenizer *tokenizer, brim_scratch *scratch,
   const brim_template *template = pair.bytes ? &tokenizer->processor.pair : &tokenizer->processor.single;
   brim_kept kept = {counts[0], counts[1]};
   if (options->max_length)
-    BRIM_TRY(brim_truncate(options->truncation, pair.bytes != NULL, counts[0], counts[1],
+    BRIM_TRY(brim_truncate(brim_cuts_text(tokenizer, options), pair.bytes != NULL, counts[0], counts[1],
                            room - (options->no_special_tokens ? 0 : (size_t)template->added), &kept, err));
   number_row(&n, pair.bytes != NULL, (size_t[]){kept.a, kept.b}, numbers->at + first);
   return brim_text_lengths_add(out->runtime, lengths, out->length - first, err);

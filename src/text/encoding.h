@@ -8,6 +8,11 @@ static inline bool brim_cuts_left(const brim_tokenizer *tokenizer, const brim_en
   return options->truncation_side ? options->truncation_side == BRIM_SIDE_LEFT : brim_tokenizer_truncates_left(tokenizer);
 }
 
+/* The text of a pair that they mean to cut. */
+static inline brim_truncation brim_cuts_text(const brim_tokenizer *tokenizer, const brim_encode_options *options) {
+  return options->truncation ? options->truncation : brim_tokenizer_truncation(tokenizer);
+}
+
 /* Whether a row may have several texts for its length alone. */
 static inline bool brim_makes_windows(const brim_encode_options *options) {
   return options->max_windows > 1;

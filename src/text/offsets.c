@@ -242,8 +242,8 @@ int brim_tokenizer_encode_windows(const brim_tokenizer *tokenizer, brim_scratch 
   size_t counts[2] = {b.sources[0].count, b.sources[1].count}, added = b.special ? (size_t)b.template->added : 0;
   brim_kept kept = {counts[0], counts[1]};
   if (options->max_length)
-    BRIM_TRY(
-        brim_truncate(options->truncation, pair != NULL, counts[0], counts[1], (size_t)options->max_length - added, &kept, err));
+    BRIM_TRY(brim_truncate(brim_cuts_text(tokenizer, options), pair != NULL, counts[0], counts[1],
+                           (size_t)options->max_length - added, &kept, err));
   if (windows)
     return put_windows(&b, kept, (size_t)stride, brim_cuts_left(tokenizer, options));
   out->lost = counts[0] - kept.a + counts[1] - kept.b;

@@ -27,7 +27,8 @@ static bool is_decided(const brim_json_value *key) {
                                      "special_tokens_map_file",
                                      "name_or_path",
                                      BRIM_WINDOWS_KEY,
-                                     BRIM_WINDOW_OVERLAP_KEY};
+                                     BRIM_WINDOW_OVERLAP_KEY,
+                                     BRIM_TRUNCATION_KEY};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (brim_fields_is(key->as.text, key->length, keys[i]))
       return true;
@@ -178,6 +179,8 @@ static void put_prefix_space(brim_json_writer *json, const brim_tokenizer *t) {
 
 int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_saving *how, brim_text *out, brim_error *err) {
   const brim_json_document *config = t->parent ? t->parent->beside.config : t->beside.config;
+  const int left = how->cutting.side ? how->cutting.side == BRIM_SIDE_LEFT : t->facts.left;
+  const brim_truncation truncation = how->cutting.truncation ? how->cutting.truncation : t->facts.truncation;
   const int64_t longest = how->max_length ? how->max_length : t->facts.max_length;
   brim_json_writer json = {.out = out};
   brim_json_open_object(&json, NULL);
@@ -197,8 +200,10 @@ int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_sa
   }
   if (t->facts.split_special)
     brim_json_put_bool(&json, "split_special_tokens", true);
-  if (t->facts.left >= 0)
-    brim_json_put_string(&json, "truncation_side", t->facts.left ? "left" : "right");
+  if (left >= 0)
+    brim_json_put_string(&json, "truncation_side", left ? "left" : "right");
+  if (truncation)
+    brim_json_put_string(&json, BRIM_TRUNCATION_KEY, brim_truncation_name(truncation));
   brim_json_put_string(&json, "tokenizer_class", t->class ? t->class->name : AS_IT_STANDS);
   brim_json_close_object(&json);
   brim_text_append(out, "\n", 1);

@@ -51,6 +51,15 @@ brim_windowing brim_tokenizer_windows(const brim_tokenizer *tokenizer) {
   return tokenizer->facts.windows;
 }
 
+brim_truncation brim_tokenizer_truncation(const brim_tokenizer *tokenizer) {
+  return tokenizer->facts.truncation ? tokenizer->facts.truncation : BRIM_LONGEST_FIRST;
+}
+
+const char *brim_truncation_name(brim_truncation truncation) {
+  static const char *const names[] = {"tokenizer", "longest_first", "only_first", "only_second"};
+  return names[truncation];
+}
+
 bool brim_tokenizer_truncates_left(const brim_tokenizer *tokenizer) {
   return tokenizer->facts.left > 0;
 }

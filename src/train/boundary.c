@@ -180,7 +180,9 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 
 /* How rows were encoded, as the folder says it. */
 static brim_saving boundary_saving(const brim_trainer *t) {
-  return (brim_saving){.max_length = t->options.plan.max_length, .windows = brim_supply_windows(&t->supply)};
+  return (brim_saving){.max_length = t->options.plan.max_length,
+                       .windows = brim_supply_windows(&t->supply),
+                       .cutting = brim_supply_cutting(&t->supply)};
 }
 
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {

@@ -88,6 +88,9 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   int status = brim_text_status(&text, err);
   uint64_t windows = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   const brim_dataset *data = t->supply.dataset;
+  uint64_t empty = 0;
+  if (!status && data && t->tokenizer)
+    status = brim_empty_texts(t->runtime, data, t->tokenizer, &empty, err);
   const parameters n = count_parameters(t->model);
   const brim_field fields[] = {
       BRIM_FIELD_TEXT("version", brim_version()),
@@ -113,6 +116,7 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_INT("world_size", t->options.group.world_size),
       BRIM_FIELD_JSON("options", text.data),
       BRIM_FIELD_JSON("given", t->options.options_json ? t->options.options_json : "null"),
+      BRIM_FIELD_INT("empty_texts", empty),
       BRIM_FIELD_TEXT("loss", t->options.loss.name), /* where there are several */
       BRIM_FIELD_INT("equal_pairs", data && t->options.loss.name ? brim_equal_pairs(data) : 0),
       BRIM_FIELD_INT("ignored_labels", data && t->host_loss.how.ignores_labels ? brim_ignored_labels(data) : 0),

@@ -13,8 +13,9 @@
 
 /* ---- facts of rows ------------------------------------------------------------------------------------------- */
 
-static void add_row(brim_row_facts *facts, int32_t texts, const float *labels, int32_t width) {
-  facts->least_texts = facts->least_texts == 0 || texts < facts->least_texts ? texts : facts->least_texts;
+static void add_row(brim_row_facts *facts, uint64_t row, int32_t texts, const float *labels, int32_t width) {
+  if (facts->least_texts == 0 || texts < facts->least_texts)
+    facts->least_texts = texts, facts->least_row = row;
   facts->most_texts = texts > facts->most_texts ? texts : facts->most_texts;
   for (int32_t i = 0; labels && i < width; i++)
     if (!isnan(labels[i]))
@@ -28,9 +29,42 @@ static brim_row_facts facts_of(const brim_dataset *dataset) {
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
-    add_row(&facts, sample.text_lengths ? sample.text_count : 1, sample.labels, sample.label_width);
+    add_row(&facts, brim_dataset_origin(dataset, row), sample.text_lengths ? sample.text_count : 1, sample.labels,
+            sample.label_width);
   }
   return facts;
+}
+
+/* Rows one of whose texts is what an empty one becomes. */
+static uint64_t count_empty(const brim_dataset *dataset, const brim_encoding *empty) {
+  uint64_t count = 0;
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    brim_sample s;
+    brim_dataset_sample(dataset, row, &s);
+    bool found = false;
+    const int32_t texts = s.text_lengths ? s.text_count : 1, *ids = s.ids;
+    for (int32_t t = 0; t < texts; t++) {
+      const int32_t length = s.text_lengths ? s.text_lengths[t] : s.length;
+      found |= (size_t)length == empty->length && memcmp(ids, empty->ids, empty->length * sizeof *ids) == 0;
+      ids += length;
+    }
+    count += found;
+  }
+  return count;
+}
+
+int brim_empty_texts(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, uint64_t *out,
+                     brim_error *err) {
+  const char *pair = brim_dataset_has_pairs(dataset) ? "" : NULL;
+  brim_scratch *scratch = NULL;
+  brim_encoding empty = {0};
+  int status = brim_scratch_new(runtime, tokenizer, &scratch, err);
+  if (!status)
+    status = brim_tokenizer_encode(tokenizer, scratch, "", 0, pair, 0, NULL, &empty, err);
+  *out = !status && empty.length > 0 ? count_empty(dataset, &empty) : 0;
+  brim_encoding_free(&empty);
+  brim_scratch_free(scratch);
+  return status;
 }
 
 uint64_t brim_equal_pairs(const brim_dataset *dataset) {

@@ -244,11 +244,9 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
     *set = (brim_eval_set){.name = evals[t->eval_count].name, .dataset = evals[t->eval_count].dataset};
-    BRIM_TRY(
-        brim_dataset_fit(t->runtime, t->model, set->dataset, t->options.plan.max_length, true, set->name, &set->mapped, err));
+    BRIM_TRY(brim_dataset_fit_of(t->runtime, t->model, set->dataset, brim_supply_pairs(&t->supply), t->options.plan.max_length,
+                                 true, set->name, &set->mapped, err));
     set->dataset = set->mapped ? set->mapped : set->dataset;
-    if (t->supply.dataset)
-      BRIM_TRY(brim_pairs_fit(set->dataset, set->name, t->supply.dataset, err));
     BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
     BRIM_TRY(check_rows(t, set, err));
     BRIM_TRY(start_eval_plan(t, set, err));
@@ -581,6 +579,7 @@ static int open_sets(brim_trainer *t, brim_named_dataset *evals, int eval_count,
   BRIM_TRY(status);
   BRIM_TRY(brim_trainer_agree(t, err));
   BRIM_TRY(start_position(t, err));
+  brim_model_set_pairs(t->model, brim_supply_pairs(&t->supply));
   t->safe = t->state;
   t->start = brim_seconds_now();
   return BRIM_OK;

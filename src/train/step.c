@@ -6,8 +6,10 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/run/ask.h"
 #include "model/run/mixout.h"
 #include "model/run/queue.h"
+#include "train/answers/fit.h"
 #include "train/average.h"
 #include "train/loss_scale.h"
 #include "train/trainer.h"
@@ -318,6 +320,17 @@ static void tally_add(brim_tally *tally, const step_sums *sums) {
   tally->slots += sums->slots;
 }
 
+/* The first rows of a stream say what it has: what it is evaluated on has to be the same. */
+static int note_pairs(brim_trainer *t, brim_error *err) {
+  if (brim_model_pairs(t->model) >= 0)
+    return BRIM_OK;
+  const int pairs = brim_supply_pairs(&t->supply);
+  for (int i = 0; i < t->eval_count; i++)
+    BRIM_TRY(brim_pairs_fit(t->evals[i].dataset, pairs, t->evals[i].name, err));
+  brim_model_set_pairs(t->model, pairs);
+  return BRIM_OK;
+}
+
 static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
   tally_add(&t->state.run, sums);
   tally_add(&t->state.since_epoch, sums);
@@ -333,6 +346,7 @@ static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
     BRIM_TRY(brim_average_add(t->runtime, t->model, t->average, t->state.averaged, err));
     t->state.averaged++;
   }
+  BRIM_TRY(note_pairs(t, err));
   return brim_supply_step_done(&t->supply, err);
 }
 

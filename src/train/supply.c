@@ -68,8 +68,8 @@ int brim_supply_check(brim_supply *s, brim_error *err) {
     return check_feed(s, err);
   if (s->masks.runtime)
     BRIM_TRY(brim_masks_fit(s->dataset, "training data", err));
-  BRIM_TRY(brim_dataset_fit(s->runtime, s->model, s->dataset, s->options->plan.max_length, !s->masks.runtime, "training data",
-                            &s->mapped, err));
+  BRIM_TRY(brim_dataset_fit_of(s->runtime, s->model, s->dataset, -1, s->options->plan.max_length, !s->masks.runtime,
+                               "training data", &s->mapped, err));
   s->dataset = s->mapped ? s->mapped : s->dataset;
   return BRIM_OK;
 }
@@ -98,6 +98,17 @@ brim_windowing brim_supply_windows(const brim_supply *s) {
     return brim_dataset_has_windows(s->dataset) ? brim_dataset_windows(s->dataset) : (brim_windowing){0};
   const brim_encode_options *encode = &brim_feed_how(s->feed)->encode;
   return encode->numbering ? (brim_windowing){0} : (brim_windowing){encode->max_windows, encode->window_overlap};
+}
+
+int brim_supply_pairs(const brim_supply *s) {
+  return s->feed ? brim_feed_pairs(s->feed) : brim_dataset_pairs_known(s->dataset);
+}
+
+brim_cutting brim_supply_cutting(const brim_supply *s) {
+  if (!s->feed)
+    return brim_dataset_cutting(s->dataset);
+  const brim_encode_options *encode = &brim_feed_how(s->feed)->encode;
+  return (brim_cutting){encode->truncation, encode->truncation_side};
 }
 
 int32_t brim_supply_most_texts(const brim_supply *s) {

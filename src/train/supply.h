@@ -44,6 +44,9 @@ int brim_supply_outlook(brim_supply *supply, brim_outlook *out, brim_error *err)
 void brim_supply_identity(const brim_supply *supply, uint64_t *rows, uint64_t *fingerprint);
 /* Windows that the rows of long texts were made into; most 0 and 1: none. */
 brim_windowing brim_supply_windows(const brim_supply *supply);
+/* What a model is trained on with the rows so far: brim_model_pairs. */
+int brim_supply_pairs(const brim_supply *supply);
+brim_cutting brim_supply_cutting(const brim_supply *supply);
 /* K: the most texts that a row may have. */
 int32_t brim_supply_most_texts(const brim_supply *supply);
 /* The blocks of its parts; returns their number. */

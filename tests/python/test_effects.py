@@ -241,10 +241,12 @@ class Effects(unittest.TestCase):
         text = texts(3, 6)
         path = HERE / "answers.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows_of("pairs", 8, 6)))
+        alone = HERE / "alone.jsonl"  # for what was trained on single texts
+        alone.write_text("".join(json.dumps(row) + "\n" for row in rows_of("classification", 8, 6)))
         asked, listed = {"corpus": dict(zip("abcdef", text)), "queries": {"q": text[0], "r": text[3]}, "relevant": {"q": ["a", "b"], "r": ["c"]}}, [("good", one) for one in text]
         scored = [(a, b, i / 5) for i, (a, b) in enumerate(zip(text, texts(4, 6)))]
-        one = lambda ask, data: lambda **more: ask(None if "file" in more else data, **more)
-        calls = [Named(f"{ask.__name__} of {name}", one(ask, data), function, keywords.PredictOptions)
+        one = lambda ask, data, model: lambda **more: ask(data, **more) if "file" not in more else ask(None, **(more | {"file": alone} if model is classes else more))
+        calls = [Named(f"{ask.__name__} of {name}", one(ask, data, model), function, keywords.PredictOptions)
                  for name, model, data in (("texts", classes, text), ("rows", classes, rows_of("classification", 9, 6)), ("pairs", pairs, rows_of("pairs", 9, 6)), ("documents", scores, listed))
                  for ask, function in ((model.predict, brim.Model.predict_each), (model.logits, brim.Model.logits))]
         calls += [Named("evaluate of rows", lambda **more: classes.evaluate(rows_of("classification", 9, 8), **more), brim.Model.evaluate, keywords.PredictOptions),

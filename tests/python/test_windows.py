@@ -127,7 +127,7 @@ class Cuts(unittest.TestCase):
         long = {"text": [text for text, _ in rows], "label": [label for _, label in rows]}
         path, tokenizer = HERE / "cuts.csv", brim.Tokenizer(MODEL)
         path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
-        left = brim.Tokenizer(MODEL)._cutting("left")
+        left = brim.Tokenizer(MODEL)._cutting("left", None)
         how = {"lr": 1e-2, "batch_size": 4, "max_steps": 3, "labels": ["a", "b"], "progress": False}
         windows = {"max_length": 6, "windows": 1, "max_windows": 2}
         losses = {}
@@ -165,10 +165,59 @@ class Cuts(unittest.TestCase):
         for folder in ("cut-folds/fold-0", "cut-folds/fold-1", "cut-words"):
             self.assertEqual(json.loads((HERE / folder / "tokenizer_config.json").read_text())["truncation_side"], "left")
         self.assertEqual([label is None for label in tagged.model.predict([rows[0][0].split()])[0].labels][::14], [True, False])
-        pairs = [(text, text, label) for text, label in rows]
-        with self.assertLogs("brim", "WARNING") as caught:
-            brim.train(MODEL, pairs, truncation="only_second", **{**how, "max_length": 24})
-        self.assertIn('truncation="only_second" is of the rows of this training', " ".join(caught.output))
+
+    def test_text_of_a_pair(self):
+        """Which text of a pair is cut is kept as the end is: by the model, its folder, copies and folds, wherever rows were encoded."""
+        words = "good film bad plot story slow funny warm dull".split()
+        rows = [(" ".join(words[i % 9:] + words), " ".join(words[:2 + i % 3]), "ab"[i % 2]) for i in range(8)]
+        pairs, path, tokenizer = [(a, b) for a, b, _ in rows], HERE / "halves.csv", brim.Tokenizer(MODEL)
+        path.write_text("text,text_pair,label\n" + "".join(",".join(row) + "\n" for row in rows))
+        how = {"lr": 1e-2, "batch_size": 4, "max_steps": 3, "progress": False}
+        cut = {"max_length": 8, "truncation": "only_first"}
+        for name, train, options in [("rows", rows, cut), ("file", path, cut), ("stream", path, {**cut, "stream": True, "labels": ["a", "b"]}),
+                                     ("encoded", brim.Dataset.of(rows, tokenizer, labelled=True, **cut), {})]:
+            with self.subTest(name):
+                result = brim.train(MODEL, train, eval=rows, output=HERE / "halves", overwrite=True, **how, **options)
+                expected = result.model.logits(brim.Dataset.of(pairs, tokenizer, labelled=False, **cut)).tolist()
+                self.assertNotEqual(expected, result.model.logits(brim.Dataset.of(pairs, tokenizer, labelled=False, max_length=8, truncation="longest_first")).tolist())
+                for model in (result.model, brim.Model(HERE / "halves"), pickle.loads(pickle.dumps(result.model))):
+                    self.assertEqual(model.logits(pairs).tolist(), expected)
+                    self.assertEqual(model.evaluate(rows)["loss"], result.evaluations[-1]["loss"])
+                result.model.save(HERE / "halves-saved")
+                self.assertEqual(brim.Tokenizer(HERE / "halves-saved").truncation, "only_first")
+        brim.train(MODEL, rows, folds=2, output=HERE / "halves-folds", **how, **cut)
+        self.assertEqual(brim.Tokenizer(HERE / "halves-folds" / "fold-1").truncation, "only_first")
+        with self.assertRaisesRegex(ValueError, "truncation is .longest_first., .only_first. or .only_second., not .first."):
+            brim.train(MODEL, rows, truncation="first", **how)
+
+    def test_pairs(self):
+        """A model answers the kind of rows that it was trained on, pairs or single texts, and any others are refused."""
+        words = "good film bad plot story slow funny warm dull".split()
+        single = [(" ".join(words[i:i + 3]), "ab"[i % 2]) for i in range(6)]
+        pairs = [(text, text, label) for text, label in single]
+        path = HERE / "kinds.csv"
+        path.write_text("text,text_pair,label\n" + "".join(",".join(row) + "\n" for row in pairs))
+        how = {"batch_size": 2, "max_steps": 2, "progress": False, "output": HERE / "kinds", "overwrite": True}
+        kinds = {"pairs of texts": ([row[:2] for row in pairs], pairs), "single texts": ([text for text, _ in single], single)}
+        for (kind, own), (other, others) in zip(kinds.items(), reversed(kinds.items())):
+            for train, options in [(own[1], {}), (path, {"stream": True, "labels": ["a", "b"]})][:2 if kind.startswith("pairs") else 1]:
+                model = brim.train(MODEL, train, **how, **options).model
+                model.save(HERE / "kinds-saved")
+                for name, one in {"memory": model, "folder": brim.Model(HERE / "kinds"), "saved": brim.Model(HERE / "kinds-saved"),
+                                  "checkpoint": brim.Model(HERE / "kinds" / "checkpoints" / "step-2"), "copy": pickle.loads(pickle.dumps(model))}.items():
+                    with self.subTest(name, trained_on=kind):
+                        self.assertEqual(len(one.predict(own[0])), 6)
+                        for asked in (lambda: one.predict(others[0]), lambda: one.logits(others[0]), lambda: one.evaluate(others[1])):
+                            with self.assertRaisesRegex(brim.errors.MismatchError, f"the rows are {other}, and those of the training data are {kind}"):
+                                asked()
+        folds = brim.train(MODEL, single, folds=2, **how)
+        with self.assertRaisesRegex(brim.errors.MismatchError, "the rows are pairs of texts"):
+            brim.Model(HERE / "kinds" / "fold-1").predict(kinds["pairs of texts"][0])
+        again = brim.Model(HERE / "kinds" / "fold-1")
+        again = brim.train(again, pairs, eval=pairs, **{**how, "output": None, "overwrite": False}).model  # which is of pairs from now on
+        self.assertEqual(len(again.predict(kinds["pairs of texts"][0])), 6)
+        brim.compare(again, single, modes="brim", max_steps=1, progress=False)  # which changes nothing
+        self.assertEqual(len(again.predict(kinds["pairs of texts"][0])), 6)
 
 
 if __name__ == "__main__":

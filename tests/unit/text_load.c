@@ -305,6 +305,25 @@ static void check_options(void) {
   ok(brim_encode_options_check(t, &o, false, NULL) == BRIM_E_USAGE, "a negative length");
   o = (brim_encode_options){.max_length = 4, .truncation_side = BRIM_SIDE_LEFT};
   ok(encode(t, "a a b b", NULL, &o, ids) == 4 && ids[1] == 4, "from the left");
+  char folder[300];
+  brim_tokenizer *kept, *loaded;
+  snprintf(folder, sizeof folder, "%s", scratch_file("cutting"));
+  if (mkdir(folder, 0700))
+    exit(99);
+  write_file(folder, "tokenizer.json", json);
+  const brim_tokenizer_saving cut = {.cutting = {BRIM_ONLY_SECOND, BRIM_SIDE_LEFT}};
+  if (brim_tokenizer_load(runtime, folder, &loaded, &err) || brim_tokenizer_save(loaded, folder, &cut, &err) ||
+      brim_tokenizer_load(runtime, folder, &kept, &err))
+    exit(99);
+  ok(brim_tokenizer_truncation(t) == BRIM_LONGEST_FIRST && brim_tokenizer_truncation(kept) == BRIM_ONLY_SECOND &&
+         brim_tokenizer_truncates_left(kept),
+     "a folder says which text is cut, and at which end");
+  o = (brim_encode_options){.max_length = 7, .truncation_side = BRIM_SIDE_RIGHT};
+  ok(encode(kept, "a a a", "b b b b", &o, ids) == 7 && ids[5] == 4 && ids[6] == 3, "which holds where nothing is said");
+  o.truncation = BRIM_LONGEST_FIRST;
+  ok(encode(kept, "a a a", "b b b b", &o, ids) == 7 && ids[3] == 3, "and not where it is");
+  brim_tokenizer_free(kept);
+  brim_tokenizer_free(loaded);
   o = (brim_encode_options){.max_length = 7, .truncation = BRIM_ONLY_SECOND};
   ok(encode(t, "a a a", "b b b b", &o, ids) == 7 && ids[5] == 4 && ids[6] == 3, "only the second");
   o.max_length = 6;

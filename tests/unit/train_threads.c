@@ -7,6 +7,7 @@
 #include "../model_case.h"
 #include "../rank_case.h"
 #include "brim/train.h"
+#include "data/dataset.h"
 
 enum { SHARDS = 3, SHARD_ROWS = 24, STEPS = 3, RANKS = 2 };
 
@@ -116,6 +117,7 @@ static outcome run(const char *golden, const char *folder, brim_precision precis
   data_runtime = case_runtime;
   brim_model *model = case_load(folder, brim_ops_cpu((brim_cpu_level)level_best())->name);
   brim_dataset *rows = case_rows(golden);
+  rows->pairs = false; /* not known: a feed has single texts, and of these the bits alone matter */
   const brim_task task = brim_model_task(model);
   if (task == BRIM_TASK_TOKENS || task == BRIM_TASK_MASKED) /* feeds have one label a row */
     out.status = brim_train(case_runtime, model, NULL, rows, &(brim_named_dataset){"dev", rows}, task == BRIM_TASK_TOKENS, &o,

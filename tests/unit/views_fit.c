@@ -217,8 +217,8 @@ static void refused(void) {
   brim_error err = {0};
   const brim_named_dataset sets[] = {{"dev", singles}};
   ok(brim_train(runtime, model, NULL, own, sets, 1, &options, NULL, &err) == BRIM_E_MISMATCH &&
-         !strcmp(err.message,
-                 "dev: the rows are single texts, and those of the training data are pairs of texts: give the same to both"),
+         !strcmp(err.message, "dev: the rows are single texts, and those of the training data are pairs of texts: give the "
+                              "second text too (pair_column)"),
      "single texts with pairs: %s", err.message);
   brim_dataset *all[] = {unknown, unused, many, values, own, singles};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)

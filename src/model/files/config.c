@@ -102,7 +102,7 @@ static int read_own(const reading *r, brim_error *err) {
   const char *name = "cls";
   size_t length = strlen(name);
   char text[8] = "";
-  bool types = true;
+  bool types = true, pairs = false;
   BRIM_TRY(brim_json_read_string(r->document, r->root, "brim_pooling", &name, &length, err));
   if (length < sizeof text)
     memcpy(text, name, length);
@@ -111,6 +111,8 @@ static int read_own(const reading *r, brim_error *err) {
                            "brim_pooling is one of cls, mean, max");
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_type_ids", &types, err));
   r->config->ignores_types = !types;
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_pairs", &pairs, err));
+  r->config->pairs = brim_json_get(r->root, "brim_pairs") ? pairs : -1;
   name = "last", length = strlen(name);
   BRIM_TRY(brim_json_read_string(r->document, r->root, "brim_layers", &name, &length, err));
   brim_error wrong;

@@ -215,6 +215,14 @@ static bool ignores_types(const brim_config *config) {
   return config->ignores_types;
 }
 
+static bool knows_pairs(const brim_config *config) {
+  return config->pairs >= 0;
+}
+
+static void write_pairs(brim_text *out, const brim_config *config) {
+  brim_text_string(out, config->pairs ? "true" : "false");
+}
+
 /* Strings that without a word would be read as numbers or booleans. */
 static bool names_look_typed(const brim_config *config) {
   const brim_labels *labels = &config->labels;
@@ -260,6 +268,7 @@ static const struct decided {
     {"output_hidden_states", gives_layers, write_true},
     {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
+    {"brim_pairs", knows_pairs, write_pairs},
     {"brim_label_strings", names_look_typed, write_strings},
     {"sentence_transformers", is_reranker, write_reranker},
     {"brim_task", has_own_task, write_task},
@@ -304,7 +313,8 @@ static bool is_of_scores(const brim_config *config, const brim_json_value *key) 
 
 /* The name by which a member of the file is saved; NULL: it is left out. */
 static const char *saved_name(const brim_config *config, const brim_json_value *key) {
-  if (is_of_pooling(config, key) || is_of_layers(config, key) || is_of_scores(config, key))
+  if ((is_named(key, "brim_pairs") && !knows_pairs(config)) || is_of_pooling(config, key) || is_of_layers(config, key) ||
+      is_of_scores(config, key))
     return NULL;
   const brim_renamed *renamed = brim_family_renamed(config->family, key->as.text, key->length);
   if (!renamed)

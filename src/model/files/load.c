@@ -272,6 +272,14 @@ uint64_t brim_model_tokenizer(const brim_model *model) {
   return model->tokenizer;
 }
 
+int brim_model_pairs(const brim_model *model) {
+  return model->config.pairs;
+}
+
+void brim_model_set_pairs(brim_model *model, int pairs) {
+  model->config.pairs = brim_model_shape(model)->several_texts ? -1 : (int8_t)pairs; /* those say by themselves what is joined */
+}
+
 const char *brim_model_type(const brim_model *model) {
   return model->config.family->type;
 }

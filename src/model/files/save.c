@@ -131,7 +131,7 @@ static int write_tokenizer(const brim_model *model, const brim_tokenizer *tokeni
                            const char *folder, brim_error *err) {
   brim_tokenizer_saving how = {.words = brim_model_takes_words(model), .no_type_ids = !brim_model_reads_types(model)};
   if (saving)
-    how.max_length = saving->max_length, how.windows = saving->windows;
+    how.max_length = saving->max_length, how.windows = saving->windows, how.cutting = saving->cutting;
   return brim_tokenizer_write(tokenizer, folder, &how, err); /* brim_model_look has looked */
 }
 

@@ -24,6 +24,8 @@ typedef struct brim_update_reach {
   bool decays, returns, mixes, lowers;
 } brim_update_reach;
 brim_update_reach brim_model_update_reach(const brim_model *model);
+/* brim_model_pairs, from now on. */
+void brim_model_set_pairs(brim_model *model, int pairs);
 /* Whether its rows are lists of words, which tokenizers may encode otherwise. */
 bool brim_model_takes_words(const brim_model *model);
 /* The tokenizer gives the ids that the model knows, where that is known: BRIM_E_MISMATCH. */

@@ -35,13 +35,17 @@ int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer
   return BRIM_OK;
 }
 
-int brim_pairs_fit(const brim_dataset *dataset, const char *name, const brim_dataset *training, brim_error *err) {
-  static const char *const kinds[] = {"single texts", "pairs of texts"};
-  const int here = brim_dataset_pairs_known(dataset), there = brim_dataset_pairs_known(training);
-  if (here < 0 || there < 0 || here == there)
+int brim_pairs_fit(const brim_dataset *dataset, int pairs, const char *name, brim_error *err) {
+  const int here = brim_dataset_pairs_known(dataset);
+  if (here < 0 || pairs < 0 || here == pairs)
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_MISMATCH, "%s: the rows are %s, and those of the training data are %s: give the same to both",
-                        name, kinds[here], kinds[there]);
+  return brim_error_set(
+      err, BRIM_E_MISMATCH,
+      pairs ? "%s: the rows are single texts, and those of the training data are pairs of texts: give the "
+              "second text too (pair_column)"
+            : "%s: the rows are pairs of texts, and those of the training data are single texts: leave out the second "
+              "text (pair_column)",
+      name);
 }
 
 int brim_sets_check(const brim_named_dataset *sets, int count, brim_error *err) {
@@ -103,19 +107,19 @@ static int map_labels(brim_runtime *runtime, const brim_dataset *dataset, const 
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
-/* A list of labels has one for each document of its row, or fewer. */
+/* A list of labels has one for each document of its row, or fewer where all lists have as many. */
 static int lists_fit(const brim_dataset *dataset, const char *name, brim_error *err) {
   for (uint64_t row = 0; brim_dataset_label_width(dataset) > 1 && row < brim_dataset_rows(dataset); row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
     const int32_t texts = sample.text_lengths ? sample.text_count : 1;
     int32_t labels = sample.labels ? sample.label_width : 0; /* rows of fewer have NaN after them */
-    while (labels > texts && isnan(sample.labels[labels - 1]))
+    while (labels > 0 && isnan(sample.labels[labels - 1]))
       labels--;
-    if (labels > texts)
+    if (labels > texts || (labels > 0 && labels < sample.label_width && labels != texts))
       return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){name, brim_dataset_origin(dataset, row)},
-                            "has %d labels and %d document%s: give each document one", (int)labels, (int)texts,
-                            texts == 1 ? "" : "s");
+                            "has %d label%s and %d document%s: give each document one", (int)labels, labels == 1 ? "" : "s",
+                            (int)texts, texts == 1 ? "" : "s");
   }
   return BRIM_OK;
 }
@@ -166,11 +170,18 @@ int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_
                      const char *name, brim_dataset **mapped, brim_error *err) {
   BRIM_OUT(err, mapped);
   BRIM_GIVEN(err, runtime, model, dataset, name);
+  return brim_dataset_fit_of(runtime, model, dataset, brim_model_pairs(model), cut, labels, name, mapped, err);
+}
+
+int brim_dataset_fit_of(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int pairs, int32_t cut,
+                        bool labels, const char *name, brim_dataset **mapped, brim_error *err) {
+  *mapped = NULL;
   if (brim_dataset_rows(dataset) == 0)
     return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
   BRIM_TRY(brim_tokenizers_fit(model, brim_dataset_tokenizer(dataset), name, err));
   BRIM_TRY(texts_fit(model, dataset, name, err));
   BRIM_TRY(joined_fit(model, dataset, name, err));
+  BRIM_TRY(brim_pairs_fit(dataset, pairs, name, err));
   if (labels)
     BRIM_TRY(map_labels(runtime, dataset, brim_model_labels(model), name, mapped, err));
   const int status = brim_rows_fit(model, *mapped ? *mapped : dataset, cut, labels, name, err);

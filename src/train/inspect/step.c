@@ -12,6 +12,7 @@
 #include "model/files/safetensors.h"
 #include "model/run/ask.h"
 #include "model/run/flat.h"
+#include "train/answers/fit.h"
 #include "train/host_loss.h"
 #include "train/loss_choice.h"
 
@@ -220,7 +221,7 @@ int brim_inspect_step(brim_runtime *runtime, brim_model *model, const brim_datas
   brim_dataset *mapped;
   if (j.at_once == 0 || j.at_once > brim_dataset_rows(rows))
     j.at_once = brim_dataset_rows(rows);
-  BRIM_TRY(brim_dataset_fit(runtime, model, rows, 0, true, "batch", &mapped, err));
+  BRIM_TRY(brim_dataset_fit_of(runtime, model, rows, -1, 0, true, "batch", &mapped, err));
   brim_arena_init(&j.arena, runtime, 0);
   const int status = compute(&j, loss, output, err);
   if (j.gradients)
