@@ -1,6 +1,7 @@
 """Batches from files that are larger than memory."""
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -38,8 +39,9 @@ class Stream:
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         _kinds.check(Stream.__init__, locals(), PlanOptions)
-        if not isinstance(files, (str, bytes, os.PathLike)) and not (isinstance(files, (list, tuple)) and all(isinstance(file, (str, bytes, os.PathLike)) for file in files)):
-            raise UsageError(f"a stream reads files, and {_rows._short(files)} is none, nor a list of them: Dataset.of takes rows in memory")
+        given, files = files, _paths(files)
+        if files is None:
+            raise UsageError(f"a stream reads files, and {_rows._short(given)} is none, nor a list of them: Dataset.of takes rows in memory")
         refuse_of_several(text_columns, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
         self._runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, self._runtime)
@@ -252,6 +254,18 @@ class Streamed:
     def windows(self) -> tuple[int, int] | None:
         made = self._stream._options
         return (made["window_overlap"], made["max_windows"]) if "window_overlap" in made else None
+
+
+def _paths(files: Any) -> Files | None:
+    """Paths in anything that can be looped over; None: there is something else."""
+    path = (str, bytes, os.PathLike)
+    if isinstance(files, path):
+        return files
+    if hasattr(files, "__next__"):
+        first = [*itertools.islice(files, 1)]  # rows may have no end
+        files = [*first, *files] if isinstance(first[0] if first else "", path) else None
+    files = _rows.as_list(files)
+    return list(files) if isinstance(files, (list, tuple, set)) and all(isinstance(file, path) for file in files) else None
 
 
 def _unnamed(labels: Labels | None) -> Labels | None:

@@ -181,10 +181,11 @@ class Tokenizer:
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         options = self._options(max_length, special_tokens, truncation, truncation_side)
-        several = next((row for row, one in enumerate([*zip(texts, pairs)] if pairs is not None else [(one,) for one in texts]) if list in map(type, one)), None)
+        texts, pairs = list(texts), None if pairs is None else list(pairs)  # which may be looped over once
+        several = next((row for row, one in enumerate(zip(texts, pairs) if pairs is not None else zip(texts)) if list in map(type, one)), None)
         if several is not None:
             raise UsageError(f"row {several} has a list of texts: give each by itself")
-        return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
+        return Ragged(*_core.encode_batch(self._core, texts, pairs, options))
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of ids, as the file's decoder says."""
