@@ -131,7 +131,7 @@ class Regressors(unittest.TestCase):
 
     def test_label_in_x(self):
         """a column of labels is no second text"""
-        frame = module("pandas").DataFrame({"text": ["a", "b"], "label": ["x", "y"]})
+        frame = case.module("pandas").DataFrame({"text": ["a", "b"], "label": ["x", "y"]})
         with self.assertRaisesRegex(ValueError, 'X has the column "label"'):
             TextClassifier(MODEL, max_steps=1).fit(frame, frame["label"])
         made = TextClassifier(MODEL, max_steps=1).fit(frame[["text"]], frame["label"])
