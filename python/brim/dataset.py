@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence, Supp
 from . import _core, blocks as _blocks, kinds as _kinds, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
-from .errors import Error, MismatchError, UsageError
+from .errors import CellError, Error, MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
 from .labels import Labels, _label_texts, _labels, natural, originals
 from .layout import Layout
@@ -323,7 +323,7 @@ class Dataset:
         how = {"labelled": labelled, "labels": labels, "task": task, **columns, "text_columns": text_columns, "least_columns": least_columns, "paired": paired, "blocks": blocks}
         cls._refuse_idle(how)
         runtime = options.pop("runtime", None) or _runtime.default()
-        found = cls._of(list(data) if hasattr(data, "__next__") else data, _tokenizer(tokenizer, runtime), **how, runtime=runtime, **options)
+        found = cls._of(_rows.kept(data), _tokenizer(tokenizer, runtime), **how, runtime=runtime, **options)
         if labelled is None and found.labels is None and not (_shapes.of(task).made or _shapes.of(task).optional):
             _refuse_without_labels(labels=labels, task=None if task == "auto" else task, missing_label=None if options.get("missing_label", "error") == "error" else "skip")
         return found
@@ -378,6 +378,8 @@ class Dataset:
         found = _rows.of_any(data, text, pair, label, labelled)
         if labelled and found.labels is None:
             raise UsageError("the rows have no labels: they are (text, label), (text, pair, label), or dicts with a label" if found.texts else "there are no rows")
+        if found.labels is None:
+            _refuse_without_labels(labels=labels)
         return cls._of_columns(found, tokenizer, mapping=labels, runtime=runtime, **how)
 
     @classmethod
@@ -448,6 +450,10 @@ class Dataset:
             raise TypeError(f"labels: row {wrong} has {labels[wrong]!r:.60}: the number of a class, or a value, is needed")
         runtime = runtime or _runtime.default()
         known = _labels(mapping, runtime)
+        if known is None and labels is not None:
+            wrong = next(((at, one) for at, one in enumerate(_rows.as_list(labels)) if hasattr(one, "__float__") and one == one and not float(one).is_integer()), None)
+            if wrong:
+                raise CellError(f"labels: row {wrong[0]} has {wrong[1]!r:.60}, no number of a class: give mapping=Labels(None), of which labels are values")
         if offsets is None:
             rows = [row.tolist() if hasattr(row, "tolist") else row for row in ids]
             if not all(isinstance(row, (list, tuple)) for row in rows):

@@ -249,6 +249,8 @@ def _labels(labels, runtime, task: str | None = None):
     asked = task not in (None, "auto")
     if labels is None:
         return None
+    if asked:
+        _core.task_shape(task)  # of what is no task a line says which there are
     if isinstance(labels, Labels):
         if asked and labels.task != task:
             raise UsageError(f'task is "{task}", and labels are of {labels.task}: give labels of the task')

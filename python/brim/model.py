@@ -15,7 +15,7 @@ from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
-from .notes import log, of_entities, of_saved as _of_saved
+from .notes import log, of_entities, of_names as _of_names, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
@@ -285,7 +285,10 @@ class Model:
         elif not _rows.is_rows(data) and not isinstance(data, Dataset):
             raise TypeError(f"a text, a list of texts, a table or a file is needed, not {data!r}")
         if not (_rows.is_table(data) or isinstance(data, (dict, Dataset))):
-            data = _Rows(_rows.as_list(data))
+            data = _rows.as_list(_rows.kept(data))
+            if self.labels and self.labels.names:
+                _of_names(data, self.labels.names)
+            data = _Rows(data)
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
 
     def _of_pairs(self, data, labelled: bool, columns, how) -> Dataset:

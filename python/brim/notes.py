@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from . import _core, rows as _rows
@@ -30,6 +31,29 @@ def of_words(dataset, name: str) -> None:
     if len(dataset) > 1 and all((words := dataset._words(row)) is not None and len(words[0]) <= 1 for row in range(len(dataset))):
         log.warning("%s: each of the %s rows has one word, which the model sees without the others of its sentence: a row is a sentence, with a list of its words and one of "
                     "their labels", name, f"{len(dataset):,}")
+
+
+def _seconds(rows: Any) -> list[str] | None:
+    """The second of two texts of each row; None: there is another row."""
+    rows = _rows.list_of(rows) if _rows.is_bare(rows) else []
+    two = [row[1] for row in rows if isinstance(row, (tuple, list)) and len(row) == 2 and isinstance(row[1], str)]
+    return two if two and len(two) == len(rows) else None
+
+
+def of_names(rows: Any, names: Collection[str] | None = None) -> None:
+    """Second texts that are the names of classes, or look like them, where no labels are read."""
+    seconds = _seconds(rows)
+    different = set(seconds or ())
+    if seconds and (different <= set(names) if names else 2 <= len(different) <= min(len(seconds) // 4, 50)):
+        log.warning("the second of two texts is one of %d in all %s rows, as the names of classes are, and no labels are read here: it is read as a text of a pair",
+                    len(different), f"{len(seconds):,}")
+
+
+def of_pairs(rows: Any) -> None:
+    """Labels that look like second texts."""
+    seconds = _seconds(rows)
+    if seconds and len(seconds) > 3 and len(set(seconds)) > len(seconds) // 2:
+        log.warning("the second of two is its row's label, and they are of %d kinds in %s rows: pairs of texts are dicts with text and text_pair", len(set(seconds)), f"{len(seconds):,}")
 
 
 def of_scores(column: str | None, classes: list[str] | None) -> None:

@@ -59,7 +59,7 @@ def plain_name(name: str) -> str:
 
 
 def paths_of(files: Any) -> list[str]:
-    return [os.fsdecode(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    return [os.fsdecode(file) for file in ([files] if isinstance(files, (str, bytes, os.PathLike)) else files)]
 
 
 def from_here(path: str) -> str:
@@ -126,6 +126,13 @@ def _is_lazy(data: Any) -> bool:
     return type(data).__name__ == "LazyFrame"
 
 
+def kept(data: Any) -> Any:
+    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is."""
+    if not hasattr(data, "__next__"):
+        return data
+    return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
+
+
 def is_rows(data: Any) -> bool:
     return is_table(data) or isinstance(data, Mapping) or hasattr(data, "__iter__") or hasattr(data, "__getitem__")
 
@@ -185,6 +192,7 @@ _PAIRS = [("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "
 _LIKELY = {"text_column": {"text", "texts", "sentence", "sentences", "sentence1", "review", "question", "premise", "content", "body", "comment", "document", "title", "excerpt"},
            "pair_column": {"sentence2", "hypothesis", "passage", "context", "answer"},
            "label_column": {"label", "labels", "target", "class", "category", "score", "y", "stars", "rating"}}
+LABELS = _LIKELY["label_column"]
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -448,9 +456,24 @@ def refuse_columns(number: int, row: Any, **given: Any) -> None:
         raise UsageError(f"{named}={given[named]!r:.60}: row {number}, {_short(row)}, has no names of columns: leave it out, or give dicts or a table")
 
 
+def is_bare(data: Any) -> bool:
+    """Rows without names for what is in them: texts, tuples."""
+    if is_files(data) or is_table(data) or isinstance(data, (Mapping, str, bytes)) or type(data).__module__.startswith("brim."):
+        return False
+    if not hasattr(data, "__len__") or not len(data):  # a row that is looked at is there again
+        return False
+    first = next(iter(data)) if hasattr(data, "__iter__") else data[0]
+    return isinstance(as_list(first), (str, bytes, list, tuple)) and not _names_of_rows([first])
+
+
+def without_labels(data: Any) -> Any:
+    """Rows of a text and a label as their texts; others as they are."""
+    return [row[0] if isinstance(row, (tuple, list)) and len(row) == 2 else row for row in list_of(data)] if is_bare(data) else data
+
+
 def idle(data: Any, labelled: bool | None) -> set[str]:
     """The names of columns that say nothing of these rows, and may have been meant for others."""
-    bare = isinstance(data, (list, tuple)) and not is_files(data) and not _names_of_rows(data[:1])
+    bare = is_bare(data)
     return {"text_column", "pair_column", "label_column"} if bare else {"label_column"} if labelled is False else set()
 
 
@@ -540,7 +563,9 @@ def numbers_of(data: Any, name: str) -> Any:
 
 
 def labels_of(data: Any, text=None, pair=None, label=None) -> list | None:
-    """The labels of a table, a dict of columns or a list of dicts, where they have a column of them; of other rows None."""
+    """The labels of a table, a dict of columns or a list of rows, where they have some."""
+    if is_bare(data):
+        return of_rows(data).labels
     if not (is_table(data) or isinstance(data, Mapping)):
         first = data[0] if isinstance(data, (list, tuple)) and data else None
         return of_rows(data, text, pair, label, None).labels if isinstance(first, Mapping) else None
@@ -575,13 +600,15 @@ def as_it_is(data: Any) -> Any:
 
 def texts_at(data: Any, numbers: list[int], text=None, pair=None) -> list[tuple[Any, Any]] | None:
     """(text, pair or None) of rows by number; None where rows cannot be asked for by number (a stream, or rows that are encoded)."""
+    if hasattr(data, "__next__"):
+        return None
     if is_table(data) or isinstance(data, Mapping):
         names = _column_names(data) if not isinstance(data, Mapping) else [str(n) for n in data]
         text, pair, _ = _pick(names, text, pair, None, False)
         return list(zip(_column_at(data, text, numbers), _column_at(data, pair, numbers) if pair else [None] * len(numbers)))
     if type(data).__module__.startswith("brim.") or not (hasattr(data, "__getitem__") and hasattr(data, "__len__")):
         return None
-    taken = list_of([data[n] for n in numbers])
+    taken = [as_list(data[n]) for n in numbers]
     rows = of_rows(taken, *((text, pair) if _names_of_rows(taken) else ()))
     return list(zip(rows.texts, rows.pairs or [None] * len(numbers)))
 

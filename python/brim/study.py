@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from . import _core, kinds as _kinds, rows as _rows, runtime as _runtime
+from . import _core, kinds as _kinds, notes as _notes, rows as _rows, runtime as _runtime
 from .errors import UsageError
 from .keywords import BatchOptions
 from .labels import _named_class, _numbered
@@ -247,7 +247,7 @@ class _Source(NamedTuple):
         data, text, pair = _rows.read_tables(files) if files else self.data, self.columns["text_column"], self.columns["pair_column"]
         if isinstance(data, Dataset):
             return data.lengths, None, None
-        whole = Dataset.of(data, self.dataset.tokenizer, labelled=False, text_column=text, pair_column=pair, runtime=self.dataset._runtime)
+        whole = Dataset.of(_rows.without_labels(data), self.dataset.tokenizer, labelled=False, text_column=text, pair_column=pair, runtime=self.dataset._runtime)
         labels = _rows.labels_of(data, text, pair, self.columns["label_column"])
         numbers = [row for row, _ in _core.picked(self.dataset._core, self.plan["seed"], self.samples)]
         return whole.lengths, labels and [_numbered(_word, number, label) for number, label in enumerate(labels)], _rows.texts_at(data, numbers, text, pair)
@@ -263,7 +263,7 @@ def _word(label: Any) -> str | None:
 def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,
             seed: int = 42, text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, samples: int = 3,
             windows: int | None = None, max_windows: int | None = None, runtime: Any = None, **plan: Any) -> Analysis:
-    """Lengths and the cost of padding of rows of any kind (``Dataset.of``). tokenizer: a Tokenizer, a folder, or a name; a ``Dataset``
+    """Lengths and the cost of padding of rows of any kind (``Dataset.of``; a tuple of two is a text and a label). tokenizer: a Tokenizer, a folder, or a name; a ``Dataset``
     needs none. Other options are those of batches; batching and padding are all tried. The analysis keeps the rows for its page, which
     shows the labels too, if there are any (label_column), and ``samples`` texts that are drawn by seed. windows: rows become windows
     that overlap by so many tokens, at most max_windows (16); ``at_length`` says of other lengths what they lose, cut or in such windows."""
@@ -271,13 +271,12 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
 
     _kinds.check(analyze, locals(), BatchOptions)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
-    if hasattr(data, "__next__"):
-        data = list(data)
-    dataset = data
+    data = dataset = _rows.kept(data)
     if not isinstance(data, Dataset):
         if tokenizer is None:
             raise TypeError("brim.analyze needs a tokenizer to count tokens: brim.analyze(rows, \"bert-base-uncased\")")
-        dataset = Dataset.of(data, tokenizer, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column,
+        _notes.of_pairs(data)
+        dataset = Dataset.of(_rows.without_labels(data), tokenizer, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column,
                              windows=windows, max_windows=max_windows, **({"runtime": runtime} if runtime else {}))
     elif windows is not None or max_windows is not None:
         raise UsageError("windows: the rows are encoded already (a Dataset); give it where the Dataset is made")

@@ -218,8 +218,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
-    if options.get("fold_column") is not None and hasattr(train, "__next__"):  # whose rows are looked at twice
-        train = list(train)
+    if options.get("fold_column") is not None:  # whose rows are looked at twice
+        train = _rows.kept(train)
     for name, value in {"header": header, "keep_head": keep_head, "stratify": stratify, "no_type_ids": no_type_ids}.items():
         _options.flag(name, value)
     given = {"eval": eval, "output": output, "max_length": max_length}
@@ -318,7 +318,11 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         labelled = labelled and not masked
         how = {**columns, **(cut.windows if cut and not masked and not several else {}), **source, **({"progress": told.bar} if told.bar else {})}
         if name:  # what was said of the rows to train on
+            data = _rows.kept(data)
             how = {option: value for option, value in how.items() if option not in _rows.idle(data, labelled)}
+        if masked:
+            data = _rows.kept(data)
+            _notes.of_names(data)
         if isinstance(data, Dataset):
             how = {}
         elif not _of_text_files(data):

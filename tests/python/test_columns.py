@@ -220,6 +220,10 @@ class Lines(unittest.TestCase):
         self.refused("row 1: label \"good\" is not among the 2 known labels: n, p", of, [("a", "n"), ("b", "good")], labels={0: "n", 1: "p"})
         self.refused("labels: .*lone surrogate", brim.Labels, ["a\ud800", "b"])
         self.refused("labels: .*holds a NUL", brim.Labels, ["a\0", "b"])
+        self.refused("^labels: the rows have no labels", of, ["a"], labels=["x"])
+        for how in ({"labels": ["x", "y"]}, {"labels": brim.Labels(["x", "y"])}, {}):
+            with self.assertRaisesRegex(ValueError, 'there is no "multi-label"; use .*multi_label'):
+                of([("a", ["x"]), ("b", ["x", "y"])], task="multi-label", **how)
         self.refused("mapping: the rows have no labels", brim.Dataset.from_texts, ["a"], TOKENIZER, mapping=["x"])
         tags = of([(["a", "b"], ["O", float("nan")])], task="tokens")
         self.assertEqual((tags.labels.names, tags[0]["labels"]), (["O"], [-100, 0, -100, -100]))
@@ -249,7 +253,38 @@ class Lines(unittest.TestCase):
         self.refused("row 9000: .*lone surrogate", model.embed, ["a"] * 9000 + ["\ud800"])
         for value in (decimal.Decimal(1), datetime.date(2020, 1, 1), float("inf"), b"\xff", E.a):
             self.refused('pairs: row 1: "score" is .*: a text or a finite number', model.evaluate_similarity, [("a", "b", 1.0), ("c", "d", value)])
-        self.refused("a stream reads files, and <generator", brim.data.stream, ({"text": "a"} for _ in range(2)), TOKENIZER)
+        self.refused("a stream reads files, and <generator", brim.data.stream, ({"text": "a"} for _ in iter(int, 1)), TOKENIZER)
+        self.refused("a stream reads files, and \\[\\('a', 'b'\\)\\]", brim.data.stream, [("a", "b")], TOKENIZER)
+
+    def test_once(self):
+        """what can be looped over once is read whole: texts to encode, batches of Arrow, paths of a stream"""
+        pa, np = module("pyarrow"), module("numpy")
+        alone, pairs = TOKENIZER.encode_batch(TEXTS).ids.tolist(), TOKENIZER.encode_batch(TEXTS, TEXTS[::-1]).ids.tolist()
+        for once in (iter, lambda rows: map(str, rows), lambda rows: (row for row in rows)):
+            self.assertEqual(TOKENIZER.encode_batch(once(TEXTS)).ids.tolist(), alone)
+            for other in (once, list):
+                self.assertEqual(TOKENIZER.encode_batch(once(TEXTS), other(TEXTS[::-1])).ids.tolist(), pairs)
+                self.assertEqual(TOKENIZER.encode_batch(other(TEXTS), once(TEXTS[::-1])).ids.tolist(), pairs)
+        table = pa.table({"text": TEXTS, "label": [0, 1] * 2})
+        for labels in (None, {0: "n", 1: "p"}):
+            self.assertEqual([*brim.Dataset.of(table.to_reader(), TOKENIZER, labels=labels)], [*brim.Dataset.of(table, TOKENIZER, labels=labels)])
+        self.assertEqual(brim.analyze(table.to_reader(), TOKENIZER, batch_size=2).tokens, brim.analyze(table, TOKENIZER, batch_size=2).tokens)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made = brim.train(HERE / "model", table.to_reader(), eval=table.to_reader(), max_steps=1, progress=False)
+        self.assertEqual(made.evaluations[-1]["rows"], 4)
+        path = HERE / "data" / "train.csv"
+        for files in (str(path), os.fsencode(path), [path], {path}, iter([path]), path.parent.glob("train.csv"), np.array([str(path)]), module("pandas").Series([str(path)])):
+            self.assertEqual(sum(batch.tokens for batch in brim.data.stream(files, TOKENIZER, epochs=1)), brim.Dataset.of(path, TOKENIZER).tokens)
+
+    def test_values_of_no_class(self):
+        """numbers of classes are whole; decimals are values where the mapping says so"""
+        np, ids = module("numpy"), [[2, 7, 3], [2, 9, 9, 3]]
+        for labels, words in (([0.5, 1], "0 has 0.5"), (np.array([1, 1.75]), "1 has 1.75"), ([1, float("inf")], "1 has inf"), ([np.float32(0), np.float32(0.5)], "1 has np.float32")):
+            self.refused(f"labels: row {words}.*no number of a class", brim.Dataset.from_ids, ids, labels=labels)
+        for labels in ([0, 1], [0.0, 1.0], np.array([0, 1]), np.array([0.0, 1.0]), [False, True]):
+            self.assertEqual([row["labels"] for row in brim.Dataset.from_ids(ids, labels=labels)], [0, 1])
+        self.assertEqual([row["labels"] for row in brim.Dataset.from_ids(ids, labels=[0.5, 1.75], mapping=brim.Labels(None))], [0.5, 1.75])
 
     def test_rows_of_words(self):
         """arrays, Series of lists, and pairs of str"""
@@ -293,7 +328,24 @@ class Lines(unittest.TestCase):
             train([("a film", "pos"), ("a plot", "neg")] * 8, task="embedding")
         self.assertIn("the second of two texts is one of 2 in all 16 rows", "".join(said.output))
         table = [{"t": "good film", "l": 0}, {"t": "bad", "l": 1}] * 4
-        self.assertIn(train(table, text_column="t", label_column="l", eval=rows).judged["eval"].wrong[0].text, ("good film", "bad"))
+        for evals in (rows, collections.deque(rows), iter(rows), (row for row in rows), objects(rows, 2), Indexed(rows), module("pandas").DataFrame(table), iter(table)):
+            with self.subTest(type(evals).__name__), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertIn(train(table, text_column="t", label_column="l", eval=evals).judged["eval"].wrong[0].text, ("good film", "bad"))
+
+    def test_labels_as_second_texts(self):
+        """what looks like a class, and is read as a second text, is said"""
+        rows = [("a good film", "pos"), ("bad", "neg")] * 8
+        model = brim.train(HERE / "model", rows, max_steps=1, progress=False).model
+        others = [("a good film", "a plot"), ("bad", "neg")]
+        for make, said in ((lambda: model.predict(rows[:2]), True), (lambda: model.predict(iter(rows[:2])), True), (lambda: model.logits(rows[:1]), True), (lambda: model.predict(others), False),
+                           (lambda: model.predict([text for text, _ in rows]), False), (lambda: model.evaluate(rows), False),
+                           (lambda: brim.train(HERE / "model", rows, task="mlm", max_steps=1, progress=False), True), (lambda: brim.train(HERE / "model", iter(rows), task="mlm", max_steps=1, progress=False), True),
+                           (lambda: brim.train(HERE / "model", others * 2, task="mlm", max_steps=1, progress=False), False)):
+            with self.assertLogs("brim", "INFO") as heard:
+                brim.notes.log.info("begin")
+                make()
+            self.assertEqual("as the names of classes are, and no labels are read here" in "".join(heard.output), said)
 
 
 class Kinds(unittest.TestCase):

@@ -129,10 +129,18 @@ class Regressors(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "y has the shape"):
                 one.fit(["a", "b"], wrong)
 
+    def test_label_in_x(self):
+        """a column of labels is no second text"""
+        frame = case.module("pandas").DataFrame({"text": ["a", "b"], "label": ["x", "y"]})
+        with self.assertRaisesRegex(ValueError, 'X has the column "label"'):
+            TextClassifier(MODEL, max_steps=1).fit(frame, frame["label"])
+        made = TextClassifier(MODEL, max_steps=1).fit(frame[["text"]], frame["label"])
+        self.assertEqual(TextClassifier(MODEL, max_steps=1).fit(frame.rename(columns={"label": "text_pair"}), frame["label"]).classes_.tolist(), made.classes_.tolist())
+
     def test_what_fit_is_given(self):
         """options that fit itself says are no parameters"""
         for kind in (TextClassifier, TextRegressor):
-            for name, value in (("task", "regression"), ("labels", ["a", "b"]), ("train", "a.csv")):
+            for name, value in (("task", "regression"), ("labels", ["a", "b"]), ("train", "a.csv"), ("text_column", "q"), ("label_column", "y")):
                 with self.assertRaisesRegex(ValueError, f"^{name} is no parameter of {kind.__name__}"):
                     kind(MODEL, max_steps=1, **{name: value}).fit(["a", "b"], [0, 1])
 

@@ -95,9 +95,13 @@ class Studies(unittest.TestCase):
         self.assertEqual((HERE / "page.html").read_text(), theirs)
         lines = [line.rsplit(",", 1) for line in TRAIN.read_text().splitlines()[1:]]
         dicts = [{"text": text.strip('"'), "label": int(label)} for text, label in lines]
-        for rows in (dicts, {"text": [d["text"] for d in dicts], "label": [d["label"] for d in dicts]}):  # in memory
+        tuples = [(d["text"], d["label"]) for d in dicts]
+        for rows in (dicts, {"text": [d["text"] for d in dicts], "label": [d["label"] for d in dicts]}, tuples, iter(tuples), [(text, str(label)) for text, label in tuples]):  # in memory
             brim.analyze(rows, MODEL).page(HERE / "page.html")
             self.assertEqual((HERE / "page.html").read_text().replace("Analysis: 512", f"{TRAIN}: 512"), theirs)
+        with self.assertLogs("brim", "WARNING") as said:
+            self.assertEqual(brim.analyze([(d["text"], d["text"]) for d in dicts], MODEL).tokens, found.tokens)
+        self.assertIn("the second of two is its row's label", "".join(said.output))
         is_page(self, brim.analyze((d["text"] for d in dicts), MODEL, max_length=8), "<svg", "What a max length keeps", "drawn at random")
         is_page(self, brim.analyze(brim.Dataset.of(dicts, MODEL)), "<svg", "Lengths")
         with self.assertRaisesRegex(ValueError, "was pickled"):
