@@ -604,7 +604,8 @@ static int former_read(const brim_json_document *document, brim_train_former *fo
   *former = (brim_train_former){.epochs = is_number(epochs) ? brim_json_number(epochs) : 0.0,
                                 .max_steps = steps->kind == BRIM_JSON_INT ? (uint64_t)steps->as.integer : 0};
   snprintf(former->kernels, sizeof former->kernels, "%.*s", (int)length, kernels);
-  return BRIM_OK;
+  const brim_json_value *data = brim_json_get(root, "data");
+  return brim_json_get(data, "judged_by") ? hash_read(document, data, "judged_by", &former->judged_by, err) : BRIM_OK;
 }
 
 static int state_parse(const brim_json_document *document, const brim_train_identity *identity, brim_train_state *state,
