@@ -395,7 +395,6 @@ static bool lists_layers(const brim_json_document *d) {
   return found;
 }
 
-#define WITHIN "0_Transformer"
 /* The first module's path, which is empty in new folders and 0_Transformer in old ones. */
 static const char *encoder_path(brim_modules *m, const brim_json_document *d) {
   const brim_json_value *root = d ? brim_json_root(d) : NULL, *first = root ? brim_json_first(root) : NULL;
@@ -418,41 +417,31 @@ static int refuse_others(const brim_json_document *d, brim_error *err) {
 
 /* Where an old folder's model is looked for, the encoder's own folder is found: its modules are listed one folder above. */
 static int read_above(brim_modules *m, const char *folder, brim_json_document **d, brim_error *err) {
-  if (strcmp(brim_path_name(folder), WITHIN) != 0)
-    return BRIM_OK;
   char *above = brim_path_parent(m->runtime, folder);
-  const char *home = above ? brim_arena_copy_string(&m->arena, above, strlen(above)) : NULL;
+  m->home = above ? brim_arena_copy_string(&m->arena, above, strlen(above)) : NULL;
   brim_release(m->runtime, above);
-  if (!home)
-    return BRIM_NOMEM(err);
-  BRIM_TRY(brim_module_json(m->runtime, home, "", "modules.json", d, err));
-  const char *path = *d ? encoder_path(m, *d) : "";
-  if (path && strcmp(path, WITHIN) == 0) {
-    m->home = home;
-    return BRIM_OK;
-  }
-  brim_json_free(*d); /* it lists another encoder */
-  *d = NULL;
-  return path ? BRIM_OK : BRIM_NOMEM(err);
+  return m->home ? brim_module_json(m->runtime, m->home, "", "modules.json", d, err) : BRIM_NOMEM(err);
 }
 
 int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *m, brim_error *err) {
   brim_json_document *d;
   *m = (brim_modules){.runtime = runtime};
   brim_arena_init(&m->arena, runtime, 0);
-  m->home = brim_arena_copy_string(&m->arena, folder, strlen(folder));
+  m->home = m->encoder = brim_arena_copy_string(&m->arena, folder, strlen(folder));
   if (!m->home)
     return BRIM_NOMEM(err);
   BRIM_TRY(brim_module_json(runtime, folder, "", "modules.json", &d, err));
-  if (!d)
+  const bool within = !d && strcmp(brim_path_name(folder), "0_Transformer") == 0;
+  if (within)
     BRIM_TRY(read_above(m, folder, &d, err));
   m->listed = d != NULL;
   m->mixes = lists_layers(d);
-  const char *path = encoder_path(m, d);
-  char *inner = path && *path ? brim_path_join(runtime, m->home, path) : NULL;
-  const char *at = inner ? inner : folder;
-  m->encoder = path && (inner || !*path) ? brim_arena_copy_string(&m->arena, at, strlen(at)) : NULL;
-  brim_release(runtime, inner);
+  const char *path = within ? "" : encoder_path(m, d);
+  if (!path || *path) {
+    char *inner = path ? brim_path_join(runtime, folder, path) : NULL;
+    m->encoder = inner ? brim_arena_copy_string(&m->arena, inner, strlen(inner)) : NULL;
+    brim_release(runtime, inner);
+  }
   const int status = m->encoder ? refuse_others(d, err) : BRIM_NOMEM(err);
   brim_json_free(d);
   return status;
