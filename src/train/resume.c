@@ -88,6 +88,8 @@ int brim_trainer_resume(brim_trainer *t, brim_error *err) {
   BRIM_TRY(
       brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, &former, t->average, &t->supply, err));
   BRIM_TRY(make_longer(t, &former, err));
+  if (t->identity.judged_by == 0) /* the best is still of those rows, whoever evaluates again */
+    t->identity.judged_by = former.judged_by;
   t->resumed.other_kernels = strcmp(former.kernels, t->identity.kernels) != 0;
   memcpy(t->resumed.former_kernels, former.kernels, sizeof former.kernels);
   if (t->best) { /* no checkpoint has them */

@@ -21,7 +21,7 @@ static int describe_modules(brim_runtime *runtime, const char *folder, brim_mode
   brim_text_init(&words, runtime);
   int status = brim_modules_find_encoder(runtime, folder, &modules, &why);
   if (!status && modules.listed)
-    status = brim_modules_load(&modules, folder, out->hidden, &why);
+    status = brim_modules_load(&modules, out->hidden, &why);
   if (!status && modules.listed)
     brim_modules_words(&modules, &words);
   else if (status && status != BRIM_E_MEMORY)

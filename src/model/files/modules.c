@@ -415,18 +415,33 @@ static int refuse_others(const brim_json_document *d, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Where an old folder's model is looked for, the encoder's own folder is found: its modules are listed one folder above. */
+static int read_above(brim_modules *m, const char *folder, brim_json_document **d, brim_error *err) {
+  char *above = brim_path_parent(m->runtime, folder);
+  m->home = above ? brim_arena_copy_string(&m->arena, above, strlen(above)) : NULL;
+  brim_release(m->runtime, above);
+  return m->home ? brim_module_json(m->runtime, m->home, "", "modules.json", d, err) : BRIM_NOMEM(err);
+}
+
 int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *m, brim_error *err) {
   brim_json_document *d;
   *m = (brim_modules){.runtime = runtime};
   brim_arena_init(&m->arena, runtime, 0);
+  m->home = m->encoder = brim_arena_copy_string(&m->arena, folder, strlen(folder));
+  if (!m->home)
+    return BRIM_NOMEM(err);
   BRIM_TRY(brim_module_json(runtime, folder, "", "modules.json", &d, err));
+  const bool within = !d && strcmp(brim_path_name(folder), "0_Transformer") == 0;
+  if (within)
+    BRIM_TRY(read_above(m, folder, &d, err));
   m->listed = d != NULL;
   m->mixes = lists_layers(d);
-  const char *path = encoder_path(m, d);
-  char *inner = path && *path ? brim_path_join(runtime, folder, path) : NULL;
-  const char *at = inner ? inner : folder;
-  m->encoder = path && (inner || !*path) ? brim_arena_copy_string(&m->arena, at, strlen(at)) : NULL;
-  brim_release(runtime, inner);
+  const char *path = within ? "" : encoder_path(m, d);
+  if (!path || *path) {
+    char *inner = path ? brim_path_join(runtime, folder, path) : NULL;
+    m->encoder = inner ? brim_arena_copy_string(&m->arena, inner, strlen(inner)) : NULL;
+    brim_release(runtime, inner);
+  }
   const int status = m->encoder ? refuse_others(d, err) : BRIM_NOMEM(err);
   brim_json_free(d);
   return status;
@@ -499,19 +514,19 @@ int brim_modules_set_pooling(brim_modules *m, brim_mixed mixed, const brim_pool_
   return BRIM_OK;
 }
 
-int brim_modules_load_settings(brim_modules *m, const char *folder, brim_error *err) {
-  BRIM_TRY(brim_module_json(m->runtime, folder, "", "config_sentence_transformers.json", &m->settings, err));
+int brim_modules_load_settings(brim_modules *m, brim_error *err) {
+  BRIM_TRY(brim_module_json(m->runtime, m->home, "", "config_sentence_transformers.json", &m->settings, err));
   BRIM_TRY(check_prompts(m, m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL, err));
   BRIM_TRY(read_truncated(m, err));
   return check_prompt(m, err);
 }
 
-int brim_modules_load(brim_modules *m, const char *folder, int32_t hidden, brim_error *err) {
+int brim_modules_load(brim_modules *m, int32_t hidden, brim_error *err) {
   m->token = m->hidden = hidden;
-  BRIM_TRY(read_modules(m, folder, err));
-  BRIM_TRY(read_length(m, folder, err));
+  BRIM_TRY(read_modules(m, m->home, err));
+  BRIM_TRY(read_length(m, m->encoder, err));
   set_widths(m);
-  return brim_modules_load_settings(m, folder, err);
+  return brim_modules_load_settings(m, err);
 }
 
 void brim_modules_free(brim_modules *m) {

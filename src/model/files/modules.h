@@ -36,6 +36,7 @@ const char *brim_module_activation_name(brim_activation activation); /* "Tanh" *
 typedef struct brim_modules {
   brim_runtime *runtime;
   brim_arena arena;
+  const char *home;     /* the folder of modules.json, if there is one */
   const char *encoder;  /* the folder of its config.json */
   bool listed;          /* there is a modules.json */
   bool mixes;           /* it lists a module of layers */
@@ -53,11 +54,12 @@ typedef struct brim_modules {
   brim_json_document *settings;  /* config_sentence_transformers.json, or NULL */
 } brim_modules;
 
-/* `hidden`: of the encoder's tokens. BRIM_E_UNSUPPORTED names a module or an option that brim lacks. */
+/* `folder`: of the model, or the encoder's own within an old one. `hidden`: of the encoder's tokens. BRIM_E_UNSUPPORTED names a
+ * module or an option that brim lacks. */
 int brim_modules_find_encoder(brim_runtime *runtime, const char *folder, brim_modules *out, brim_error *err) BRIM_CHECK;
-int brim_modules_load(brim_modules *modules, const char *folder, int32_t hidden, brim_error *err) BRIM_CHECK;
+int brim_modules_load(brim_modules *modules, int32_t hidden, brim_error *err) BRIM_CHECK;
 /* Prompts and what else config_sentence_transformers.json says, without the modules. */
-int brim_modules_load_settings(brim_modules *modules, const char *folder, brim_error *err) BRIM_CHECK;
+int brim_modules_load_settings(brim_modules *modules, brim_error *err) BRIM_CHECK;
 void brim_modules_free(brim_modules *modules);
 /* Other layers and modes than the folder's; vectors that a dense layer does not take are BRIM_E_MISMATCH. `folder`: as errors
  * name it. */

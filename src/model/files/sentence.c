@@ -122,8 +122,12 @@ const float *brim_sentence_weight(const brim_sentence *s, const char *name) {
 
 /* ---- settings ------------------------------------------------------------------------------------------------ */
 
-static int read_settings(brim_sentence *s, const char *folder, brim_error *err) {
-  char *path = brim_path_join(s->runtime, folder, SETTINGS);
+/* Those of a cross-encoder would have the library pass over the modules. */
+static int read_settings(brim_sentence *s, brim_error *err) {
+  const brim_json_value *root = s->modules.settings ? brim_json_root(s->modules.settings) : NULL;
+  if (root && brim_json_is_string(brim_json_get(root, "model_type"), "CrossEncoder"))
+    return BRIM_OK;
+  char *path = brim_path_join(s->runtime, s->modules.home, SETTINGS);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && brim_path_is_taken(path))
     status = brim_file_read_all(s->runtime, path, LIMIT, &s->settings, &s->settings_length, err);
@@ -203,9 +207,9 @@ int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *f
     return BRIM_NOMEM(err);
   s->runtime = runtime;
   BRIM_TRY(brim_modules_find_encoder(runtime, folder, &s->modules, err));
-  BRIM_TRY(brim_modules_load(&s->modules, folder, config->hidden, err));
+  BRIM_TRY(brim_modules_load(&s->modules, config->hidden, err));
   BRIM_TRY(take_modules(s, folder, options, config, err));
-  return read_settings(s, folder, err);
+  return read_settings(s, err);
 }
 
 void brim_sentence_free(brim_sentence *sentence) {

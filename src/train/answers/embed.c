@@ -88,7 +88,7 @@ static int open_embedder(brim_embedder *e, const char *folder, const brim_model_
   if (!e->model)
     BRIM_TRY(load_encoder(e, options, err));
   BRIM_TRY(brim_batch_encoder_new(e->runtime, e->tokenizer, &e->encoder, err));
-  BRIM_TRY(brim_modules_load(&e->modules, folder, brim_model_config(e->model)->hidden, err));
+  BRIM_TRY(brim_modules_load(&e->modules, brim_model_config(e->model)->hidden, err));
   return take_own_modules(e, folder, err);
 }
 

@@ -90,7 +90,7 @@ int brim_prompts_find(brim_runtime *runtime, const char *folder, const char *fir
     return BRIM_OK;
   int status = brim_modules_find_encoder(runtime, folder, &modules, err);
   if (!status)
-    status = brim_modules_load_settings(&modules, folder, err);
+    status = brim_modules_load_settings(&modules, err);
   if (!status && first)
     status = find_one(out, 0, 1, &modules, folder, first, err);
   if (!status && others)
@@ -193,7 +193,7 @@ int brim_prompts_of_columns(brim_prompts *prompts, const char *folder, const cha
   int status = copy_of(prompts, &placed, err);
   const int found = brim_modules_find_encoder(prompts->runtime, folder, &modules, err);
   if (!status)
-    status = found ? found : brim_modules_load_settings(&modules, folder, err);
+    status = found ? found : brim_modules_load_settings(&modules, err);
   for (int i = 0; i < given_count && !status; i++)
     status = place_one(&placed, &modules, folder, given[i], columns, column_count, prompts->placed, err);
   if (!status)

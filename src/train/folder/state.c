@@ -595,16 +595,16 @@ static bool is_number(const brim_json_value *value) {
 }
 
 /* After the comparisons, which have seen that the members are there. */
-static int former_read(const brim_json_document *document, brim_train_former *former, brim_error *err) {
-  const brim_json_value *root = brim_json_root(document), *options = brim_json_get(root, "options");
-  const brim_json_value *epochs = brim_json_get(options, "epochs"), *steps = brim_json_get(options, "max_steps");
+static int former_read(const brim_json_document *d, brim_train_former *former, brim_error *err) {
+  const brim_json_value *root = brim_json_root(d), *o = brim_json_get(root, "options"), *data = brim_json_get(root, "data");
+  const brim_json_value *epochs = brim_json_get(o, "epochs"), *steps = brim_json_get(o, "max_steps");
   const char *kernels = "";
   size_t length = 0;
-  BRIM_TRY(brim_json_read_string(document, brim_json_get(root, "model"), "kernels", &kernels, &length, err));
+  BRIM_TRY(brim_json_read_string(d, brim_json_get(root, "model"), "kernels", &kernels, &length, err));
   *former = (brim_train_former){.epochs = is_number(epochs) ? brim_json_number(epochs) : 0.0,
                                 .max_steps = steps->kind == BRIM_JSON_INT ? (uint64_t)steps->as.integer : 0};
   snprintf(former->kernels, sizeof former->kernels, "%.*s", (int)length, kernels);
-  return BRIM_OK;
+  return brim_json_get(data, "judged_by") ? hash_read(d, data, "judged_by", &former->judged_by, err) : BRIM_OK;
 }
 
 static int state_parse(const brim_json_document *document, const brim_train_identity *identity, brim_train_state *state,

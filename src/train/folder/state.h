@@ -46,7 +46,7 @@ typedef struct brim_rank_times {
 /* What may be otherwise in the run that resumes, as it was when the checkpoint was written. */
 typedef struct brim_train_former {
   double epochs; /* 0: max_steps were given */
-  uint64_t max_steps;
+  uint64_t max_steps, judged_by;
   char kernels[64];
 } brim_train_former;
 

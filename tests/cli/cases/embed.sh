@@ -6,6 +6,11 @@ texts "$FOLDERS/st-old-form" && check st-old-form embeddings
 texts "$FOLDERS/st-mean-normalize" && check st-mean-normalize embeddings
 texts "$FOLDERS/st-max" && check st-max embeddings
 texts "$FOLDERS/st-cls-dense" && check st-cls-dense embeddings
+# The encoder one folder below, as older folders have it.
+cp -r "$FOLDERS/st-cls-dense" older && chmod -R u+w older && mkdir older/0_Transformer
+mv older/config.json older/model.safetensors older/tokenizer*.json older/sentence_bert_config.json older/0_Transformer
+sed -i '0,/"path": ""/s//"path": "0_Transformer"/' older/modules.json
+"$BRIM" embed -m older texts.jsonl > out.jsonl && python3 "$CASES/../embedded.py" "$FOLDERS/st-cls-dense" embeddings out.jsonl
 texts "$FOLDERS/st-prompts" && check st-prompts embeddings && check st-prompts queries "--prompt query"
 check st-prompts documents "--prompt document" && check st-prompts no_prompt "--prompt none"
 cp out.jsonl together.jsonl

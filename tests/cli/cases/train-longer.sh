@@ -25,6 +25,12 @@ folds() {
   $BRIM train --model $MODEL --train $DATA/train.csv --folds 2 --schedule constant -q "$@" >/dev/null
 }
 folds -e 1 -o folds && folds -e 2 -o folds --resume && folds -e 2 -o twice && cmp folds/predictions.jsonl twice/predictions.jsonl && echo "the same predictions"
+# Rows that the best was chosen by stay those, also where a run between evaluates nothing.
+sed '2,9d' $DATA/test.csv > other.csv
+once() { $BRIM train --model $MODEL --train $DATA/train.csv -o judged -q "$@"; }
+once --eval $DATA/test.csv -e 1 >/dev/null && once -e 2 --resume >/dev/null
+once --eval other.csv -e 3 --resume 2>&1 | grep -c "other evaluation rows"
+once --eval $DATA/test.csv -e 3 --resume | grep -c "^best evaluation"
 # Where the processor has nothing but the plain instructions there is nothing to see.
 train --cpu plain --max-steps 3 -o plain -q >/dev/null
 if $BRIM doctor --no-speed --json | grep -q 'cpu-avx'; then

@@ -128,3 +128,6 @@ late() { $BRIM train --model $MODEL --task embedding --output late --overwrite -
 late | sed 's/ in [0-9:]* (.*//'
 late --columns anchor,positive,negative | sed 's/ in [0-9:]* (.*//'
 late --columns anchor,positive,nothing
+echo "--- vectors from a reranker's folder, which is none any more"
+train --train pairs.csv > out.txt
+$BRIM train --model run --task embedding --train pairs.csv --output vectors --max-steps 1 --dense 4 --quiet > out.txt && grep model_type vectors/config_sentence_transformers.json
