@@ -4,6 +4,7 @@ import datetime
 import decimal
 import enum
 import json
+import os
 import unittest
 import uuid
 import warnings
@@ -337,6 +338,14 @@ class Lines(unittest.TestCase):
         """what looks like a class, and is read as a second text, is said"""
         rows = [("a good film", "pos"), ("bad", "neg")] * 8
         model = brim.train(HERE / "model", rows, max_steps=1, progress=False).model
+        for answer in (model.predict, model.logits):
+            with self.assertRaisesRegex(brim.errors.MismatchError, "the rows are pairs of texts, and those of the training data are single texts"):
+                answer(rows[:2])
+        model.save(HERE / "older")
+        config = json.loads((HERE / "older" / "config.json").read_text())
+        del config["brim_pairs"]  # as older versions wrote it: whether its rows are pairs is not known
+        (HERE / "older" / "config.json").write_text(json.dumps(config))
+        model = brim.Model(HERE / "older")
         others = [("a good film", "a plot"), ("bad", "neg")]
         for make, said in ((lambda: model.predict(rows[:2]), True), (lambda: model.predict(iter(rows[:2])), True), (lambda: model.logits(rows[:1]), True), (lambda: model.predict(others), False),
                            (lambda: model.predict([text for text, _ in rows]), False), (lambda: model.evaluate(rows), False),

@@ -56,6 +56,13 @@ def trained():
     return trained.model
 
 
+def of_two():
+    """Trained on rows of two texts."""
+    if not hasattr(of_two, "model"):
+        of_two.model = brim.train(MODEL, {"text": ["good", "bad"], "text_pair": ["bad", "film"], "label": ["pos", "neg"]}, epochs=1).model
+    return of_two.model
+
+
 def labels(predictions):
     return [p.label for p in predictions]
 
@@ -321,9 +328,10 @@ TRIES = [
     ("pipeline, one after the other", "[p.label for p in trained().predict_each(iter(['a good film', 'a bad plot']))]", ["pos", "neg"]),
     ("pipeline of windows", "list(windows(trained().predict_each, 7)) == trained().predict(COLUMNS)", True),
     ("pipeline([])", "trained().predict([])", []),
-    ("pipeline({'text', 'text_pair'})", "len(trained().predict([{'text': 'good', 'text_pair': 'bad'}]))", 1),
-    ("CrossEncoder.predict of pairs", "len(trained().predict([('good', 'bad'), ['film', 'plot']]))", 2),
-    ("a pair is not two texts", "trained().logits([('good', 'bad')]).tolist() == trained().logits(brim.Dataset.from_texts(['good'], trained().tokenizer, pairs=['bad'])).tolist()", True),
+    ("pipeline({'text', 'text_pair'})", "len(of_two().predict([{'text': 'good', 'text_pair': 'bad'}]))", 1),
+    ("CrossEncoder.predict of pairs", "len(of_two().predict([('good', 'bad'), ['film', 'plot']]))", 2),
+    ("pairs for a model of single texts", "trained().predict([('good', 'bad')])", fails(brim.errors.MismatchError, "the rows are pairs of texts, and those of the training data are single texts")),
+    ("a pair is not two texts", "of_two().logits([('good', 'bad')]).tolist() == of_two().logits(brim.Dataset.from_texts(['good'], of_two().tokenizer, pairs=['bad'])).tolist()", True),
     ("a Series", "labels(trained().predict(pd.Series(['a good film', 'a bad plot'])))", ["pos", "neg"]),
     ("a column of polars", "labels(trained().predict(pl.DataFrame(COLUMNS)['text']))[:2]", ["pos", "neg"]),
     ("an array of NumPy", "labels(trained().predict(np.array(['a good film', 'a bad plot'])))", ["pos", "neg"]),
