@@ -150,7 +150,9 @@ static int open_partial(brim_file *file, uint64_t keep, brim_error *err) {
 static int name_partial(brim_file *file, const char *path, brim_error *err) {
   struct stat info;
   const size_t length = strlen(path);
-  if (length == 0 || strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+  if (length == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "the name of a file is empty");
+  if (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
     return brim_error_at(err, BRIM_E_USAGE, path, 0, -1, "only a file can be continued, not a pipe, a device or a folder");
   file->path = brim_copy_string(file->runtime, path, length);
   file->temporary = brim_alloc(file->runtime, length + sizeof ".partial");

@@ -78,13 +78,16 @@ int brim_not_given(brim_error *err, const char *name) {
 }
 
 int brim_given(brim_error *err, const char *names, const void *const *pointers, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (!pointers[i])
-      return brim_not_given(err, names);
+  size_t missing = 0;
+  while (missing < count && pointers[missing])
+    missing++;
+  if (missing == count) /* as nearly always, and often: the names are not looked at */
+    return BRIM_OK;
+  for (; missing > 0; missing--) {
     names += strcspn(names, ",");
     names += strspn(names, ", ");
   }
-  return BRIM_OK;
+  return brim_not_given(err, names);
 }
 
 int brim_given_array(brim_error *err, const char *name, const void *array, const char *count_name, int64_t count) {

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/stream.h"
+#include "data/blocks.h"
 #include "data/csv_scan.h"
 #include "data/source.h"
 #include "task/task.h"
@@ -367,6 +368,7 @@ static int check_given(const names *n, const char *file, const brim_source_optio
 
 static int choose_among(const names *n, const char *file, const brim_source_options *given, brim_task task,
                         brim_text_columns *out, brim_error *err) {
+  BRIM_TRY(brim_block_columns_check(given, true, err));
   const int label = best_of(n, labels, -1);
   out->label = given->label_column ? given->label_column : label >= 0 && !is_block(given, n->of[label]) ? n->of[label] : NULL;
   BRIM_TRY(check_given(n, file, given, err));
@@ -421,6 +423,7 @@ int brim_text_columns_among(brim_runtime *runtime, const char *const *columns, i
   BRIM_GIVEN(err, runtime, given);
   BRIM_STRINGS(err, columns, column_count);
   BRIM_TRY(brim_task_check(task, err));
+  BRIM_TRY(brim_source_options_check(given, err));
   names n = {0};
   *out = (brim_text_columns){.runtime = runtime};
   for (int i = 0; i < column_count && n.count < MOST_NAMES; i++)

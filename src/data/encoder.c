@@ -407,14 +407,10 @@ static int check_given(brim_runtime *runtime, brim_reader *reader, const brim_to
 int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
                      const brim_encode_options *options, brim_encoder **out, brim_error *err) {
   const int given = check_given(runtime, reader, tokenizer, options, out, err);
-  if (given) {
-    brim_reader_close(reader);
-    return given;
-  }
-  brim_encoder *encoder = brim_alloc_zero(runtime, sizeof *encoder);
+  brim_encoder *encoder = given ? NULL : brim_alloc_zero(runtime, sizeof *encoder);
   if (!encoder) {
     brim_reader_close(reader);
-    return BRIM_NOMEM(err);
+    return given ? given : BRIM_NOMEM(err);
   }
   *encoder = (brim_encoder){.runtime = runtime, .tokenizer = tokenizer, .options = *options, .reader = reader};
   pthread_mutex_init(&encoder->lock, NULL);

@@ -210,19 +210,21 @@ int brim_label_take_set(brim_label_taker *taker, const brim_label_source *source
 /* Every row of a regression has as many values as the first, or as the known mapping has. Where numbers differ by row, the known
  * mapping says the most, and rows of fewer have NaN after them. */
 static int check_width(brim_label_taker *taker, size_t found, const brim_label_source *source, brim_error *err) {
-  if (taker->width == 0 && found == 0)
+  const bool ragged = taker->type->ragged;
+  if (found == 0 && (ragged || taker->width == 0))
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "the label is an empty list: a row of a regression has one value or more");
-  const bool ragged = taker->type->ragged && found > 0;
+                         ragged ? "the label is an empty list: give a score for each document"
+                                : "the label is an empty list: a row of a regression has one value or more");
   if (taker->width == 0 || (ragged && !taker->known && found > taker->width))
     taker->width = found;
   for (size_t i = found; ragged && taker->known && i < taker->width; i++)
     BRIM_TRY(brim_label_taker_value(taker, NAN, err));
-  if (ragged ? found <= taker->width : found > 0 && found == taker->width)
+  if (ragged ? found <= taker->width : found == taker->width)
     return BRIM_OK;
-  if (taker->type->ragged && found == 0)
+  if (ragged)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "the label is an empty list: give a score for each document");
+                         "the label has %zu values, and in this stream one has at most %zu: read the rows without a stream",
+                         found, taker->width);
   return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
                        "the label has %zu value%s, %zu %s expected: every row of a regression has as many", found,
                        found == 1 ? "" : "s", taker->width, taker->width == 1 ? "was" : "were");

@@ -72,7 +72,7 @@ static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, bool cou
                 void *context, brim_error *err) {
   brim_record record;
   int status;
-  if (!counted && taker->task_given && !taker->type->named) /* the first says how many values all have */
+  if (!counted && taker->task_given && !taker->type->named && !taker->type->ragged) /* the first says how many values all have */
     brim_reader_end_after(reader, 1);
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
     const brim_label_source label = {record.label, record.label_length, record.label_is_list,

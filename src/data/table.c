@@ -133,8 +133,7 @@ static const char *sheet_hint(const brim_reader *reader) {
   const brim_field_span *name = reader->scan.spans;
   const bool is_line = reader->scan.count > 0 && name->length >= 4 && memcmp(reader->decoded + name->start, line, 4) == 0;
   return is_line ? "; the first line names the delimiter for a spreadsheet: take it out, and give the delimiter (--delimiter) "
-                   "where it "
-                   "is no comma"
+                   "where it is no comma"
                  : "";
 }
 

@@ -76,15 +76,20 @@ static int choose(const brim_loss_options *options, const brim_row_facts *facts,
 
 /* ---- the loss ------------------------------------------------------------------------------------------------ */
 
-/* Labels of margins may be one less than a row's documents: then those of all rows are. */
-static int check_margins(const brim_outputs *o, const int32_t *firsts, brim_error *err) {
-  for (int32_t r = 0; r < o->rows; r++) {
+/* A row of a stream was not looked at before: NaN that fills its list up is no label of a document. */
+static int check_lists(const brim_outputs *o, const int32_t *firsts, brim_error *err) {
+  for (int32_t r = 0; r < o->rows && !o->how->ignores_labels; r++) {
     const float *own = o->labels + (int64_t)r * o->label_width;
     const int32_t documents = firsts[r + 1] - firsts[r], most = documents < o->label_width ? documents : o->label_width;
     if (most > 0 && !isnan(own[0]) && isnan(own[most - 1]))
       return brim_error_set(err, BRIM_E_MISMATCH, "a row of %d documents has fewer labels: give each document one",
                             (int)documents);
   }
+  return BRIM_OK;
+}
+
+/* Labels of margins may be one less than a row's documents: then those of all rows are. */
+static int check_margins(const brim_outputs *o, const int32_t *firsts, brim_error *err) {
   for (int32_t r = 1; r < o->rows; r++)
     if ((o->label_width < firsts[r + 1] - firsts[r]) != (o->label_width < firsts[1]))
       return brim_error_set(err, BRIM_E_MISMATCH,
@@ -121,6 +126,7 @@ static int compute(const brim_outputs *o, double divisor, int32_t texts, double 
     scores[t] = (double)o->values[t];
   for (int32_t r = 0; r < o->rows; r++)
     BRIM_TRY(check_documents(o->how, firsts[r + 1] - firsts[r], o->label_width > 0, err));
+  BRIM_TRY(check_lists(o, firsts, err));
   if (o->how->scores.kind == BRIM_SCORE_MARGIN_MSE)
     BRIM_TRY(check_margins(o, firsts, err));
   rows.label_width = read_labels(o, firsts, labels);

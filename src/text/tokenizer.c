@@ -57,7 +57,7 @@ brim_truncation brim_tokenizer_truncation(const brim_tokenizer *tokenizer) {
 
 const char *brim_truncation_name(brim_truncation truncation) {
   static const char *const names[] = {"tokenizer", "longest_first", "only_first", "only_second"};
-  return names[truncation];
+  return (unsigned)truncation <= BRIM_ONLY_SECOND ? names[truncation] : "unknown";
 }
 
 bool brim_tokenizer_truncates_left(const brim_tokenizer *tokenizer) {

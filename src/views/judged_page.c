@@ -193,16 +193,14 @@ static void put_most_wrong(brim_page *page, const brim_judged *j, const char *ti
 
 static void put_metrics(brim_page *page, const brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
-  const char *names[1 + BRIM_METRIC_FIELDS] = {"rows"}, *shown[1 + BRIM_METRIC_FIELDS];
-  char text[1 + BRIM_METRIC_FIELDS][32], number[BRIM_METRIC_TEXT];
+  char text[1 + BRIM_METRIC_FIELDS][32];
+  const char *names[1 + BRIM_METRIC_FIELDS] = {"rows"}, *shown[1 + BRIM_METRIC_FIELDS] = {text[0]};
   brim_count_text((int64_t)j->rows, text[0], sizeof text[0]);
   const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
   for (int i = 0; i < count; i++) {
     names[i + 1] = fields[i].name;
-    snprintf(text[i + 1], sizeof text[0], "%s", isfinite(j->metrics[i]) ? brim_metric_text(j->metrics[i], number) : "-");
+    shown[i + 1] = isfinite(j->metrics[i]) ? brim_metric_text(j->metrics[i], text[i + 1]) : "-";
   }
-  for (int i = 0; i <= count; i++)
-    shown[i] = text[i];
   brim_page_figures(page, names, shown, count + 1);
 }
 

@@ -325,6 +325,11 @@ class Lines(unittest.TestCase):
         path = HERE / "lists.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in lists))
         self.refused("the row has 2 second texts, and 1 is read here", train, path, task="rerank", stream=True, loss="bce")
+        path.write_text("".join(json.dumps({"query": "a film", "positive": "good", "negative": "bad", "score": scores}) + "\n" for scores in ([1, 0], [1])))
+        for loss in ("list-net", "margin-mse"):
+            of = brim.data.stream(path, TOKENIZER, batch_size=2, repeat=True, max_length=8, text_columns=["query", "positive", "negative"], paired=True, label_column="score",
+                                  labels=brim.Labels(None, task="rerank", outputs=2))
+            self.refused("a row of 2 documents has fewer labels", train, of, loss=loss)
         with self.assertLogs("brim", "WARNING") as said:
             train([("a film", "pos"), ("a plot", "neg")] * 8, task="embedding")
         self.assertIn("the second of two texts is one of 2 in all 16 rows", "".join(said.output))

@@ -299,6 +299,12 @@ static void lists(void) {
   ok_string(LISTS(AUTO, &two, "1,2", "3.5,4"), "regression: 1|2 3.5|4", "known values");
   ok_string(LISTS(AUTO, &two, "1,2,3"),
             "!5 f: line 1: the label has 3 values, 2 were expected: every row of a regression has as many", "too many values");
+  two.task = BRIM_TASK_RERANK;
+  ok_string(LISTS(AUTO, &two, "1", "1,2,3"),
+            "!5 f: line 2: the label has 3 values, and in this stream one has at most 2: read the rows without a stream",
+            "too many scores");
+  ok_string(LISTS(BRIM_TASK_RERANK, NULL, "", "1"), "!5 f: line 1: the label is an empty list: give a score for each document",
+            "no score");
   brim_labels_free(&known);
 }
 
@@ -325,6 +331,17 @@ static const char *scan(const char *name, const char *bytes, brim_task task) {
   return out;
 }
 
+/* How many scores rows of a reranker have at most, where nobody asks how many rows there are. */
+static int32_t most_scores(const char *bytes) {
+  const char *path = scratch_write("scores.jsonl", bytes);
+  brim_labels labels;
+  const brim_source_options options = {0};
+  const int status = brim_labels_scan(data_runtime, &path, 1, &options, BRIM_TASK_RERANK, NULL, NULL, &labels, NULL, NULL);
+  const int32_t count = status ? -1 : labels.count;
+  brim_labels_free(&labels);
+  return count;
+}
+
 static void scanned(void) {
   ok_string(scan("words.csv", "text,label\nx,b\ny,a\nz,b\nw,c\nv,b\n", AUTO), "a 1, b 3, c 1, of 5", "rows of each class");
   ok_string(scan("digits.csv", "text,label\nx,10\ny,9\nz,10\n", AUTO), "9 1, 10 2, of 3", "in the order of the mapping");
@@ -333,6 +350,8 @@ static void scanned(void) {
             "rows without a label are not counted");
   ok_string(scan("many.csv", "text,label\nx,b|a\ny,\nz,b|c\n", MANY), "a 1, b 2, c 1, of 3", "of labels");
   ok_string(scan("values.csv", "text,label\nx,1.5\ny,2\n", REGRESS), "not counted", "values are not counted");
+  ok_int(most_scores("{\"text\": \"q\", \"label\": [1, 0]}\n{\"text\": \"q\", \"label\": [1, 0, 0.5]}\n"), 3,
+         "scores of the row that has the most");
   ok_string(scan("mixed.csv", "text,label\nx,1\ny,b\n", AUTO), "!5, empty", "nothing is left of what cannot be a mapping");
 }
 

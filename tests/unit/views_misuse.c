@@ -366,6 +366,7 @@ static void named(void) {
   UNKNOWN(brim_tail, brim_tail_name);
   UNKNOWN(brim_precision, brim_precision_name);
   UNKNOWN(brim_work, brim_work_name);
+  UNKNOWN(brim_truncation, brim_truncation_name);
   ok(strcmp(brim_task_name((brim_task)99), "auto") == 0, "brim_task_name of no task: auto");
   UNKNOWN(brim_schedule, brim_schedule_name);
   UNKNOWN(brim_final, brim_final_name);

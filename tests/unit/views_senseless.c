@@ -309,6 +309,11 @@ static void arguments(void) {
   SENSELESS(brim_shard(runtime, &data, 1, &shard, "", &cut, &err));
   SENSELESS(brim_text_columns_find(runtime, &data, 1, &source, (brim_task)99, &columns, &err));
   SENSELESS(brim_text_columns_among(runtime, two, 2, &source, (brim_task)99, &columns, &err));
+  SENSELESS(brim_text_columns_among(runtime, two, 2, &(brim_source_options){.text_column_count = 1}, BRIM_TASK_EMBEDDING,
+                                    &columns, &err));
+  const brim_source_options nowhere = {.blocks = &(brim_block_column){.shape = {.name = "b"}}, .block_count = 1};
+  SENSELESS(brim_text_columns_among(runtime, two, 2, &nowhere, BRIM_TASK_EMBEDDING, &columns, &err));
+  SENSELESS(brim_text_columns_find(runtime, &data, 1, &nowhere, BRIM_TASK_EMBEDDING, &columns, &err));
   SENSELESS(brim_labels_make(runtime, (brim_task)99, two, 2, &labels, &err));
   SENSELESS(brim_labels_make(runtime, BRIM_TASK_CLASSIFICATION, two, -1, &labels, &err));
   SENSELESS(brim_labels_make(runtime, BRIM_TASK_CLASSIFICATION, NULL, 2, &labels, &err));
