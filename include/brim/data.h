@@ -309,7 +309,8 @@ BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels,
 BRIM_API int32_t brim_labels_odd(const brim_labels *labels, const char **meaning);
 /* The mapping of a source whose rows are too many to keep: one pass over all records, in which nothing is encoded. Every record
  * needs a label. `progress` may be NULL; kind "progress", phase "labels", done and total (bytes), rows. `rows` may be NULL: of
- * values, whose task is given, the first record says all then, and no other is read. */
+ * values, whose task is given, the first record says all then, and no other is read; but for a reranker's, of which rows may have
+ * different numbers. */
 BRIM_API int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                               brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows,
                               brim_error *err) BRIM_CHECK;
