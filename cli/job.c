@@ -58,8 +58,7 @@ static int check_shares(cli_call *cli) {
   return BRIM_OK;
 }
 
-/* The file or folder that --eval, and then --test, names, after NAME=; false: a pattern, a share, a pipe, or nothing that is
- * there. */
+/* What an item of --eval, then of --test, names after NAME=; false: no file or folder, as a pattern, a share or a pipe. */
 static bool named_file(const cli_values *v, int i, const char **option, const char **path, struct stat *info) {
   const bool test = i >= v->eval.count;
   const cli_list *list = test ? &v->test : &v->eval;
