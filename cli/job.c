@@ -58,31 +58,27 @@ static int check_shares(cli_call *cli) {
   return BRIM_OK;
 }
 
-/* The file that an item of a list names, after NAME=; false: a pattern, a share, or nothing that is there. */
-static bool named_file(const cli_list *list, int item, const char **path, struct stat *info) {
+/* What an item of --eval, then of --test, names after NAME=; false: no file or folder, as a pattern, a share or a pipe. */
+static bool named_file(const cli_values *v, int i, const char **option, const char **path, struct stat *info) {
+  const bool test = i >= v->eval.count;
+  const cli_list *list = test ? &v->test : &v->eval;
+  const int item = test ? i - v->eval.count : i;
   char name[64];
+  *option = test ? "--test" : "--eval";
   *path = cli_cut_name("", list->items[item], item, list->count, name, sizeof name);
-  return stat(*path, info) == 0;
+  return stat(*path, info) == 0 && (S_ISREG(info->st_mode) || S_ISDIR(info->st_mode));
 }
 
 /* One set under two names is taken for two when their numbers are compared. */
 static int check_sets(cli_call *cli) {
-  const cli_list *const lists[] = {&cli->values->eval, &cli->values->test};
-  static const char *const options[] = {"--eval", "--test"};
-  const char *path, *before;
+  const cli_values *v = cli->values;
+  const char *option, *path, *other, *before;
   struct stat info, earlier;
-  for (int i = 0, all = lists[0]->count + lists[1]->count; i < all; i++) {
-    const int l = i >= lists[0]->count, item = l ? i - lists[0]->count : i;
-    if (!named_file(lists[l], item, &path, &info) || !(S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)))
-      continue;
-    for (int k = 0; k < i; k++) {
-      const int of = k >= lists[0]->count;
-      if (named_file(lists[of], of ? k - lists[0]->count : k, &before, &earlier) && earlier.st_dev == info.st_dev &&
-          earlier.st_ino == info.st_ino)
-        return brim_error_set(&cli->error, BRIM_E_USAGE, "%s %s: %s %s is the same file: leave one out", options[l], path,
-                              options[of], before);
-    }
-  }
+  for (int i = 0; i < v->eval.count + v->test.count; i++)
+    for (int k = 0; k < i && named_file(v, i, &option, &path, &info); k++)
+      if (named_file(v, k, &other, &before, &earlier) && earlier.st_dev == info.st_dev && earlier.st_ino == info.st_ino)
+        return brim_error_set(&cli->error, BRIM_E_USAGE, "%s %s: %s %s is the same file: leave one out", option, path, other,
+                              before);
   return BRIM_OK;
 }
 

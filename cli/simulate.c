@@ -144,8 +144,7 @@ static int put_answers(cli_call *cli, const brim_scaling_question *q, int32_t ra
   return BRIM_OK;
 }
 
-/* Encoders are published with a head of masked words: a classifier's is computed in its place. Values, where steps are measured.
- */
+/* Encoders are published with a head of masked words: a classifier's is computed in its place. `measured`: it needs values. */
 static int load_model(cli_call *cli, const char *folder, bool measured, brim_model **out) {
   static const char *const names[] = {"0", "1"};
   brim_model_info info;

@@ -8,14 +8,14 @@
 int brim_page_new(brim_runtime *runtime, const char *title, brim_page **out, brim_error *err) {
   BRIM_OUT(err, out);
   BRIM_GIVEN(err, runtime, title);
-  brim_page *page = *out = brim_alloc_zero(runtime, sizeof **out);
+  brim_page *page = brim_alloc_zero(runtime, sizeof *page);
   if (!page)
     return BRIM_NOMEM(err);
   page->runtime = runtime;
   brim_text_init(&page->out, runtime);
   page->title = brim_copy_string(runtime, title, strlen(title));
   if (page->title)
-    return BRIM_OK;
+    return *out = page, BRIM_OK;
   brim_page_free(page);
   return BRIM_NOMEM(err);
 }

@@ -10,6 +10,7 @@
 #include "brim/study.h"
 #include "data/facts.h"
 #include "dist/group.h"
+#include "model/run/ask.h"
 #include "study/internal.h"
 #include "task/task.h"
 #include "train/answers/evaluate.h"
@@ -409,6 +410,7 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
                   .result = result,
                   .folder = {.log = {.file = -1}},
                   .outputs = (size_t)brim_model_outputs(model)};
+  const int pairs = brim_model_pairs(model);
   *result = (brim_folds_result){.runtime = runtime};
   BRIM_TRY(check_job(&job, eval_count, err));
   for (; job.eval_count < eval_count; job.eval_count++)
@@ -428,6 +430,7 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
   if (job.weights)
     restored = brim_model_write(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, status ? &ignored : err);
   status = status ? status : restored;
+  brim_model_set_pairs(model, pairs);
   brim_run_found_free(&job.found);
   brim_run_folder_close(&job.folder);
   for (int i = 0; i <= MOST_EVALS; i++)

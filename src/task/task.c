@@ -123,7 +123,7 @@ brim_task brim_task_of_label(bool decimal, bool list) {
 }
 
 brim_task brim_task_of_modules(void) {
-  return BRIM_TASK_EMBEDDING;
+  return brim_task_of_folder(BRIM_FOLDER_OF_ENCODER);
 }
 
 brim_task brim_task_of_names(brim_task task) {

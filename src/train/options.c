@@ -96,7 +96,8 @@ static int options_check_needs(const brim_train_options *o, brim_error *err) {
   const struct {
     const char *name, *needed;
     bool given, there;
-  } needs[] = {{"swa_every", "swa_start", o->swa_every > 0, o->swa_start > 0.0},
+  } needs[] = {{"decay_towards", "weight_decay", brim_train_optimizer(o).returns, o->weight_decay > 0},
+               {"swa_every", "swa_start", o->swa_every > 0, o->swa_start > 0.0},
                {"resume_anyway", "resume", o->resume_anyway, o->resume},
                {"resume", "output", o->resume, o->output},
                {"overwrite", "output", o->overwrite, o->output},
@@ -141,8 +142,6 @@ static int options_check_idle(const brim_train_options *o, brim_error *err) {
     if (numbers[i].given != numbers[i].usual && numbers[i].given != 0 && !numbers[i].used) /* 0: as a run fills it in */
       return brim_error_set(err, BRIM_E_USAGE, "%s is %g, but %.40s has none: leave it out, or name another optimizer",
                             numbers[i].name, numbers[i].given, by->name);
-  if (o->decay_towards && strcmp(o->decay_towards, "pretrained") == 0 && o->weight_decay <= 0)
-    return brim_error_set(err, BRIM_E_USAGE, "decay_towards has no effect without weight_decay: add it, or leave both out");
   return BRIM_OK;
 }
 

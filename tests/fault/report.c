@@ -32,8 +32,10 @@ static int write_page(brim_runtime *runtime, void *context, brim_error *err) {
   const brim_series series = {"loss", x, y, 3};
   brim_page *page;
   int status = brim_page_new(runtime, "a page", &page, err);
-  if (status)
+  if (status) {
+    brim_page_free(page); /* NULL, as after every failure */
     return status;
+  }
   brim_page_section(page, "section");
   brim_page_passage(page, "row 3", "text", 4);
   brim_page_chart(page, caption, &(brim_chart){.series = &series, .series_count = 1, .smooth = true});

@@ -121,7 +121,8 @@ static void whole(const char *output, fold_run *run) {
   ok_string(case_names(output), "fold-0 fold-1 fold-2 folds.csv log.jsonl", "the run folder");
   case_job fresh = case_open(model_folder, 1);
   float *before = case_weights(&fresh);
-  ok(case_same_weights(&run->job, before), "the model is as it was");
+  ok(case_same_weights(&run->job, before) && brim_model_pairs(run->job.model) == brim_model_pairs(fresh.model),
+     "the model is as it was");
   free(before);
   case_close(&fresh);
 }

@@ -203,6 +203,7 @@ static void no_room(void) {
   for (int i = 0; fine && i < MODES; i++)
     fine = results[i].loss == all[i].loss;
   ok(fine, "and where they do there are all");
+  ok_int(brim_model_pairs(job.model), -1, "what the model was trained on is as before: it is not known");
   case_close(&job);
 }
 

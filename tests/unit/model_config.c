@@ -671,6 +671,14 @@ static void check_described(void) {
   ok(brim_model_describe(case_runtime, scratch_file("nowhere"), &info, &err) == BRIM_E_IO &&
          strstr(err.file, "nowhere/config.json"),
      "a folder that is missing");
+  const char *folder = scratch_make_folder("static");
+  scratch_write("static/modules.json", "[{\"path\":\"\",\"type\":\"sentence_transformers.models.StaticEmbedding\"}]");
+  ok(brim_model_describe(case_runtime, folder, &info, &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "StaticEmbedding") &&
+         brim_model_describe(case_runtime, folder, &info, NULL) == BRIM_E_UNSUPPORTED,
+     "a folder without an encoder, also for who wants no words");
+  scratch_write("static/modules.json", "[");
+  ok(brim_model_describe(case_runtime, folder, &info, &err) == BRIM_E_IO && strstr(err.file, "static/config.json"),
+     "modules that cannot be read say nothing");
 }
 
 /* What a cross-encoder's scores are made with, in the order in which sentence-transformers 6.2 looks for it. */

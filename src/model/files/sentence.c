@@ -186,12 +186,9 @@ int brim_sentence_find_layers(brim_runtime *runtime, const char *folder, brim_co
 
 int brim_sentence_refuse_others(brim_runtime *runtime, const char *folder, brim_error *err) {
   brim_modules modules;
-  brim_error why;
-  const int status = brim_modules_find_encoder(runtime, folder, &modules, &why);
+  const int status = brim_modules_find_encoder(runtime, folder, &modules, err);
   brim_modules_free(&modules);
-  if (status == BRIM_E_UNSUPPORTED)
-    *err = why;
-  return status == BRIM_E_UNSUPPORTED ? status : status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
+  return status == BRIM_E_UNSUPPORTED || status == BRIM_E_MEMORY ? status : BRIM_OK;
 }
 
 const char *brim_sentence_activation(const brim_config *config) {

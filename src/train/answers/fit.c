@@ -28,8 +28,10 @@ int brim_tokenizers_fit(const brim_model *model, uint64_t rows, const char *name
 
 int brim_model_take_tokenizer(brim_model *model, const brim_tokenizer *tokenizer, brim_error *err) {
   uint64_t content;
-  if (!tokenizer || brim_model_tokenizer(model))
-    return tokenizer ? brim_tokenizer_fits(model, tokenizer, err) : BRIM_OK;
+  if (!tokenizer)
+    return BRIM_OK;
+  if (brim_model_tokenizer(model))
+    return brim_tokenizer_fits(model, tokenizer, err);
   BRIM_TRY(brim_tokenizer_content(tokenizer, brim_model_takes_words(model), &content, err));
   brim_model_set_tokenizer(model, content);
   return BRIM_OK;

@@ -13,8 +13,7 @@ int brim_rows_fit(const brim_model *model, const brim_dataset *dataset, int32_t 
                   brim_error *err) BRIM_CHECK;
 /* Each set has a name and rows. */
 int brim_sets_check(const brim_named_dataset *sets, int count, brim_error *err) BRIM_CHECK;
-/* brim_dataset_fit where rows of this kind are expected, whatever the model was trained on (brim_dataset_pairs_known; -1: any).
- */
+/* brim_dataset_fit of rows of this kind (brim_dataset_pairs_known; -1: any), whatever the model was trained on. */
 int brim_dataset_fit_of(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int pairs, int32_t cut,
                         bool labels, const char *name, brim_dataset **mapped, brim_error *err) BRIM_CHECK;
 /* The rows are of this kind, likewise. */

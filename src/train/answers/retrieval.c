@@ -54,7 +54,7 @@ typedef struct search {
   uint64_t *found;   /* [queries] so many of them */
   brim_text names;   /* ids of documents, one after the other */
   size_t *name_ends; /* [documents] */
-  int32_t *meant;    /* [documents] numbers in relevant.documents; -1: relevant to no query */
+  int32_t *meant;    /* [documents] numbers in relevant.documents; -1: no line names it */
   size_t name_capacity, meant_capacity;
   brim_error *err;
 } search;

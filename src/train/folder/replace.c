@@ -323,13 +323,8 @@ int brim_run_folder_clear(const brim_run_folder *folder, brim_error *err) {
   size_t count;
   if (!folder->output)
     return BRIM_OK;
-  for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
-    char *path = brim_path_join(folder->runtime, folder->output, single[i]);
-    if (!path)
-      return BRIM_NOMEM(err);
-    is_single = is_single || brim_path_exists(path);
-    brim_release(folder->runtime, path);
-  }
+  for (size_t i = 0; i < sizeof single / sizeof *single && !is_single; i++)
+    BRIM_TRY(brim_folder_has(folder->runtime, folder->output, single[i], &is_single, err));
   if (!is_single)
     return BRIM_OK;
   BRIM_TRY(brim_list_folder(folder->runtime, folder->output, &names, &count, err));

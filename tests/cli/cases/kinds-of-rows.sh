@@ -29,4 +29,6 @@ $BRIM predict --model pairs named.csv --pair-column second --quiet | wc -l
 $BRIM predict --model pairs single.csv
 $BRIM evaluate --model pairs named.csv
 $BRIM evaluate --model pairs/checkpoints/step-1 single.csv
+echo "--- a stream, whose rows come after what it is evaluated on"
+$BRIM train --model $MODEL --train single.csv --stream --eval pairs.csv --output streamed --max-steps 2 --batch-size 4 --quiet
 true
