@@ -167,7 +167,7 @@ class Streamed:
         if isinstance(train, Stream):
             self._take(train, task, how, options)
             return
-        if not _rows.is_files(train) or _rows.table_files(_rows.paths_of(train)):
+        if not _rows.is_text_files(train):
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
         files, window = _rows.paths_of(train), _options.whole("shuffle_window", how.pop("shuffle_window", 100_000), 1, _options.MOST)
