@@ -174,7 +174,7 @@ class Streamed:
         if how.pop("cache", None) is not None:
             raise UsageError("cache is for rows in memory: leave it out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
-        truncation, mix = how.pop("truncation", None), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
+        mix = {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where, numbering, several = how.pop("where", None), how.pop("numbering", None), _shapes.of(task).several_texts
         source = _options.for_files(how)
         if (numbering or several) and not options.get("max_steps"):
@@ -199,7 +199,7 @@ class Streamed:
         source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
         rank, size = _ranks.join()
         self._stream = Stream(files, tokenizer, rank=rank, world_size=size, labels=None if numbering else self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
-                              **(of_texts or {"need_label": True}), window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
+                              **(of_texts or {"need_label": True}), window=window, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
                               **mix, **windows, **batches, **source)
 

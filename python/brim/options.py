@@ -310,8 +310,7 @@ def for_files(how: dict[str, Any]) -> dict[str, Any]:
     """Options of reading as the library names them."""
     names = {"header": "no_header", "missing_label": "skip_unlabelled"}
     values = {"header": lambda v: not v, "missing_label": lambda v: v == "skip"}
-    kept = {n: v for n, v in how.items() if n not in ("cache", "truncation", "truncation_side")}
-    return {names.get(n, n): values[n](v) if n in values else v for n, v in kept.items()}
+    return {names.get(n, n): values[n](v) if n in values else v for n, v in how.items() if n != "cache"}
 
 
 def _class_named(labels: Any, key: Any) -> str:
