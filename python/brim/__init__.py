@@ -22,7 +22,8 @@ from .prediction import Prediction, Ranked
 from .runtime import Runtime, set_threads
 from .tokenizer import Encoding, Ragged, Tokenizer
 from .study import Analysis, Comparison, FoldsResult, analyze
-from .training import Event, Result, compare, train, train_events
+from .result import Event, Result
+from .training import compare, train, train_events
 
 __version__ = _core.version()
 __all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "EVALUATE", "Encoding", "Error", "Evaluation", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Predictions", "Ragged", "Ranked", "Result", "SAVE", "TokenPrediction",

@@ -33,6 +33,8 @@ from .model import Model as Model
 from .model import TokenPrediction as TokenPrediction
 from .prediction import Prediction as Prediction
 from .prediction import Ranked as Ranked
+from .result import Event as Event
+from .result import Result as Result
 from .runtime import Runtime as Runtime
 from .runtime import set_threads as set_threads
 from .study import Analysis as Analysis
@@ -42,8 +44,6 @@ from .study import analyze as analyze
 from .tokenizer import Encoding as Encoding
 from .tokenizer import Ragged as Ragged
 from .tokenizer import Tokenizer as Tokenizer
-from .training import Event as Event
-from .training import Result as Result
 from .training import compare as compare
 from .training import train_events as train_events
 from . import sklearn as sklearn, torch as torch

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence, SupportsIndex, Unpack, overload
 
-from . import _core, blocks as _blocks, kinds as _kinds, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, blocks as _blocks, kinds as _kinds, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batches
 from .blocks import Block
 from .errors import CellError, Error, MismatchError, UsageError
@@ -74,7 +74,7 @@ def _windows(overlap: int | None, most: int | None, numbering: str | None = None
 
 def refuse_of_several(text_columns: Any, **given) -> None:
     """What is of rows of several texts, whose columns are not said."""
-    named = next((name for name, value in given.items() if value is not None), None)
+    named = _options.first(given)
     if named and text_columns is None:
         raise UsageError(f"{named}: it is of rows of several texts: give text_columns too")
     for name in ("least_columns", "most_texts"):
@@ -98,21 +98,9 @@ class Cut(NamedTuple):
 
 def refuse_encoded(data, **options) -> None:
     """Options that say how rows become ids, or what their labels are, have no effect on a Dataset: refused by name."""
-    given = [name for name, value in options.items() if value is not None]
+    given = _options.first(options)
     if isinstance(data, Dataset) and given:
-        raise UsageError(f"{given[0]}: the rows are encoded already (a Dataset), so that it has no effect: give it where the Dataset is made")
-
-
-#: What files alone have, and what says nothing.
-_OF_FILES = {"format": "auto", "header": True, "where": None, "skip_damaged": False, "quote": None, "max_record": None, "delimiter": None, "cache": None, "progress": None}
-
-
-def _of_memory(how: dict[str, Any]) -> dict[str, Any]:
-    """The options that rows in memory have; another one is refused."""
-    named = next((name for name, usual in _OF_FILES.items() if how.get(name, usual) not in (usual, None) and name != "progress"), None)
-    if named:
-        raise UsageError(f"{named} is for files (csv, tsv, jsonl, txt), and these rows are in memory")
-    return {name: value for name, value in how.items() if name not in _OF_FILES}
+        raise UsageError(f"{given}: the rows are encoded already (a Dataset), so that it has no effect: give it where the Dataset is made")
 
 
 def _reached(error: Error) -> int:
@@ -122,7 +110,7 @@ def _reached(error: Error) -> int:
 
 
 def _refuse_without_labels(**given) -> None:
-    named = next((name for name, value in given.items() if value is not None), None)
+    named = _options.first(given)
     if named:
         raise UsageError(f"{named}: the rows have no labels, so that it has no effect: give them, or leave it out")
 
@@ -363,7 +351,7 @@ class Dataset:
             labelled = how.pop("labelled")
             return cls.from_files(data, tokenizer, labels=labels, need_label=bool(labelled or how["label_column"]), blocks=blocks, runtime=runtime, **how)
         if not in_files:
-            how = _of_memory(how)
+            how = _options.of_rows(how)
         if _shapes.of(task).words or isinstance(labels, Labels) and _shapes.of(labels.task).words:
             return cls._of_words(data, tokenizer, labels, runtime=runtime, **how, **({} if blocks is None else {"blocks": blocks}))
         labelled = how.pop("labelled")
@@ -396,7 +384,7 @@ class Dataset:
         known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)
         encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "truncation_side": truncation_side,
                   "windows": windows, "max_windows": max_windows, "missing_label": missing_label, "min_chars": min_chars}
-        if _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data)):
+        if _rows.is_text_files(data):
             return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, text_column=text_column, pair_column=pair_column,
                                   label_column=label_column, **encode, **rest)
         if pair_column or rest:

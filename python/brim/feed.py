@@ -167,14 +167,14 @@ class Streamed:
         if isinstance(train, Stream):
             self._take(train, task, how, options)
             return
-        if not _rows.is_files(train) or _rows.table_files(_rows.paths_of(train)):
+        if not _rows.is_text_files(train):
             raise UsageError("stream=True is for files that are read again in each epoch (csv, tsv, jsonl, txt)")
         how = {name: value for name, value in how.items() if value is not None}
         files, window = _rows.paths_of(train), _options.whole("shuffle_window", how.pop("shuffle_window", 100_000), 1, _options.MOST)
         if how.pop("cache", None) is not None:
             raise UsageError("cache is for rows in memory: leave it out with stream=True")
         windows = {name: how.pop(name) for name in ("windows", "max_windows") if name in how}
-        truncation, mix = how.pop("truncation", None), {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
+        mix = {n: how.pop(n) for n in ("weights", "repeat", "prefetch") if n in how}
         where, numbering, several = how.pop("where", None), how.pop("numbering", None), _shapes.of(task).several_texts
         source = _options.for_files(how)
         if (numbering or several) and not options.get("max_steps"):
@@ -199,7 +199,7 @@ class Streamed:
         source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
         rank, size = _ranks.join()
         self._stream = Stream(files, tokenizer, rank=rank, world_size=size, labels=None if numbering else self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
-                              **(of_texts or {"need_label": True}), window=window, truncation=truncation, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
+                              **(of_texts or {"need_label": True}), window=window, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
                               **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
                               **mix, **windows, **batches, **source)
 

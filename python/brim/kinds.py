@@ -6,7 +6,7 @@ import inspect
 import numbers
 import os
 from collections.abc import Mapping
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from . import _core
 from .errors import UsageError
@@ -41,6 +41,11 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
+#: Of such a part, types whose values all are one: nearly all values that are given are of them, and nothing else is asked of those.
+_USUAL: dict[str, set[type]] = {"bool": {bool}, "int": {int}, "float": {int, float}, "str": {str}, "Literal": {str}, "Mapping": {dict}, "dict": {dict}, "Sequence": {list, tuple},
+                                "Iterable": {list, tuple}, "list": {list, tuple}, "Runtime": {_core.Runtime}}
+
+
 def _parts(annotation: str) -> list[str]:
     """What the | of an annotation separate, without what is in brackets."""
     parts, depth = [""], 0
@@ -61,30 +66,47 @@ _SAID = {"folds", "compute_metrics", "columns", *_COLUMNS}
 _NO_LENGTH = "max_length is 0, and a text has one token at least: give a number from 1 on, or None for no limit"
 
 
+class _Kinds(NamedTuple):
+    """What a call takes."""
+
+    columns: list[str]  #: its names of columns
+    options: dict[str, tuple[list[str], set[type]]]  #: the kinds that an option may have, and types of which it needs no second look
+
+
+def _usual(kinds: list[str]) -> set[type]:
+    usual = {type(None)}.union(*(_USUAL.get(kind, set()) for kind in kinds))
+    return usual - {str} if "os.PathLike" in kinds else usual  # of which one is empty
+
+
 @functools.cache
-def _of(function: Callable[..., Any], typed: tuple[type, ...]) -> dict[str, list[str]]:
-    """Of each option the kinds that it may have; without those of which any value is looked at where it is used."""
-    found = {name: parameter.annotation for name, parameter in inspect.signature(function).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+def _of(function: Callable[..., Any], typed: tuple[type, ...]) -> _Kinds:
+    """Without options of which any value is looked at where it is used."""
+    parameters = inspect.signature(function).parameters
+    found = {name: parameter.annotation for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
     for options in typed:
         found |= {name: getattr(annotation, "__forward_arg__", annotation) for name, annotation in options.__annotations__.items()}
     parts = {name: ["Runtime"] if name == "runtime" else _parts(annotation) for name, annotation in found.items()}
-    return {name: kinds for name, kinds in parts.items() if name not in _SAID and all(kind in _KINDS for kind in kinds)}
+    return _Kinds([name for name in _COLUMNS if name in parameters],
+                  {name: (kinds, _usual(kinds)) for name, kinds in parts.items() if name not in _SAID and all(kind in _KINDS for kind in kinds)})
 
 
 def check(function: Callable[..., Any], given: Mapping[str, Any], *typed: type) -> None:
     """Refuses values of other kinds than the annotations of the function, and of its ``Unpack[typed]``, say. None is as if left out.
     given: its locals()."""
-    empty = next((name for name in _COLUMNS if given.get(name) == ""), None)
-    if empty:
-        raise UsageError(f"{empty} is empty: give the name of a column, or leave it out")
-    given = {**given, **given.get("options", {}), **given.get("plan", {})}
+    columns, options = _of(function, typed)
+    for name in columns:
+        if given[name] == "":
+            raise UsageError(f"{name} is empty: give the name of a column, or leave it out")
+    if "options" in given or "plan" in given:
+        given = {**given, **given.get("options", {}), **given.get("plan", {})}
     if given.get("max_length") == 0:
         raise UsageError(_NO_LENGTH)
-    for name, kinds in _of(function, typed).items():
+    for name, (kinds, usual) in options.items():
         value = given.get(name)
-        if value is None or any(_KINDS[kind][1](value) for kind in kinds):
-            if isinstance(value, (str, bytes)) and not value and "os.PathLike" in kinds:
-                raise UsageError(f"{name} is empty: give a path, or leave it out")
+        if type(value) in usual:
             continue
-        words = dict.fromkeys(_KINDS[kind][0] for kind in kinds)
-        raise TypeError(f"{name}: {' or '.join(words)} is needed, not {value!r:.60}")
+        if not any(_KINDS[kind][1](value) for kind in kinds):
+            words = dict.fromkeys(_KINDS[kind][0] for kind in kinds)
+            raise TypeError(f"{name}: {' or '.join(words)} is needed, not {value!r:.60}")
+        if isinstance(value, (str, bytes)) and not value and "os.PathLike" in kinds:
+            raise UsageError(f"{name} is empty: give a path, or leave it out")

@@ -286,8 +286,8 @@ class Model:
             raise TypeError(f"a text, a list of texts, a table or a file is needed, not {data!r}")
         if not (_rows.is_table(data) or isinstance(data, (dict, Dataset))):
             data = _rows.as_list(_rows.kept(data))
-            if self.labels and self.labels.names:
-                _of_names(data, self.labels.names)
+            if names := self.labels.names:
+                _of_names(data, names)
             data = _Rows(data)
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
 

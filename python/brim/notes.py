@@ -40,11 +40,16 @@ def _seconds(rows: Any) -> list[str] | None:
     return two if two and len(two) == len(rows) else None
 
 
+def are_few(different: Collection[Any], rows: int) -> bool:
+    """Different values that are as few as the names of classes are."""
+    return 2 <= len(different) <= min(rows // 4, 50)
+
+
 def of_names(rows: Any, names: Collection[str] | None = None) -> None:
     """Second texts that are the names of classes, or look like them, where no labels are read."""
     seconds = _seconds(rows)
     different = set(seconds or ())
-    if seconds and (different <= set(names) if names else 2 <= len(different) <= min(len(seconds) // 4, 50)):
+    if seconds and (different <= set(names) if names else are_few(different, len(seconds))):
         log.warning("the second of two texts is one of %d in all %s rows, as the names of classes are, and no labels are read here: it is read as a text of a pair",
                     len(different), f"{len(seconds):,}")
 

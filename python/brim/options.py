@@ -6,7 +6,7 @@ import enum
 import numbers
 import operator
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from . import keywords as _keywords
@@ -251,6 +251,11 @@ def of_batches(given: dict[str, Any]) -> dict[str, Any]:
     return there
 
 
+def first(given: Mapping[str, Any]) -> str | None:
+    """The name of the first option that is given."""
+    return next((name for name, value in given.items() if value is not None), None)
+
+
 def is_bool(value: Any) -> bool:
     return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
 
@@ -289,25 +294,23 @@ def seed(name: str, value: Any) -> int:
     return whole(name, value, 0, (1 << 64) - 1)
 
 
-#: Options of reading that rows in memory have too.
-_OF_ROWS = {"text_column", "pair_column", "label_column", "missing_label", "min_chars", "truncation", "truncation_side", "windows", "max_windows"}
+#: Options of reading that files alone have, and what says nothing.
+_OF_FILES = {"format": "auto", "header": True, "where": None, "skip_damaged": False, "quote": None, "max_record": None, "delimiter": None, "cache": None}
 
 
-def of_rows(how: dict[str, Any], *, strict: bool) -> dict[str, Any]:
-    """The options of reading that rows in memory have; strict: another one is refused, and says where it is."""
-    others = [name for name in how if name not in _OF_ROWS | {"progress"}]
-    if strict and others:
-        raise TypeError(f"{others[0]} is for files (csv, tsv, jsonl, txt), and these rows are in memory"
-                        + (": choose them before" if others[0] == "where" else ""))
-    return {name: value for name, value in how.items() if name in _OF_ROWS}
+def of_rows(how: dict[str, Any], *, strict: bool = True, error: type[Exception] = UsageError) -> dict[str, Any]:
+    """The options of reading that rows in memory have; strict: another one is refused, where it says something."""
+    given = next((name for name, usual in _OF_FILES.items() if how.get(name, usual) not in (usual, None)), None)
+    if strict and given:
+        raise error(f"{given} is for files (csv, tsv, jsonl, txt), and these rows are in memory" + (": choose them before" if given == "where" else ""))
+    return {name: value for name, value in how.items() if name not in _OF_FILES and name != "progress"}
 
 
 def for_files(how: dict[str, Any]) -> dict[str, Any]:
     """Options of reading as the library names them."""
     names = {"header": "no_header", "missing_label": "skip_unlabelled"}
     values = {"header": lambda v: not v, "missing_label": lambda v: v == "skip"}
-    kept = {n: v for n, v in how.items() if n not in ("cache", "truncation", "truncation_side")}
-    return {names.get(n, n): values[n](v) if n in values else v for n, v in kept.items()}
+    return {names.get(n, n): values[n](v) if n in values else v for n, v in how.items() if n != "cache"}
 
 
 def _class_named(labels: Any, key: Any) -> str:

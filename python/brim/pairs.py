@@ -10,7 +10,7 @@ from .blocks import Block
 from .dataset import Dataset
 from .errors import UsageError
 from .labels import Labels
-from .notes import log, of_scores as _of_scores
+from .notes import are_few, log, of_scores as _of_scores
 
 
 def prompts(given: Any) -> tuple[str | None, str | None, list[str]]:
@@ -181,7 +181,7 @@ def _note_of_tuples(name: str, data: Any, order: list[str] | None) -> None:
     """Texts that look like the names of classes."""
     seconds = data[order[1]] if order is not None and list(data) == order and len(order) == 2 else []
     different = set(filter(lambda one: isinstance(one, str), seconds))
-    if 2 <= len(different) <= min(len(seconds) // 4, 50):
+    if are_few(different, len(seconds)):
         log.warning("%s: the second of two texts is one of %d in all %s rows, and each is learned as what its first belongs with: labels are learned with "
                     'task="classification"', name, len(different), f"{len(seconds):,}")
 

@@ -89,6 +89,11 @@ def is_files(data: Any) -> bool:
     return any(names_a_file(one) or one == "-" or "*" in one or os.path.isdir(one) for one in data)
 
 
+def is_text_files(data: Any) -> bool:
+    """Files that the library reads; not those of tables."""
+    return is_files(data) and not table_files(paths_of(data))
+
+
 def _of_datasets(data: Any, *kinds: str) -> bool:
     return any(base.__module__.partition(".")[0] == "datasets" and base.__name__ in kinds for base in type(data).__mro__)
 

@@ -1,105 +1,29 @@
 """Fine-tuning: the options of `brim train`, its weights bit for bit."""
 from __future__ import annotations
 
-import array
 import contextlib
-import json
-import math
 import numbers
 import os
-import pathlib
 import queue
 import re
-import tempfile
 import threading
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, NamedTuple, Sequence, Unpack
+from typing import Any, Callable, Iterator, Sequence, Unpack
 
-from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, progress as _progress, ranks as _ranks, rows as _rows,
-               runtime as _runtime, shapes as _shapes)
+from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, notes as _notes, options as _options, outputs as _outputs, pairs as _pairs, ranks as _ranks, rows as _rows,
+               runs as _runs, runtime as _runtime, shapes as _shapes)
 from .dataset import Cut, Dataset, refuse_encoded
+from .errors import STOP, Error, MismatchError, UsageError
 from .feed import Stream, Streamed
+from .folds import Folds, one_number
+from .judged import keep_texts
 from .keywords import TrainOptions
 from .labels import Labels, _labels
-from .errors import STOP, Cancelled, CellError, Error, MismatchError, UsageError
-from .judged import Evaluation, evaluations, keep_texts, add_texts
-from .model import Model, of_task
-from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
+from .model import Model
+from .result import Event, Result
+from .study import WAYS, Comparison, FoldsResult, way
 from .tokenizer import Tokenizer, _tokenizer
-
-
-class Event(NamedTuple):
-    kind: str                #: "start", "step", "eval", "epoch", "checkpoint", "end", "progress"
-    fields: dict[str, Any]   #: as in log.jsonl
-
-
-class Work(NamedTuple):
-    """Where the time of a run went: a line of ``Result.profile``."""
-
-    name: str
-    kind: str
-    calls: int
-    seconds: float
-    operations: float  #: floating-point operations, where they are known
-
-
-@dataclass(repr=False)
-class Result(_Paged):
-    """What a training came to."""
-
-    model: "Model"
-    steps: int = 0
-    rows: int = 0
-    tokens: int = 0
-    slots: int = 0
-    loss: float = math.nan         #: mean over the rows of the last epoch
-    seconds: float = 0.0
-    best_metric: float = math.nan
-    best_step: int = 0
-    model_step: int = 0            #: whose weights the model has: those of the last step, or of the best
-    averaged: int = 0              #: steps whose weights were averaged (swa_start)
-    stopped_early: bool = False    #: patience came to its end
-    metric: str | None = None      #: what best_metric is: "accuracy", ...
-    truncated: int = 0             #: rows that were cut at max_length, and
-    lost: int = 0                  #: tokens that they lost
-    resumed: bool = False
-    interrupted: bool = False
-    evaluations: list[dict[str, Any]] = field(default_factory=list)  #: fields of every "eval" event
-    losses: list[tuple[int, float]] = field(default_factory=list)    #: (step, loss) of every "step" event
-    judged: dict[str, Evaluation] = field(default_factory=dict)      #: the last evaluation of each set, with its confusion and most wrong rows
-    output: str | None = None                                        #: the run's folder
-    profile: list[Work] = field(default_factory=list)                #: with profile=: where the time went
-    _folder: str | None = None
-    _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
-
-    def __getattr__(self, name: str) -> Any:
-        where = f": result.model.{name}" if not name.startswith("_") and hasattr(Model, name) else ""
-        raise AttributeError(f"a Result has no {name}{where}")
-
-    def __repr__(self) -> str:
-        best = "" if math.isnan(self.best_metric) else f", best {self.metric} {self.best_metric:.4g} at step {self.best_step}"
-        best += "" if self.model_step in (0, self.steps) else " (the model's)"
-        return f"Result({self.steps:,} steps, {self.rows:,} rows, loss {self.loss:.4g}{best}, {self.seconds:.1f} s, {self.model!r})"
-
-    def page(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page that the program's runs have as report.html: curves, evaluations, predictions, the most wrong rows."""
-        if self.output and self._folder and os.path.exists(os.path.join(self._folder, "log.jsonl")):
-            self._write(path, self._folder, _rows.shown(self.output))
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "log.jsonl").write_text("".join(self._log), encoding="utf-8")
-            _core.keep(self.model._runtime, os.fsencode(folder), [one._judged for one in self.judged.values()])
-            self._write(path, folder, "Training")
-
-    def _write(self, path, folder: str, name: str) -> None:
-        _core.page(self.model._runtime, name, [("run", os.fsencode(folder), name)], os.fsencode(path))
-
-
-def _plain(value: Any) -> Any:
-    """As log.jsonl has it: what is no finite number is null."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 _SHARE = re.compile(r"([0-9.]+) ?%")
@@ -239,7 +163,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         raise UsageError("fold_seed is for folds, and for a share of the rows as eval: leave it out")
     eval = eval if share is None else None
     _options.seed("fold_seed", fold_seed)
-    told = Listeners(more, on_event, output, options.get("swa_start"))
+    told = _runs.Listeners(more, on_event, output, options.get("swa_start"))
     folds = _folds_asked(folds, more, share, stratify)
     if ways is None:
         _ranks.join()
@@ -315,18 +239,16 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
-        labelled = labelled and not masked
+        data, labelled = _rows.kept(data), labelled and not masked
         how = {**columns, **(cut.windows if cut and not masked and not several else {}), **source, **({"progress": told.bar} if told.bar else {})}
         if name:  # what was said of the rows to train on
-            data = _rows.kept(data)
             how = {option: value for option, value in how.items() if option not in _rows.idle(data, labelled)}
         if masked:
-            data = _rows.kept(data)
             _notes.of_names(data)
         if isinstance(data, Dataset):
             how = {}
-        elif not _of_text_files(data):
-            how = _options.of_rows(how, strict=name == "")
+        elif not _rows.is_text_files(data):
+            how = _options.of_rows(how, strict=not name, error=TypeError)
         with _in_set(name):
             if several and not isinstance(data, Dataset):
                 found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train",
@@ -353,7 +275,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if isinstance(known, Labels):
         _labels(known, runtime, None if masked or several else asked)
     if streamed.pop("stream", False) or isinstance(train, Stream):
-        idle = next((name for name, value in {"fold_column": more["fold_column"], "folds": folds, _share_said(more): share, "brim.compare": ways}.items() if value is not None), None)
+        idle = _options.first({"fold_column": more["fold_column"], "folds": folds, _share_said(more): share, "brim.compare": ways})
         if idle:
             raise UsageError(f"a stream does not have its rows in memory, and {idle} needs them: leave out {'it' if idle == 'brim.compare' else idle} or stream")
         dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
@@ -393,7 +315,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     sources = {name: (_rows.as_it_is(data), d) for (name, data), (_, d) in zip(named, evals)}
     with told:
         if ways is not None:
-            return _run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
+            return _runs.run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
             tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
             paired = next((name for name, test in tests if test.has_pairs and not dataset.has_pairs and not several), None)
@@ -402,8 +324,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             sources |= {"valid": (train_rows, dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
-            return _run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts, tokenizer)
-        return _run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+            return _runs.run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts, tokenizer)
+        return _runs.run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
 
 
 _CALL = train  #: whose argument has its name
@@ -453,7 +375,7 @@ def _refuse_of_pairs(task: str, model, keep_head, labels, told) -> None:
 
 def _refuse_of_masks(given: dict[str, Any]) -> None:
     """What rows without labels have not."""
-    idle = next((name for name, value in given.items() if value is not None), None)
+    idle = _options.first(given)
     if idle:
         raise UsageError('task="mlm" takes texts without labels: ' + (f"{idle} has none of it" if "." in idle else f"leave out {idle}"))
 
@@ -485,10 +407,6 @@ def _refuse_said_wrongly(options: dict[str, Any], output, asked: dict[str, str])
 
 
 _OF_EVALUATIONS = ("best_metric", "compute_metrics", "eval_when", "eval_every", "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "min_delta")
-
-
-def _of_text_files(data) -> bool:
-    return _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data))
 
 
 def _name_of(data, name: str) -> str:
@@ -523,7 +441,7 @@ def _share_said(more) -> str:
 
 def _folds_asked(folds, more, share, stratify):
     """The number of folds, the fold of each row, or None; what contradicts itself is refused."""
-    folds = _one_number(folds)
+    folds = one_number(folds)
     column = more["fold_column"]
     if stratify and not isinstance(folds, int):
         raise UsageError("stratify: " + ("it is for folds: give folds=5" if folds is None and column is None else "folds has each row's fold already: leave it out"))
@@ -548,96 +466,6 @@ def _not_a_model(model) -> str:
     return f"brim.train needs a model first: a folder, a name such as \"bert-base-uncased\", or a brim.Model, not {model!r:.60}"
 
 
-def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of batches, and the others, as the library takes them."""
-    plan = {"batching": "random", **{k: v for k, v in options.items() if k in _options.PLAN}, "seed": seed, "max_length": limit}
-    if plan.get("batch_size") is None:
-        plan["batch_size"] = 0 if plan.get("max_tokens") else 16
-    rest = {k: v for k, v in options.items() if k not in _options.PLAN}
-    rest |= {"seed": seed, "output": None if output is None else os.fsencode(output),
-             "class_weights": _options.class_weights(rest.get("class_weights"), model.labels),
-             "memory_limit": _options.memory(rest.get("memory_limit"))}
-    return plan, rest
-
-
-def _one_number(folds):
-    """A number of NumPy or torch, also as an array without dimensions, is one; the folds of rows stay what they are."""
-    one = folds.tolist() if getattr(folds, "shape", None) == () and hasattr(folds, "tolist") else folds
-    return _options.whole("folds", one, most=_options.MOST) if isinstance(one, numbers.Integral) else one
-
-
-def _folds_given(folds):
-    """Folds of rows, as whole numbers."""
-    try:
-        given = array.array("i", folds.tolist() if hasattr(folds, "tolist") else folds.to_pylist() if hasattr(folds, "to_pylist") else list(folds))
-    except (TypeError, OverflowError):
-        rows = _rows.as_list(folds)
-        wrong = next((row for row, one in enumerate(rows) if not isinstance(one, numbers.Integral) or not 0 <= one < 1 << 31), None) if isinstance(rows, (list, tuple)) else None
-        raise CellError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {_rows._short(folds)}"
-                        + ("" if wrong is None else f": row {wrong} has {_rows._short(rows[wrong])}")) from None
-    if given and min(given) < 0:
-        raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
-    return given
-
-
-class Folds(NamedTuple):
-    """Which rows are held out together."""
-
-    folds: Any               # a number, or the fold of each row
-    seed: int
-    stratify: bool
-    column: str | None
-    rows: Any                # as they were given
-    source: dict[str, Any]   # how files of them are read
-    columns: Any             # of rows of several texts, as they were given
-
-    def given(self, dataset: Dataset, model):
-        """(count, fold of each row or None, column of files or None)"""
-        if self.column is None:
-            return (self.folds, None, None) if isinstance(self.folds, int) else (0, self._kept(self.folds, dataset), None)
-        if _of_text_files(self.rows):
-            named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
-            source = {**{name: self.source[name] for name in named}, "words": reads.words,
-                      **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
-            if reads.several_texts:
-                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)
-            where = list((source.pop("where", None) or {}).items())
-            return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
-        table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
-        try:
-            folds = _rows.column_of(table, self.column)
-        except UsageError as error:
-            raise UsageError(f"fold_column: {error}") from None
-        return self.folds, self._kept([int(one) if isinstance(one, str) and one.isdecimal() else one for one in folds], dataset), None
-
-    def _kept(self, folds, dataset: Dataset):
-        """The fold of each row that was not left out."""
-        given, rows = _folds_given(folds), len(dataset)
-        if len(given) != rows and (self.column is not None or _rows.count(self.rows) == len(given)):
-            given = array.array("i", (given[dataset.row(row)["origin"]] for row in range(rows)))
-        if len(given) != rows:
-            raise ValueError(f"folds has {len(given)} numbers for {rows} rows")
-        return given
-
-
-def _run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts, tokenizer) -> FoldsResult:
-    plan, rest = _prepared(model, output, seed, limit, options)
-    folder = None if output is None else os.fsdecode(output)
-    count, given, column = how.given(dataset, model)
-    found = _core.train_folds(model._core, model.tokenizer._cutting(tokenizer.truncation_side, tokenizer.truncation)._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
-                              count, how.seed, how.stratify, given, column, told.measure)
-    runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
-    for run in runs:
-        texts(run)
-    if runs:
-        _core.report(model._runtime, _rows.encoded(runs[:16]), os.fsencode(folder))
-    for part in (found, *found["folds"], *found["averages"]):
-        part["metrics"] = part["metrics"] and of_task(model.task, part["metrics"])
-    if told.measure:
-        _callbacks.measure_folds(told.measure, dataset, found, dict(evals))
-    return FoldsResult(**found)
-
-
 def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = None, modes: str | Sequence[str | tuple[str, dict[str, Any]]] | None = None, **options: Any) -> Comparison:
     """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
 
@@ -658,114 +486,6 @@ def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = Non
         names = [""] if len(several) == 1 else [f" {one}" for one in several]
         ways = [(name + after, batching, padding, own | {"precision": one}) for name, batching, padding, own in ways for one, after in zip(several, names)]
     return train(model, rows, eval=eval, _compare=ways, **options)
-
-
-def _run_compare(model, dataset, evals, seed, limit, told, options, ways, data) -> Comparison:
-    if len(evals) > 1:
-        raise UsageError("brim.compare evaluates on one set")
-    if told.measure or told.trace:
-        raise UsageError("brim.compare has no compute_metrics and no profile: brim.train has")
-    modes = []
-    for name, batching, padding, own in ways:
-        own = _options.canonical(own)
-        if not own.keys() <= _options.PLAN | _options.TRAIN:
-            raise UsageError(f"mode {name}: {min(own.keys() - _options.PLAN - _options.TRAIN)} is no option of batches or training")
-        plan, rest = _prepared(model, None, seed, limit, {**options, **own})
-        plan.pop("batching", None), plan.pop("padding", None)
-        modes.append((name, batching, padding, plan, rest))
-    plan, rest = _prepared(model, None, seed, limit, options)
-    plan.pop("batching", None)
-    found, metric = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, modes, told.listen)
-    for one in found:
-        one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
-    name = f": {_rows.shown(data)}" if isinstance(data, (str, os.PathLike)) else ""
-    return Comparison([Way(**one) for one in found], metric if evals else None, column=metric,
-                      title=f"The same job in {len(found)} ways{name}")
-
-
-class Listeners:
-    """Who hears of a run: a line on the terminal, the log, callbacks, reports."""
-
-    def __init__(self, more: dict[str, Any], on_event, output, swa_start):
-        self.reports, functions = _callbacks.reports(more["report_to"], output)
-        self.functions = [*_callbacks.checked(more["callbacks"], on_event), *functions]
-        self.measure = _callbacks.measured(more["compute_metrics"])
-        self.swa_start = swa_start or 0
-        self.profile = more["profile"]
-        if self.profile is True and output is None:
-            raise UsageError("profile=True writes trace.json into the run's folder: give output, or a file: profile=\"trace.json\"")
-        self.trace = None if not self.profile else os.path.join(os.fsdecode(output), "trace.json") if self.profile is True else os.fsdecode(self.profile)
-        progress = more["progress"]
-        self.bar = _progress.Bar() if not callable(progress) and _progress.wanted(progress) else None
-        if callable(progress):
-            self.functions.append(progress)
-        self._here = _callbacks.Here()
-        self._ask = self._here.calls(_callbacks.several(self.functions))
-        self.measure = self.measure and self._here.calls(self.measure)
-
-    def files(self, output) -> list[tuple[str, str]]:
-        """What is written that is not of every run, by what asked for it."""
-        table = [("report_to", os.path.join(os.fsdecode(output), "log.csv"))] if "csv" in self.reports else []
-        return table + ([("profile", self.trace)] if self.trace is not None else [])
-
-    def listen(self, kind: str, fields: dict[str, Any]):
-        if self.bar:
-            self.bar(kind, fields)
-        _notes.of_event(kind, fields)
-        return self._ask(kind, fields) if self.functions else None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error) -> None:
-        self._here.leave()
-        if self.bar:
-            self.bar.close()
-
-
-def _run(model, rows, evals, output, seed, limit, told, options, sources, tokenizer, columns) -> Result:
-    plan, rest = _prepared(model, output, seed, limit, options)
-    plan = {"seed": seed} if isinstance(rows, Streamed) else plan
-    result = Result(model, output=None if output is None else os.fsdecode(output), _folder=None if output is None else _rows.from_here(os.fsdecode(output)))
-    if isinstance(rows, Dataset):
-        result.truncated, result.lost = rows.truncated, rows.lost
-
-    def listen(kind, fields):
-        if kind == "step":
-            model._untrained = None
-            result.losses.append((fields["step"], fields["loss"]))
-        if kind == "eval":
-            result.evaluations.append(dict(fields))
-        if kind != "progress":
-            result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
-        return told.listen(kind, fields)
-
-    cuts = model.tokenizer._cutting(tokenizer.truncation_side, tokenizer.truncation)
-    writes = _ranks.join()[0] == 0
-    texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
-    try:
-        found = _core.train(model._core, cuts._core, rows._core, [(n, d._core) for n, d in evals], plan, rest, listen,
-                            told.measure, told.trace and os.fsencode(told.trace), "none" in told.reports)
-    except (Cancelled, KeyboardInterrupt):
-        if result.losses:  # what was stopped keeps them too
-            model._trained_on(rows, limit, cuts)
-            texts()
-        raise
-    model._trained_on(rows, limit, cuts)  # ranks but the first have no events
-    kept = texts()
-    for note in found.pop("notes").splitlines():
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
-    held = found.pop("judged")
-    for one in held:
-        add_texts(one, *sources[one.facts()["name"]], tokenizer, columns)
-    result.judged = evaluations(kept or held)
-    result.profile = [Work(*one) for one in found.pop("profile")]
-    for name, value in found.items():
-        setattr(result, name, value)
-    if "csv" in told.reports and writes:
-        _callbacks.write_csv(result.output)
-    _notes.of_result(result, told.swa_start)
-    return result
 
 
 def train_events(model: Model | str | os.PathLike[str], train_data: Any, **options: Any) -> Iterator[Event]:

@@ -304,12 +304,12 @@ static PyObject *get_pad_id(PyObject *object, void *nothing) {
   return PyLong_FromLong(brim_tokenizer_pad_id(((core_tokenizer *)object)->tokenizer));
 }
 
-/* (overlap, most), or None */
 static PyObject *get_truncation(PyObject *object, void *nothing) {
   (void)nothing;
   return PyUnicode_FromString(brim_truncation_name(brim_tokenizer_truncation(((core_tokenizer *)object)->tokenizer)));
 }
 
+/* (overlap, most), or None */
 static PyObject *get_windows(PyObject *object, void *nothing) {
   const brim_windowing windows = brim_tokenizer_windows(((core_tokenizer *)object)->tokenizer);
   (void)nothing;

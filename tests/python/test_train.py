@@ -280,6 +280,13 @@ class Training(unittest.TestCase):
             with self.assertRaisesRegex(brim.errors.UsageError, f"{next(iter(how))}: the rows are encoded already"):
                 brim.train(MODEL, rows, **how)
         brim.train(MODEL, rows, max_steps=1, skip_damaged=False, min_chars=0, where={})
+        in_memory = [{"text": "good", "label": "pos"}, {"text": "bad", "label": "neg"}]
+        brim.train(MODEL, in_memory, max_steps=1, skip_damaged=False, format="auto")
+        for how in ({"format": "csv"}, {"skip_damaged": True}, {"quote": "none"}, {"max_record": 9}, {"cache": HERE / "cached"}, {"delimiter": ";"}, {"header": False}):
+            with self.assertRaisesRegex(TypeError, f"{next(iter(how))} is for files"):
+                brim.train(MODEL, in_memory, **how)
+            with self.assertRaisesRegex(brim.errors.UsageError, f"{next(iter(how))} is for files"):
+                brim.Dataset.of(in_memory, brim.Tokenizer(MODEL), **how)
         with self.assertRaisesRegex(brim.Error, "fp16 needs a device"):  # the way says that
             brim.compare(MODEL, TRAIN, max_steps=1, modes=[("brim", {"precision": "fp16"})], loss_scale=2)
         several = brim.Dataset.from_texts([["a", "b"]] * 4, brim.Tokenizer(MODEL))
