@@ -8,19 +8,15 @@ import io
 import logging
 import os
 import pathlib
-import random
 import re
 import shutil
 import tempfile
-import time
 import warnings
 
 import brim
 import case
 import options as command  # tests/cli/options.py
 from brim import keywords
-
-EVERYTHING = os.environ.get("BRIM_TEST_ALL") == "1" or os.environ.get("TAP_ALL") == "1"
 
 
 def parts(annotation):
@@ -172,13 +168,9 @@ def outcome(call):
 
 
 def thinned(cases, most):
-    """So many of them, by a seed that is printed; all of them where everything is tested."""
+    """So many of them, or fewer under sanitizers (case.takes)."""
     cases = list(cases)
-    if EVERYTHING or len(cases) <= most:
-        return cases
-    seed = int(os.environ.get("TAP_SEED") or time.time_ns() // 1000 % 1000000007)
-    print(f"# {most} of {len(cases)} cases, seed {seed}: TAP_SEED={seed} repeats it, BRIM_TEST_ALL=1 takes all")
-    return random.Random(seed).sample(cases, most)
+    return [cases[at] for at in case.takes(len(cases), most)]
 
 
 #: What the message of an option says in place of its name.

@@ -329,15 +329,6 @@ class Company(Edges):
         value = train([(text, float(i)) for i, (text, _) in enumerate(ROWS)]).model.predict("good")[0]
         self.assertEqual(len({value, copy.deepcopy(value), pickle.loads(pickle.dumps(value))}), 1)
 
-    def test_estimator(self):
-        module("sklearn")
-        texts, labels = [text for text, _ in ROWS], [label for _, label in ROWS]
-        estimator = importlib.import_module("brim.sklearn").TextClassifier(train().model, max_steps=2, lr=1e-2)
-        first, second = (estimator.fit(texts, labels).decision_function(texts).tolist() for _ in range(2))
-        self.assertEqual(first, second)
-        pyarrow = module("pyarrow")
-        self.assertEqual(len(estimator.predict(pyarrow.array(texts))), 12)
-
 
 if __name__ == "__main__":
     case.main()

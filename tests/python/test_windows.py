@@ -130,6 +130,7 @@ class Cuts(unittest.TestCase):
         left = brim.Tokenizer(MODEL)._cutting("left", None)
         how = {"lr": 1e-2, "batch_size": 4, "max_steps": 3, "labels": ["a", "b"], "progress": False}
         windows = {"max_length": 6, "windows": 1, "max_windows": 2}
+        ways = [("columns", "file", "stream", "encoded", "encoded by another", "a part", "a stream")[at] for at in case.takes(7)]
         losses = {}
         for cut in ({"max_length": 6, "truncation_side": "left"}, {"max_length": 6, "truncation_side": "right"}, {**windows, "truncation_side": "left"}, windows):
             for name, train, options in [("rows", rows, cut), ("columns", long, cut), ("file", path, cut), ("stream", path, {**cut, "stream": True}),
@@ -137,6 +138,8 @@ class Cuts(unittest.TestCase):
                                          ("encoded by another", brim.Dataset.of(rows, left, labelled=True, **cut), {}),
                                          ("a part", brim.Dataset.of(rows, tokenizer, labelled=True, **cut).select(range(11)), {}),
                                          ("a stream", brim.data.stream(path, tokenizer, labels=["a", "b"], batch_size=4, **cut), {"batch_size": None})]:
+                if name not in ("rows", *ways):
+                    continue
                 with self.subTest(name, **cut):
                     given = {**how, **options, "labels": None if name.startswith(("encoded", "a part")) else how["labels"]}
                     result = brim.train(MODEL, train, eval=rows, output=HERE / "cuts", overwrite=True, **given)
