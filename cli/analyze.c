@@ -126,8 +126,10 @@ static void put_length_table(brim_text *out, const length_table *t) {
     return;
   for (int i = 0; i < t->count; i++) {
     const brim_length_study *s = &t->at[i];
-    const double shares[] = {share_of(s->cut_rows, s->rows), share_of(s->lost, s->tokens), share_of(s->window_cut_rows, s->rows),
-                             share_of(s->window_lost, s->tokens)};
+    const uint64_t repeated = (s->windows - s->rows) * (uint64_t)t->windows.overlap;
+    const double shares[] = {share_of(s->cut_rows, s->rows), share_of(s->lost, s->lost + s->computed),
+                             share_of(s->window_cut_rows, s->rows),
+                             share_of(s->window_lost, s->window_lost + s->window_computed - repeated)};
     const uint64_t counts[] = {(uint64_t)s->length, s->computed, s->window_computed};
     static const int of_share[] = {1, 2, 4, 5}, of_count[] = {0, 3, 6};
     for (int k = 0; k < 4; k++)

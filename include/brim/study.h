@@ -47,9 +47,9 @@ BRIM_API void brim_study_free(brim_study *study);
 typedef struct brim_length_study {
   int32_t length;  /* special tokens included */
   uint64_t rows;   /* of masked words, whose windows are rows: texts */
-  uint64_t tokens; /* of all texts, without special tokens: what is lost is a share of them */
+  uint64_t tokens; /* of all texts, without special tokens */
   /* Rows that are cut there. */
-  uint64_t cut_rows, lost; /* rows that lose tokens, and how many */
+  uint64_t cut_rows, lost; /* rows that lose tokens, and how many; as a share: of lost + computed, as brim_study_advice has it */
   uint64_t computed;       /* tokens, special ones included, of an epoch without padding */
   /* Rows that become windows of that length. */
   bool has_windows; /* false: pairs have none, or the overlap leaves a window nothing new */
