@@ -2,12 +2,22 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "report/event_log.h"
 #include "report/page.h"
 #include "views/views.h"
+
+/* A run is on a page once, whatever it is named. */
+static int refuse_again(const char *const *folders, int i, brim_error *err) {
+  struct stat own, other;
+  for (int k = 0; k < i && stat(folders[i], &own) == 0; k++)
+    if (stat(folders[k], &other) == 0 && own.st_dev == other.st_dev && own.st_ino == other.st_ino)
+      return brim_error_set(err, BRIM_E_USAGE, "the run %s is given twice (also as %s): leave one out", folders[i], folders[k]);
+  return BRIM_OK;
+}
 
 int brim_runs_open(brim_runtime *runtime, const char *const *folders, int count, brim_runs *runs, brim_error *err) {
   BRIM_GIVEN(err, runtime, runs);
@@ -19,6 +29,7 @@ int brim_runs_open(brim_runtime *runtime, const char *const *folders, int count,
   for (int i = 0; i < count; i++) {
     if ((size_t)snprintf(path, sizeof path, "%s/log.jsonl", folders[i]) >= sizeof path)
       return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
+    BRIM_TRY(refuse_again(folders, i, err));
     BRIM_TRY(brim_event_log_read(runtime, path, &runs->logs[i], err));
     runs->names[i] = folders[i];
     runs->count++;

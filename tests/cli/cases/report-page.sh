@@ -43,6 +43,7 @@ grep -c '<figcaption[^>]*><bdi>Memory' run/report.html
 $BRIM report run other || echo "exit $?"
 $BRIM report run other --data odd.csv -o x.html || echo "exit $?"
 $BRIM report nowhere || echo "exit $?"
+$BRIM report run ./run/ -o x.html || echo "exit $?"
 $BRIM report run --data odd.csv --csv x.csv || echo "exit $?"
 $BRIM report run --csv - | wc -l
 ls
