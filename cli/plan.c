@@ -171,6 +171,8 @@ static int write_plan(cli_call *cli, const brim_plan *plan, const brim_dataset *
   }
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
+  if (ledger.steps == 0)
+    cli_note(cli, "the epoch has no step: --drop-last, or --tail drop, drops all of its rows, which are fewer than a step takes");
   if (v->jsonl)
     put_summary_json(&out, &t, &ledger, dataset);
   else
