@@ -28,7 +28,7 @@ typedef struct brim_feed_options {
   bool repeat;            /* a source that ends begins again, in a new order, so that the shares hold for ever: one epoch
                              without end (epochs 0). Else an epoch gives each row of each source once, and a source that has
                              no more leaves its share to the others */
-  int32_t prefetch;       /* windows prepared ahead by another thread; 0: none, the caller waits for each */
+  int32_t prefetch;       /* windows prepared ahead by another thread, at most 1,000; 0: none, the caller waits for each */
 } brim_feed_options;
 
 /* What happened in an epoch, up to the present batch. Conservation: rows_read = rows_excluded + rows_damaged + rows_yielded +

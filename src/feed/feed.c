@@ -14,6 +14,7 @@
 #include "text/tokenizer.h"
 
 #define DEFAULT_WINDOW 100000
+#define MOST_PREFETCH  1000
 
 /* ---- opening ---------------------------------------------------------------------------------------------- */
 
@@ -50,8 +51,10 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
         err, BRIM_E_USAGE,
         "rank_slices: how many windows a rank's texts have is known only when they are read, and the ranks would "
         "not make as many steps: leave out rank_slices, or set max_windows to 1");
-  if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
-    return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
+  if (o->prefetch < 0 || o->prefetch > MOST_PREFETCH)
+    return brim_error_set(err, BRIM_E_USAGE, "prefetch is %d: it must be from 0 to %d", (int)o->prefetch, (int)MOST_PREFETCH);
+  if (o->window > UINT32_MAX / 2)
+    return brim_error_set(err, BRIM_E_USAGE, "a window has at most %u rows", UINT32_MAX / 2);
   return BRIM_OK;
 }
 

@@ -95,6 +95,8 @@ static void usage(void) {
             "standard input a second time");
   o = plain, o.repeat = true;
   ok_string(outcome(path, &o, NULL), "!2 sources that repeat have no epochs: give epochs 0, or leave out repeat\n", "repeat");
+  o = plain, o.prefetch = 1001;
+  ok_string(outcome(path, &o, NULL), "!2 prefetch is 1001: it must be from 0 to 1000\n", "windows beyond number");
   o = plain, o.weights = &(double){0};
   ok_string(outcome(path, &o, NULL), "!2 the weight of source 1 is 0: give a number above 0\n", "a weight of nothing");
 }
