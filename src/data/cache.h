@@ -11,7 +11,7 @@
 #define BRIM_DATA_CACHE_H
 #include "data/dataset.h"
 
-enum { BRIM_CACHE_VERSION = 8 };
+enum { BRIM_CACHE_VERSION = 9 };
 
 /* A block, in place of brim_block_shape. */
 typedef struct brim_cache_block {
@@ -33,7 +33,7 @@ typedef struct brim_cache_header {
   uint64_t numbered, word_bytes; /* tokens that have a word's number; bytes of words */
   uint64_t block_count;
   uint64_t losses; /* rows of which it is known how much was cut off */
-  uint64_t windows, window_overlap, windows_are_rows;
+  uint64_t windows, window_overlap, windows_are_rows, truncation, truncation_side;
   brim_cache_block blocks[BRIM_MOST_BLOCKS];
 } brim_cache_header;
 

@@ -333,12 +333,16 @@ static int read_exclusions(reading *r, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Windows, and how texts were cut. */
 static int read_windows(reading *r, brim_error *err) {
   const brim_cache_header *h = &r->header;
   if (h->windows > INT32_MAX || h->window_overlap > INT32_MAX || h->windows_are_rows > 1)
     return damaged(r, "it has impossible windows", err);
   r->dataset->windows = (brim_windowing){.most = (int32_t)h->windows, .overlap = (int32_t)h->window_overlap};
+  if (h->truncation > BRIM_ONLY_SECOND || h->truncation_side > BRIM_SIDE_LEFT)
+    return damaged(r, "its texts were cut in an impossible way", err);
   r->dataset->windows_are_rows = h->windows_are_rows != 0;
+  r->dataset->cutting = (brim_cutting){(brim_truncation)h->truncation, (brim_truncation_side)h->truncation_side};
   return BRIM_OK;
 }
 

@@ -138,7 +138,9 @@ static int prepare(writer *w, brim_error *err) {
                                   .block_count = (uint64_t)d->block_count,
                                   .windows = (uint64_t)d->windows.most,
                                   .window_overlap = (uint64_t)d->windows.overlap,
-                                  .windows_are_rows = d->windows_are_rows};
+                                  .windows_are_rows = d->windows_are_rows,
+                                  .truncation = (uint64_t)d->cutting.truncation,
+                                  .truncation_side = (uint64_t)d->cutting.side};
   memcpy(w->header.magic, BRIM_CACHE_MAGIC, sizeof w->header.magic);
   for (uint64_t i = 0; d->type_ids && i < d->rows; i++) {
     w->typed[i] = d->type_ids[i] != NULL;

@@ -2,6 +2,7 @@
 #include <dirent.h>
 
 #include "data/cache.h"
+#include "data/facts.h"
 #include "data_tokenizer.h"
 #include "same_rows.h"
 
@@ -43,6 +44,8 @@ static void packed(const char *name, const brim_dataset *dataset) {
   ok(brim_dataset_unpack(data_runtime, bytes, size, &back, &err) == BRIM_OK && same(dataset, back), "%s: unpacked", name);
   const brim_windowing here = brim_dataset_windows(dataset), there = brim_dataset_windows(back);
   ok(here.most == there.most && here.overlap == there.overlap, "%s: with its windows", name);
+  const brim_cutting cut = brim_dataset_cutting(dataset), cut_there = brim_dataset_cutting(back);
+  ok(cut.truncation == cut_there.truncation && cut.side == cut_there.side, "%s: and how its texts were cut", name);
   brim_dataset_free(back);
   back = NULL;
   ok(brim_dataset_unpack(data_runtime, bytes, size - 8, &back, &err) == BRIM_E_FORMAT && !back && !*err.file, "%s: %s", name,
@@ -71,7 +74,8 @@ static void round_trips(void) {
   const char *numbers[] = {scratch_write("numbers.tsv", "text\tlabel\na\t1.5\nb\t-2e-3\n")};
   const char *chosen[] = {
       scratch_write("chosen.csv", "text,split,label\nab,train,1\nc,dev,0\n,train,1\nde,train,0\nfg,,1\nhi,train,1\n")};
-  round_trip("pairs and classes", pairs, 2, (brim_dataset_options){.source.need_label = true, .encode.max_length = 6});
+  const brim_encode_options cut = {.max_length = 6, .truncation = BRIM_ONLY_FIRST, .truncation_side = BRIM_SIDE_LEFT};
+  round_trip("pairs and classes", pairs, 2, (brim_dataset_options){.source.need_label = true, .encode = cut});
   const brim_encode_options windows = {.max_length = 5, .max_windows = 4, .window_overlap = 1};
   round_trip("windows", numbers, 1, (brim_dataset_options){.source.need_label = true, .encode = windows});
   round_trip("texts alone", plain, 1, (brim_dataset_options){0});
