@@ -221,8 +221,7 @@ BRIM_API int brim_dataset_mask(brim_runtime *runtime, const brim_dataset *datase
  * and that every row has a label. Classes are the same by their names: a set that has them in another order, or lacks some, fits,
  * and *mapped is the set as the model numbers it: it borrows the rows, and is freed before them. NULL: the set is so already, or
  * its labels are class ids or values as the model takes them. What does not fit is BRIM_E_MISMATCH: a line that names both sides
- * and the set
- * (`name`). */
+ * and the set (`name`). */
 BRIM_API int brim_dataset_fit(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, int32_t cut,
                               bool labels, const char *name, brim_dataset **mapped, brim_error *err) BRIM_CHECK;
 

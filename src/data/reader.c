@@ -187,7 +187,6 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
 
 static int open_reader(brim_reader *reader, const char *const *paths, int path_count, const brim_source_options *options,
                        brim_error *err) {
-  BRIM_TRY(brim_source_options_check(options, err));
   reader->max_record = (size_t)(options->max_record ? options->max_record : DEFAULT_MAX_RECORD);
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
@@ -196,8 +195,8 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->words = options->words;
   reader->empty_label = options->empty_label || options->words;
   reader->skip_damaged = options->skip_damaged;
+  BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err)); /* which checks the options */
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
-  BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err));
   BRIM_TRY(name_slots(reader, options, err));
   return reader->skip_damaged ? BRIM_OK : brim_reader_begin_file(reader, 0, err); /* else the first record opens it */
 }

@@ -158,8 +158,6 @@ static int init_reasons(brim_selection *selection, const brim_source_options *op
 
 int brim_selection_init(brim_selection *selection, brim_runtime *runtime, const brim_source_options *options, brim_error *err) {
   *selection = (brim_selection){.min_chars = options->min_chars, .excluded.runtime = runtime};
-  if (options->min_chars < 0 || options->where_count < 0)
-    return brim_error_set(err, BRIM_E_USAGE, "min_chars and the number of conditions cannot be negative");
   brim_text words;
   brim_text_init(&words, runtime);
   int status = init_reasons(selection, options, &words, err);
