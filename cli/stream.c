@@ -71,10 +71,21 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
   return BRIM_OK;
 }
 
+void cli_note_empty(const cli_call *cli, const char *where, uint64_t rows) {
+  char count[32];
+  brim_count_text((int64_t)rows, count, sizeof count);
+  if (rows)
+    cli_note(
+        cli,
+        "%s%s row%s an empty text, or no second one where others have it: there is nothing to learn from that; --min-chars 1 "
+        "leaves out rows without a text",
+        where, count, rows == 1 ? " has" : "s have");
+}
+
 void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
   brim_feed_ledger ledger;
   uint64_t listed;
-  char count[32];
+  char count[32], epoch[40];
   const brim_exclusion *damage = brim_feed_damage(feed, &listed);
   brim_feed_tell(feed, &ledger);
   if (ledger.rows_excluded) {
@@ -94,6 +105,8 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
              cli->masks ? "text" : "row", ledger.rows_truncated == 1 ? "" : "s", read,
              ledger.rows_truncated == 1 ? "was" : "were", lost);
   }
+  snprintf(epoch, sizeof epoch, "epoch %llu: ", (unsigned long long)ledger.epoch);
+  cli_note_empty(cli, epoch, ledger.rows_empty);
   if (!ledger.rows_damaged)
     return;
   brim_count_text((int64_t)ledger.rows_damaged, count, sizeof count);

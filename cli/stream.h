@@ -24,6 +24,8 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
 /* The steps of --epochs over a stream: its rows are counted, in a pass that encodes nothing but texts whose words are masked.
  * BRIM_E_USAGE where they do not say it. */
 int cli_stream_steps(cli_call *cli, const cli_feed_request *request, brim_task task, uint64_t *steps);
+/* Rows with an empty text, if there are any. `where`: before their count. */
+void cli_note_empty(const cli_call *cli, const char *where, uint64_t rows);
 /* Says what was left out of the present epoch, and what was cut, if anything. */
 void cli_note_damage(const cli_call *cli, const brim_feed *feed);
 /* The batches of one epoch, as `brim plan` prints them. */

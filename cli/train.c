@@ -206,9 +206,8 @@ static void note_start(const cli_call *cli, const brim_event *event) {
   if (!steps || !planned || !training || !slots || !slices)
     return;
   const brim_field *empty = brim_event_field(event, "empty_texts");
-  if (empty && empty->integer > 0)
-    cli_note(cli, "%lld row%s an empty text, from which there is nothing to learn; --min-chars 1 leaves out rows without a text",
-             (long long)empty->integer, empty->integer == 1 ? " has" : "s have");
+  if (empty)
+    cli_note_empty(cli, "", (uint64_t)empty->integer);
   const brim_field *loss = brim_event_field(event, "loss");
   if (loss && loss->kind == BRIM_VALUE_TEXT)
     cli_note(cli, "loss: %s%s", loss->text, cli_given(&cli->arguments, "loss") ? "" : ", by the rows; --loss changes it");

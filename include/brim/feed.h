@@ -44,6 +44,8 @@ typedef struct brim_feed_ledger {
   uint64_t rows_waiting;                  /* read, for later batches of the epoch */
   uint64_t rows_truncated, tokens_lost;   /* of the rows read */
   uint64_t tokens, slots, batches, steps; /* yielded */
+  uint64_t rows_empty;                    /* of the rows read since open or restore: with an empty text, or without the second
+                                             text that others of their window have */
   uint64_t tokens_repeated;               /* of these tokens, those that a window has from the one before */
   uint64_t hash; /* of the rows yielded, step by step in order of place; independent of world_size and padding */
 } brim_feed_ledger;

@@ -98,6 +98,7 @@ static int start(brim_feed *feed, const brim_tokenizer *tokenizer, brim_beginnin
                        .plan = &feed->own,
                        .shards = &feed->shards,
                        .slices = &feed->slices,
+                       .empty = &feed->empty,
                        .stop = {.wake = -1},
                        .plain = brim_template_is_plain(&tokenizer->processor.single),
                        .next = *beginning};
@@ -162,6 +163,7 @@ static int open_feed(brim_feed *feed, const char *const *paths, int path_count, 
   BRIM_TRY(check_options(&feed->options, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, &feed->options.encode, false, err));
   BRIM_TRY(count_least(feed, tokenizer, err));
+  BRIM_TRY(brim_empty_texts_init(feed->runtime, tokenizer, &feed->empty, err));
   BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, feed->options.weights != NULL, &feed->shards,
                             err));
   if (feed->options.weights) {
@@ -212,6 +214,7 @@ void brim_feed_close(brim_feed *feed) {
   brim_rank_readers_free(runtime, &feed->slices);
   brim_shards_free(runtime, &feed->shards);
   brim_batch_free(&feed->batch);
+  brim_empty_texts_free(&feed->empty);
   brim_class_counter_free(&feed->counter);
   brim_release(runtime, feed->ids);
   brim_release(runtime, feed);
@@ -270,6 +273,7 @@ static void enter_window(brim_feed *feed, brim_window *w) {
   feed->ledger.rows_damaged += w->rows_damaged;
   feed->ledger.rows_truncated += w->rows_truncated;
   feed->ledger.tokens_lost += w->tokens_lost;
+  feed->ledger.rows_empty += w->rows_empty;
   feed->ledger.rows_dropped += w->rows_surplus;
   if (w->last)
     feed->ledger.rows_dropped += plan.dropped;

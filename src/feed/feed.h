@@ -9,6 +9,7 @@
 #include "batch/weight.h"
 #include "brim/feed.h"
 #include "data/dataset.h"
+#include "data/empty_texts.h"
 #include "data/labels.h"
 #include "data/position.h"
 #include "data/select.h"
@@ -59,8 +60,8 @@ typedef struct brim_window {
   uint64_t waiting_step;  /* its rows wait for the next window; UINT64_MAX: none */
   bool last;              /* of its epoch */
   brim_exclusions damage; /* its damaged rows, the first of them */
-  uint64_t rows_read, rows_excluded, rows_damaged, rows_truncated, tokens_lost; /* what this window added */
-  uint64_t rows_surplus;                                                        /* of the slice, that no step can take */
+  uint64_t rows_read, rows_excluded, rows_damaged, rows_truncated, tokens_lost, rows_empty; /* what this window added */
+  uint64_t rows_surplus;            /* of the slice, that no step can take */
   bool idle;                        /* no rows: an empty step, while other ranks have one */
   double share_before, share_after; /* of the epoch: before this window, and before the next */
 } brim_window;
@@ -147,6 +148,7 @@ typedef struct brim_producer {
   const brim_plan_options *plan; /* how a window is planned: with slices, for this rank alone */
   const brim_shards *shards;
   const brim_rank_readers *slices;
+  const brim_empty_texts *empty;
   brim_beginning next;        /* of the window to make */
   brim_dataset *waiting_rows; /* those of next.waiting, in their order */
 
@@ -200,6 +202,7 @@ struct brim_feed {
   brim_plan_options own; /* backs producer.plan */
   int32_t own_rank;      /* in it */
   uint64_t configuration;
+  brim_empty_texts empty;
   int64_t least; /* tokens of the shortest row there can be */
   brim_producer producer;
   brim_ordered *windows;

@@ -210,9 +210,10 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
 
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_tap *tap;
-  uint64_t fresh, added;
+  uint64_t fresh, added, held;
   brim_dataset_expect(w->dataset, &p->options->source, &p->options->encode);
   BRIM_TRY(add_held(p, w, err));
+  held = w->dataset->rows;
   for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh += added) {
     if (atomic_load(&p->stop.set))
       return brim_error_cancelled(err);
@@ -223,6 +224,7 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
     BRIM_TRY(add_row(p, w, tap, err));
     BRIM_TRY(brim_mix_taken(p, tap, w, 1, tap->row.row, err));
   }
+  w->rows_empty = brim_empty_texts_count(p->empty, w->dataset, held);
   /* With slices, what fills no step on this rank is a separate window: the short step is then the last on every rank. */
   w->last = !tap && (!p->slices->fill || fresh == 0);
   w->idle = w->last && brim_rank_readers_idle(p->slices);

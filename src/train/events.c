@@ -90,7 +90,7 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   const brim_dataset *data = t->supply.dataset;
   uint64_t empty = 0;
   if (!status && data && t->tokenizer)
-    status = brim_empty_texts(t->runtime, data, t->tokenizer, &empty, err);
+    status = brim_count_empty(t->runtime, data, t->tokenizer, &empty, err);
   const parameters n = count_parameters(t->model);
   const brim_field fields[] = {
       BRIM_FIELD_TEXT("version", brim_version()),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "data/empty_texts.h"
 #include "data/facts.h"
 #include "feed/steps.h"
 #include "model/run/ask.h"
@@ -35,35 +36,12 @@ static brim_row_facts facts_of(const brim_dataset *dataset) {
   return facts;
 }
 
-/* Rows one of whose texts is what an empty one becomes. */
-static uint64_t count_empty(const brim_dataset *dataset, const brim_encoding *empty) {
-  uint64_t count = 0;
-  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
-    brim_sample s;
-    brim_dataset_sample(dataset, row, &s);
-    bool found = false;
-    const int32_t texts = s.text_lengths ? s.text_count : 1, *ids = s.ids;
-    for (int32_t t = 0; t < texts; t++) {
-      const int32_t length = s.text_lengths ? s.text_lengths[t] : s.length;
-      found |= (size_t)length == empty->length && memcmp(ids, empty->ids, empty->length * sizeof *ids) == 0;
-      ids += length;
-    }
-    count += found;
-  }
-  return count;
-}
-
-int brim_empty_texts(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, uint64_t *out,
+int brim_count_empty(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, uint64_t *out,
                      brim_error *err) {
-  const char *pair = brim_dataset_has_pairs(dataset) ? "" : NULL;
-  brim_scratch *scratch = NULL;
-  brim_encoding empty = {0};
-  int status = brim_scratch_new(runtime, tokenizer, &scratch, err);
-  if (!status)
-    status = brim_tokenizer_encode(tokenizer, scratch, "", 0, pair, 0, NULL, &empty, err);
-  *out = !status && empty.length > 0 ? count_empty(dataset, &empty) : 0;
-  brim_encoding_free(&empty);
-  brim_scratch_free(scratch);
+  brim_empty_texts empty;
+  const int status = brim_empty_texts_init(runtime, tokenizer, &empty, err);
+  *out = status ? 0 : brim_empty_texts_count(&empty, dataset, 0);
+  brim_empty_texts_free(&empty);
   return status;
 }
 

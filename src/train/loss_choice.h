@@ -10,8 +10,8 @@ int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_
                      const brim_loss_options *options, brim_host_loss *out, brim_error *err) BRIM_CHECK;
 /* Rows whose first two texts have the same tokens: they teach little. */
 uint64_t brim_equal_pairs(const brim_dataset *dataset);
-/* Rows with a text, or a pair, that has nothing but what the tokenizer adds. */
-int brim_empty_texts(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, uint64_t *out,
+/* brim_empty_texts_count of all rows. */
+int brim_count_empty(brim_runtime *runtime, const brim_dataset *dataset, const brim_tokenizer *tokenizer, uint64_t *out,
                      brim_error *err) BRIM_CHECK;
 /* Rows with a label other than 1, which a loss that ignores labels takes for positives like the others. */
 uint64_t brim_ignored_labels(const brim_dataset *dataset);
