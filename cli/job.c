@@ -69,16 +69,32 @@ static bool named_file(const cli_values *v, int i, const char **option, const ch
   return stat(*path, info) == 0 && (S_ISREG(info->st_mode) || S_ISDIR(info->st_mode));
 }
 
+static bool same_file(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static void note_trained(const cli_call *cli, const char *option, const char *path, const struct stat *info) {
+  struct stat trained;
+  for (int i = 0; i < cli->values->train.count; i++)
+    if (stat(cli->values->train.items[i], &trained) == 0 && same_file(&trained, info))
+      cli_note(cli, "%s %s: these rows are trained on, so their metrics do not say how well other rows are predicted", option,
+               path);
+}
+
 /* One set under two names is taken for two when their numbers are compared. */
 static int check_sets(cli_call *cli) {
   const cli_values *v = cli->values;
   const char *option, *path, *other, *before;
   struct stat info, earlier;
-  for (int i = 0; i < v->eval.count + v->test.count; i++)
-    for (int k = 0; k < i && named_file(v, i, &option, &path, &info); k++)
-      if (named_file(v, k, &other, &before, &earlier) && earlier.st_dev == info.st_dev && earlier.st_ino == info.st_ino)
+  for (int i = 0; i < v->eval.count + v->test.count; i++) {
+    if (!named_file(v, i, &option, &path, &info))
+      continue;
+    for (int k = 0; k < i; k++)
+      if (named_file(v, k, &other, &before, &earlier) && same_file(&earlier, &info))
         return brim_error_set(&cli->error, BRIM_E_USAGE, "%s %s: %s %s is the same file: leave one out", option, path, other,
                               before);
+    note_trained(cli, option, path, &info);
+  }
   return BRIM_OK;
 }
 

@@ -7,6 +7,10 @@ train -o run --eval one=a.csv --eval two=hard.csv
 train -o run --folds 2 --eval a.csv --test soft.csv
 train -o run --folds 2 --test dev --test named=dev/
 train -o run --eval a.csv --eval copy.csv --eval dev
+# Rows that are trained on are no test.
+for more in "--eval own=./a.csv" "--stream --eval a.csv" "--folds 2 --test soft.csv"; do
+  $BRIM train -m $MODEL --train hard.csv --max-steps 1 -o other --overwrite $more 2>&1 | grep 'trained on'
+done
 mkdir -p deep/deep/deep && cp a.csv deep/deep/deep/rows.csv
 lines() { $BRIM tokenize -q -t $MODEL "$@" | wc -l; }
 lines a.csv
