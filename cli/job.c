@@ -48,7 +48,8 @@ static int check_shares(cli_call *cli) {
       continue;
     const char *wrong = held_out                    ? "a share of the rows is held out once"
                         : !(share > 0 && share < 1) ? "a share of the rows lies between 0% and 100%"
-                        : cli_folds_wanted(v)       ? "--folds holds out every row once"
+                        : v->fold_column            ? "--fold-column holds out every row once"
+                        : v->folds                  ? "--folds holds out every row once"
                         : v->stream                 ? "--stream does not know its rows: name a file"
                                                     : NULL;
     if (wrong)

@@ -257,15 +257,14 @@ static void note_folder(const cli_call *cli, const brim_event *event) {
 }
 
 /* Steps are not taken out of an average: a run that becomes only a little longer keeps some that come before its own share. */
-static void note_average(const cli_call *cli, uint64_t step, uint64_t former, uint64_t total) {
-  const double share = cli->values->swa_start;
-  const uint64_t first = (uint64_t)ceil(share * (double)total - 1e-9), before = (uint64_t)ceil(share * (double)former - 1e-9);
-  if (share > 0 && before < first && step > first)
+static void note_average(const cli_call *cli, const brim_event *event, int64_t step, int64_t total) {
+  const brim_field *first = brim_event_field(event, "average_first"), *before = brim_event_field(event, "former_average_first");
+  if (first && before && before->integer < first->integer && step > first->integer)
     cli_note(
         cli,
-        "the average keeps steps from %llu on, as the shorter run had them; from the beginning, a run of %llu steps averages "
-        "from %llu on",
-        (unsigned long long)(before ? before : 1), (unsigned long long)total, (unsigned long long)first);
+        "the average keeps steps from %lld on, as the shorter run had them; from the beginning, a run of %lld steps averages "
+        "from %lld on",
+        (long long)before->integer, (long long)total, (long long)first->integer);
 }
 
 /* What a resumed run has otherwise than before. */
@@ -285,7 +284,7 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
              "schedule, in place of %.4g",
              (long long)total->integer, (long long)former->integer, (long long)step->integer + 1, rate->real, former_rate->real);
   if (former->kind == BRIM_VALUE_INT)
-    note_average(cli, (uint64_t)step->integer, (uint64_t)former->integer, (uint64_t)total->integer);
+    note_average(cli, event, step->integer, total->integer);
   if (before->kind == BRIM_VALUE_TEXT)
     cli_note(cli,
              "the run was begun with %s and continues with %s from step %lld: both compute the same, but round differently, so "

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "dist/group.h"
+#include "train/average.h"
 #include "train/folder/fields.h"
 #include "train/loss_choice.h"
 #include "train/trainer.h"
@@ -142,6 +143,8 @@ int brim_trainer_emit_resume(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_TEXT("kernels", t->identity.kernels),
       r->other_kernels ? BRIM_FIELD_TEXT("former_kernels", r->former_kernels) : BRIM_FIELD_JSON("former_kernels", "null"),
       BRIM_FIELD_BOOL("log_lost", r->log_lost),
+      BRIM_FIELD_INT("average_first", t->average_first),
+      BRIM_FIELD_INT("former_average_first", r->longer ? brim_average_first(&t->options, r->former_steps) : t->average_first),
   };
   return emit(t, r->longer || r->other_kernels || r->log_lost, "resume", fields, BRIM_FIELD_COUNT(fields), err);
 }
