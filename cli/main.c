@@ -43,7 +43,7 @@ static bool is_name(char c) {
 /* The word at `at` is an option's name as Python has it, and not somebody's own: what is in quotes, or in a path. */
 static bool is_option(const cli_call *cli, const char *text, size_t at, size_t length) {
   const bool alone = (at == 0 || !strchr("/.-\"'=", text[at - 1])) && !(at >= 8 && memcmp(text + at - 8, "padding ", 8) == 0) &&
-                     !strchr("/.\"'=", text[at + length]);
+                     !(text[at + length] && strchr("/.\"'=", text[at + length]));
   return length > 0 && alone && memchr(text + at, '_', length) && cli_find_option(cli->arguments.options, text + at, length);
 }
 

@@ -1,4 +1,4 @@
-/* empty_texts.h: which rows have a text without a token of its own. */
+/* empty_texts.h: which rows have a text that has no tokens. */
 #ifndef BRIM_DATA_EMPTY_TEXTS_H
 #define BRIM_DATA_EMPTY_TEXTS_H
 #include "brim/data.h"
