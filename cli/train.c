@@ -197,6 +197,19 @@ static void note_limit(const cli_call *cli, int64_t planned) {
            cli->values->memory_limit);
 }
 
+/* What is done every so many steps, of which the run has fewer. */
+static void note_beyond(const cli_call *cli, int64_t steps) {
+  const cli_values *v = cli->values;
+  const struct {
+    const char *option, *what;
+    int64_t every;
+  } rhythms[] = {{"eval-every", "evaluated", v->eval_every}, {"save-every", "saved", v->save_every}};
+  for (size_t i = 0; i < sizeof rhythms / sizeof *rhythms; i++)
+    if (rhythms[i].every > steps)
+      cli_note(cli, "--%s %lld: the run has %lld step%s, so it is %s at its end alone", rhythms[i].option,
+               (long long)rhythms[i].every, (long long)steps, steps == 1 ? "" : "s", rhythms[i].what);
+}
+
 /* How many steps, and how much memory, before the first of them. */
 static void note_start(const cli_call *cli, const brim_event *event) {
   const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
@@ -229,6 +242,7 @@ static void note_start(const cli_call *cli, const brim_event *event) {
     snprintf(more, sizeof more, ", %.1f MB for slices", (double)slices->integer / 1e6);
   brim_count_text(steps->integer, count, sizeof count);
   brim_count_text(slots->integer, at_once, sizeof at_once);
+  note_beyond(cli, steps->integer);
   if (cli->values->warmup_steps >= steps->integer)
     cli_note(cli, "the warm-up takes %lld steps, and the run has %lld: the learning rate does not reach --lr",
              (long long)cli->values->warmup_steps, (long long)steps->integer);

@@ -12,3 +12,5 @@ far = {e["step"]: e["loss"] for e in events if e["event"] == "eval" and e["name"
 end = events[-1]
 assert end["best_step"] == min(far, key=far.get) and end["best_metric"] == min(far.values())
 print([e["name"] for e in events if e["event"] == "eval" and e["averaged"]])'
+# The run has fewer steps.
+$BRIM train -m $MODEL --train $DATA/train.csv --eval $DATA/test.csv -o few --max-steps 2 --eval-every 3 --save-every 5 2>&1 | grep 'alone'
