@@ -83,7 +83,7 @@ typedef struct cli_option {
                          * format's is refused */
   const char *needs;    /* the options of which one must be given, a space between them, or this one has no effect and is refused;
                          * "batching=packed|sorted": with one of these values. ROWS: of those options that say nothing themselves */
-  const char *excludes; /* the options that contradict it, a space between them: together they are refused */
+  const char *excludes; /* the options, written likewise, that contradict it: together they are refused */
   size_t offset;        /* of the field in cli_values */
   cli_target to[CLI_TARGETS];
   bool (*parse)(const char *text, void *field); /* for targets that are CLI_PARSED; false: not a value */
@@ -211,6 +211,8 @@ int cli_fill(const cli_arguments *arguments, cli_struct of, void *out, brim_erro
 
 /* Whether the option was given rather than defaulted. */
 bool cli_given(const cli_arguments *arguments, const char *name);
+/* Whether it was given, and not as it is by default. */
+bool cli_says(const cli_arguments *arguments, const char *name);
 /* The option of that name or alias, or NULL. */
 const cli_option *cli_find_option(const cli_option *options, const char *name, size_t length);
 /* "; did you mean --batch-size?" or "" in buffer. */

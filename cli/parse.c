@@ -127,6 +127,11 @@ static bool says_something(const cli_arguments *arguments, const cli_option *opt
   return true;
 }
 
+bool cli_says(const cli_arguments *arguments, const char *name) {
+  const cli_option *option = cli_find_option(arguments->options, name, strlen(name));
+  return option && says_something(arguments, option);
+}
+
 /* One of the names of `needs`, of `size` characters: the option says something, or what is wanted of it. */
 static bool is_met(const cli_arguments *arguments, const char *need, size_t size) {
   const size_t name = strcspn(need, "= ");
@@ -157,30 +162,29 @@ static bool any_met(const cli_arguments *arguments, const char *needs, char *tex
   return false;
 }
 
-/* The first of the names, with a space between them, that says something: its length in *length, or NULL. */
-static const char *contradiction(const cli_arguments *arguments, const char *names, int *length) {
+/* The first of the names, with a space between them, that is met, as a message says it: "--task tokens"; false: none is. */
+static bool is_contradicted(const cli_arguments *arguments, const char *names, char *text, size_t room) {
   for (const char *name = names; *name; name += strspn(name, " ")) {
-    const size_t size = strcspn(name, " ");
-    const cli_option *option = cli_find_option(arguments->options, name, size);
-    *length = (int)size;
-    if (option && says_something(arguments, option))
-      return name;
+    const size_t size = strcspn(name, " "), length = strcspn(name, "= ");
+    if (is_met(arguments, name, size)) {
+      const cli_option *option = cli_find_option(arguments->options, name, length);
+      const void *field = (const char *)&arguments->values + option->offset;
+      snprintf(text, room, "--%s%s%s", option->name, length < size ? " " : "", length < size ? *(const char *const *)field : "");
+      return true;
+    }
     name += size;
   }
-  return NULL;
+  return false;
 }
 
 /* No option is dropped in silence: neither one whose partner is missing nor one that another contradicts. */
 static int check_partners(const cli_arguments *arguments, brim_error *err) {
-  const char *other;
   char needed[256];
-  int length;
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     if ((!option->needs && !option->excludes) || !says_something(arguments, option))
       continue;
-    if (option->excludes && (other = contradiction(arguments, option->excludes, &length)))
-      return brim_error_set(err, BRIM_E_USAGE, "--%s and --%.*s contradict each other: leave out one of them", option->name,
-                            length, other);
+    if (option->excludes && is_contradicted(arguments, option->excludes, needed, sizeof needed))
+      return brim_error_set(err, BRIM_E_USAGE, "--%s and %s contradict each other: leave out one of them", option->name, needed);
     if (option->needs && !any_met(arguments, option->needs, needed, sizeof needed))
       return brim_error_set(err, BRIM_E_USAGE, "--%s has no effect without %s: add %s or leave out --%s", option->name, needed,
                             strpbrk(needed, " ,") ? "it" : needed, option->name);

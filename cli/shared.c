@@ -216,7 +216,8 @@ const cli_option cli_needed_tokenizer_option[] = {
 const cli_option cli_truncation_options[] = {
     HEADING("Truncation"),
     CHOICE("truncation", truncation, "longest_first|only_first|only_second", .shown = "the tokenizer's, else longest_first",
-           .to = {ENCODE(truncation)}, .parse = parse_truncation, .help = "which text of a pair is cut"),
+           .excludes = "task=tokens|embedding", .to = {ENCODE(truncation)}, .parse = parse_truncation,
+           .help = "which text of a pair is cut"),
     CHOICE("truncation-side", truncation_side, "right|left", .shown = "the tokenizer's, else right",
            .to = {PARSED(CLI_ENCODE, brim_encode_options, truncation_side)}, .parse = parse_side, .help = "which end is cut"),
     {0},
