@@ -240,8 +240,7 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
   const char *random = cli_says(&cli->arguments, "seed") ? "seed" : cli_says(&cli->arguments, "epoch") ? "epoch" : NULL;
   if (random && strcmp(v->batching, "sequential") == 0 && !v->weight.count)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--%s has no effect with --batching sequential: leave out one of them",
-                          random);
+    cli_note(cli, "--%s has no effect with --batching sequential, whose order is that of the file", random);
   if (v->stream && v->cache)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--cache has no effect on a stream: leave it out");
   if (v->stream && v->simulate)
