@@ -42,6 +42,7 @@ class Stream:
         refuse_of_several(text_columns, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
         self._runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, self._runtime)
+        task = _shapes.word(task)
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
         self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs

@@ -62,6 +62,8 @@ def _rows_to_train(train):
     if not _rows.is_splits(train):
         return train
     if "train" not in train:
+        if all(isinstance(one, Mapping) and not any(map(_rows._is_column, one.values())) for one in train.values()):
+            raise UsageError(f"the rows are a dict of dicts, {_rows._short(train)}: give lists, such as to_dict(\"list\") or to_dict(\"records\") of a DataFrame has")
         raise UsageError(f"the splits are {', '.join(map(repr, train))}: give the one to train on, such as data[{next(iter(train))!r}]")
     return train["train"]
 
@@ -124,6 +126,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     _kinds.check(_CALL, locals(), TrainOptions)
+    task = _shapes.word(task)
     ways = options.pop("_compare", None)
     asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)

@@ -223,8 +223,8 @@ class Lines(unittest.TestCase):
         self.refused("labels: .*holds a NUL", brim.Labels, ["a\0", "b"])
         self.refused("^labels: the rows have no labels", of, ["a"], labels=["x"])
         for how in ({"labels": ["x", "y"]}, {"labels": brim.Labels(["x", "y"])}, {}):
-            with self.assertRaisesRegex(ValueError, 'there is no "multi-label"; use .*multi_label'):
-                of([("a", ["x"]), ("b", ["x", "y"])], task="multi-label", **how)
+            with self.assertRaisesRegex(ValueError, 'there is no "multilabel"; use .*multi_label'):
+                of([("a", ["x"]), ("b", ["x", "y"])], task="multilabel", **how)
         self.refused("mapping: the rows have no labels", brim.Dataset.from_texts, ["a"], TOKENIZER, mapping=["x"])
         tags = of([(["a", "b"], ["O", float("nan")])], task="tokens")
         self.assertEqual((tags.labels.names, tags[0]["labels"]), (["O"], [-100, 0, -100, -100]))
@@ -360,6 +360,26 @@ class Lines(unittest.TestCase):
                 brim.notes.log.info("begin")
                 make()
             self.assertEqual("as the names of classes are, and no labels are read here" in "".join(heard.output), said)
+
+
+    def test_columns_without_a_value(self):
+        """second texts that are missing in all rows are as if there were no column of them, in memory as in files"""
+        pd, pa, pl = module("pandas"), module("pyarrow"), module("polars")
+        path = HERE / "missing.jsonl"
+        path.write_text("".join(json.dumps({"text": text, "text_pair": None, "label": "pn"[at % 2]}) + "\n" for at, text in enumerate(TEXTS)))
+        want = [brim.Dataset.of(path, TOKENIZER)[at] for at in range(4)]
+        labels = ["p", "n"] * 2
+        for missing in (None, float("nan"), pd.NA):
+            columns = {"text": TEXTS, "text_pair": [missing] * 4, "label": labels}
+            kinds = [columns, [dict(zip(columns, row)) for row in zip(*columns.values())], list(zip(*columns.values())), pd.DataFrame(columns)]
+            if missing is None:
+                kinds += [pa.table(columns), pa.table(columns).set_column(1, "text_pair", pa.nulls(4, pa.string())), pl.DataFrame(columns)]
+            for rows in kinds:
+                with self.subTest(type(rows).__name__, missing=missing):
+                    found = brim.Dataset.of(rows, TOKENIZER)
+                    self.assertEqual(([found[at] for at in range(4)], found.has_pairs), (want, False))
+        with self.assertRaisesRegex(ValueError, "row 1 has no second text"):
+            brim.Dataset.of({"text": TEXTS, "text_pair": ["a", None, "b", "c"]}, TOKENIZER)
 
 
 class Kinds(unittest.TestCase):
