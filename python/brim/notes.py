@@ -33,11 +33,17 @@ def of_words(dataset, name: str) -> None:
                     "their labels", name, f"{len(dataset):,}")
 
 
-def _seconds(rows: Any) -> list[str] | None:
-    """The second of two texts of each row; None: there is another row."""
+def of_spaces(dataset) -> None:
+    """Texts in the place of words."""
+    if all(words is not None and words[0] and all(len(word.split()) > 1 for word in words[0]) for words in map(dataset._words, range(len(dataset)))):
+        log.warning("all words of the %s rows hold white space: a row is a text, which is split there, or a list of its words", f"{len(dataset):,}")
+
+
+def _lasts(rows: Any, items: int) -> list[str]:
+    """The last of each row's items; []: there is another row."""
     rows = _rows.list_of(rows) if _rows.is_bare(rows) else []
-    two = [row[1] for row in rows if isinstance(row, (tuple, list)) and len(row) == 2 and isinstance(row[1], str)]
-    return two if two and len(two) == len(rows) else None
+    found = [row[-1] for row in rows if isinstance(row, (tuple, list)) and len(row) == items and isinstance(row[-1], str)]
+    return found if len(found) == len(rows) else []
 
 
 def are_few(different: Collection[Any], rows: int) -> bool:
@@ -47,18 +53,20 @@ def are_few(different: Collection[Any], rows: int) -> bool:
 
 def of_names(rows: Any, names: Collection[str] | None = None) -> None:
     """Second texts that are the names of classes, or look like them, where no labels are read."""
-    seconds = _seconds(rows)
-    different = set(seconds or ())
+    seconds = _lasts(rows, 2)
+    different = set(seconds)
     if seconds and (different <= set(names) if names else are_few(different, len(seconds))):
         log.warning("the second of two texts is one of %d in all %s rows, as the names of classes are, and no labels are read here: it is read as a text of a pair",
                     len(different), f"{len(seconds):,}")
+    of_pairs(rows, {3: "third of three"})
 
 
-def of_pairs(rows: Any) -> None:
-    """Labels that look like second texts."""
-    seconds = _seconds(rows)
-    if seconds and len(seconds) > 3 and len(set(seconds)) > len(seconds) // 2:
-        log.warning("the second of two is its row's label, and they are of %d kinds in %s rows: pairs of texts are dicts with text and text_pair", len(set(seconds)), f"{len(seconds):,}")
+def of_pairs(rows: Any, items: dict[int, str] = {2: "second of two", 3: "third of three"}) -> None:
+    """Labels that look like texts."""
+    for count, which in items.items():
+        lasts = _lasts(rows, count)
+        if len(lasts) > 3 and len(set(lasts)) > len(lasts) // 2:
+            log.warning("the %s is its row's label, and they are of %d kinds in %s rows: pairs of texts are dicts with text and text_pair", which, len(set(lasts)), f"{len(lasts):,}")
 
 
 def of_scores(column: str | None, classes: list[str] | None) -> None:

@@ -1,6 +1,7 @@
 """Rows of several texts, which embeddings and rerankers are trained with: their columns, and rows in memory."""
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
@@ -178,12 +179,21 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
 
 
 def _note_of_tuples(name: str, data: Any, order: list[str] | None) -> None:
-    """Texts that look like the names of classes."""
-    seconds = data[order[1]] if order is not None and list(data) == order and len(order) == 2 else []
-    different = set(filter(lambda one: isinstance(one, str), seconds))
-    if are_few(different, len(seconds)):
-        log.warning("%s: the second of two texts is one of %d in all %s rows, and each is learned as what its first belongs with: labels are learned with "
-                    'task="classification"', name, len(different), f"{len(seconds):,}")
+    """Texts that look like the names of classes, or like scores."""
+    lasts = data[order[-1]] if order is not None and list(data) == order else []
+    different = set(lasts) if all(isinstance(one, str) for one in lasts) else set()
+    if different and all(map(_is_number, different)):
+        log.warning('%s: the last of %d texts is a number in all %s rows, and is read as a text: a score is a float or an int, not a str', name, len(order), f"{len(lasts):,}")
+    elif are_few(different, len(lasts)):
+        log.warning("%s: the last of %d texts is one of %d in all %s rows, and each is read as what its first belongs with, or does not: labels are learned with "
+                    'task="classification"', name, len(order), len(different), f"{len(lasts):,}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _has_lists(data: Any, column: str) -> bool:

@@ -260,8 +260,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
+                if not name and not masked:
+                    _notes.of_pairs(data)
         if not isinstance(data, Dataset):
-            _notes.of_words(found, _name_of(data, name))
+            _notes.of_words(found, _name_of(data, name)), _notes.of_spaces(found)
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
 

@@ -174,7 +174,7 @@ TRIES = [
     ("pandas: to_dict", "learn(pd.DataFrame(COLUMNS).to_dict('records'))", GOOD),
     ("pandas: to_dict of columns", "learn(pd.DataFrame(COLUMNS).to_dict())", GOOD),
     ("pandas: to_json", "learn(__import__('json').loads(pd.DataFrame(COLUMNS).to_json()))", GOOD),
-    ("pandas: to_dict of rows", "learn(pd.DataFrame(COLUMNS).to_dict('index'))", fails(ValueError, r'a dict of dicts, .*: give lists, such as to_dict\("list"\)')),
+    ("pandas: to_dict of rows", "learn(pd.DataFrame(COLUMNS).to_dict('index'))", fails(ValueError, 'the rows are a dict of dicts, {0: ')),
     ("columns that number other rows", "learn({'text': {0: 'a', 1: 'b'}, 'label': {1: 'y', 0: 'x'}})", fails(ValueError, "do not number the same rows")),
     ("splits of numbered columns", "brim.train(MODEL, {'train': {0: ['a', 'b'], 1: [0, 1]}}, text_column='0', label_column='1', max_steps=1).rows", 2),
     ("multi-label as messages have it", "brim.train(MODEL, [('a', ['x']), ('b', ['x', 'y'])], task='multi-label', max_steps=1).model.task", "multi_label"),
