@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -86,6 +87,8 @@ def of_task(labels, task: str) -> None:
                     "written) and are two: correct the data if they are one", *alike)
     if odd:
         log.warning('the class "%.80s" looks like %s', *odd)
+    if labels.names and all(len(name) > 1 and name[0] == name[-1] == '"' for name in labels.names):
+        log.warning('the names of all classes are in quotes, which belong to them; quote="csv" reads a file as csv does, without')
     of_entities(labels)
 
 
@@ -106,8 +109,8 @@ def of_model(facts: dict[str, Any]) -> None:
                     ", ..." if len(former) > 2 else "", ", ".join(now[:2]), ", ..." if len(now) > 2 else "")
 
 
-def of_event(kind: str, fields: dict[str, Any]) -> None:
-    """Steps and memory, evaluations, a run that resumes."""
+def of_event(kind: str, fields: dict[str, Any], swa_start: float = 0) -> None:
+    """Steps and memory, evaluations, a run that resumes, ways that cannot take turns."""
     if kind == "start":
         if fields["trained_parameters"] < fields["parameters"]:
             log.info("trained: %s of %s parameters (%d tensors)", f"{fields['trained_parameters']:,}", f"{fields['parameters']:,}", fields["trained_tensors"])
@@ -138,6 +141,7 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         if fields["former_steps"] is not None:
             log.info("the run becomes longer: %d steps in place of %d; the learning rate of step %d is %.4g by the longer run's schedule, in place of %.4g",
                      fields["total_steps"], fields["former_steps"], fields["step"] + 1, fields["lr"], fields["former_lr"])
+            _of_average(swa_start, fields["step"], fields["former_steps"], fields["total_steps"])
         if fields["former_kernels"] is not None:
             log.warning("the run was begun with %s and continues with %s: the last bits of the weights differ from those of a run without this change",
                         fields["former_kernels"], fields["kernels"])
@@ -145,8 +149,18 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         if fields["kept"]:
             log.warning("the run's folder keeps what is not the run's: %s", fields["names"])
         of_saved(fields["links"], fields["link"], fields["own_readme"])
+    elif kind == "rounds" and not fields["fits"]:
+        log.warning("one way after another, so speeds cannot be compared: there is no memory for the weights and moments of %d that wait", fields["modes"])
     elif kind == "fold":
         log.info("fold %d of 0 to %d", fields["fold"], fields["count"] - 1)
+
+
+def _of_average(share: float, step: int, former: int, total: int) -> None:
+    """Steps are not taken out of an average: a run that becomes only a little longer keeps some that come before its own share."""
+    first, before = (math.ceil(share * steps - 1e-9) for steps in (total, former))
+    if share and before < first < step:
+        log.warning("the average keeps steps from %s on, as the shorter run had them; from the beginning, a run of %s steps averages from %s on", f"{max(before, 1):,}", f"{total:,}",
+                    f"{first:,}")
 
 
 def of_saved(links: int, link: str, own_readme: bool) -> None:

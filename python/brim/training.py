@@ -195,6 +195,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", train_rows), *named, *_tests(more["test"])])
+    _outputs.check_sets(train_rows, [*named, *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:

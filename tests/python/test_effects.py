@@ -377,6 +377,38 @@ class Said(unittest.TestCase):
                 brim.train(MODEL, rows, max_steps=2, progress=False, **given)
             self.assertRegex("\n".join(heard.output), line)
 
+    def test_notes_of_the_command(self):
+        """which Python has too: of sets that are one, of what is not read, of an average that goes on"""
+        rows, path = rows_of("classification"), HERE / "sets.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        train = lambda data, **more: brim.train(MODEL, data, **{"max_steps": 1, "progress": False, **more})
+        held, quoted = rows_of("classification", 9, 6), [{**row, "label": f'"{row["label"]}"'} for row in rows]
+        scored = [{"sentence1": one["sentence1"], "sentence2": one["sentence2"], "is_similar": one["score"]} for one in rows_of("scored")]
+        averaged = lambda steps, **more: train(rows, max_steps=steps, swa_start=0.5, swa_every=1, output=HERE / "averaged", **more)
+        averaged(8)
+        for call, line in ((lambda: train(rows, eval={"a": held, "b": held}), "b: its rows are those of a, under another name"), (lambda: train(path, eval={"a": path, "b": str(path)}), "b: its rows are those of a"),
+                           (lambda: train(path, eval=str(path)), "sets: its rows are those that are trained on"), (lambda: train(rows, eval=rows), "eval: its rows are those that are trained on"),
+                           (lambda: train(rows, eval={"train": rows, "held": held}), None), (lambda: train(quoted), "the names of all classes are in quotes"), (lambda: train(scored, task="embedding"), '"is_similar" is not read'),
+                           (lambda: train(scored, task="embedding", label_column="is_similar"), None), (lambda: averaged(10, resume=True), "the average keeps steps from 4 on, as the shorter run had them")):
+            with self.subTest(line), self.assertLogs("brim", "WARNING") as heard:
+                brim.notes.log.warning("begin")
+                call()
+            (self.assertRegex("".join(heard.output), line) if line else self.assertEqual(len(heard.output), 1, heard.output))
+        with self.assertLogs("brim", "WARNING") as heard:
+            brim.notes.of_event("rounds", {"fits": False, "modes": 2})
+        self.assertRegex(heard.output[0], "one way after another, so speeds cannot be compared: .* of 2 that wait")
+
+    def test_endings(self):
+        """a name that says another format is refused before anything is computed"""
+        rows = rows_of("classification")
+        result, analysis = brim.train(MODEL, rows, max_steps=1, progress=False), brim.analyze(rows, brim.Tokenizer(MODEL))
+        for name in ("page.docx", "page.pdf", "page.html.gz", b"page.json"):
+            for page in (result.page, analysis.page):
+                self.assertRaisesRegex(brim.Error, "page: what is written is not .*: let the name .* end in .html", page, name)
+        self.assertRaisesRegex(brim.Error, "profile: what is written is not .html", brim.train, MODEL, rows, profile="trace.html")
+        for name in ("page.HTM", "page", "page.1"):
+            analysis.page(HERE / name)
+
 
 class Named:
     """A call with a name, and the keywords that it takes."""
