@@ -643,6 +643,12 @@ class Dataset:
         return names if self._kind == "str" else natural(names, strings)
 
     @property
+    def _is_numbered(self) -> bool:
+        """Its tokens have numbers, by which words are masked."""
+        found = self._core.labels()
+        return found is not None and _shapes.of(found[0]).made
+
+    @property
     def excluded(self) -> list[tuple[str, int, int, str]]:
         """Rows that min_chars and where left out: (file, line, row, reason)."""
         return self._core.excluded()

@@ -139,7 +139,9 @@ def _is_lazy(data: Any) -> bool:
 
 
 def kept(data: Any) -> Any:
-    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is."""
+    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. A stream of batches, which may have no end, is no rows."""
+    if type(data).__module__ == "brim.feed":
+        raise UsageError("a stream gives batches to train with, and rows are needed here: give its files")
     if not hasattr(data, "__next__"):
         return data
     return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)

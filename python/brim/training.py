@@ -251,6 +251,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             _notes.of_names(data)
         if isinstance(data, Dataset):
             how = {}
+            _refuse_numbering(data, masked, name)
         elif not _rows.is_text_files(data):
             how = _options.of_rows(how, strict=not name, error=TypeError)
         with _in_set(name):
@@ -293,6 +294,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if dataset.labels is None and not masked and not several:
             if isinstance(model, Model) and _shapes.of(model.task).made:
                 raise UsageError(f'the model is of masked words: task="mlm" continues with them; another task takes its folder, brim.train({model.path!r}, ..)')
+            if isinstance(train_rows, Dataset):
+                raise UsageError("training needs labels, whose names the Dataset does not have: give it labelled=True, or of ids labels and mapping, where it is made")
             raise UsageError("training needs labels: give a column, or labels=[...]")
         known_by = Labels(None, task=task, runtime=runtime) if several else dataset
     if not masked and not several:
@@ -384,6 +387,15 @@ def _refuse_of_masks(given: dict[str, Any]) -> None:
     idle = _options.first(given)
     if idle:
         raise UsageError('task="mlm" takes texts without labels: ' + (f"{idle} has none of it" if "." in idle else f"leave out {idle}"))
+
+
+def _refuse_numbering(rows: Dataset, masked: bool, name: str) -> None:
+    """Rows that were encoded for masked words, or were not, where the training is of the other kind."""
+    of = f"{name}: " if name else ""
+    if masked and not rows._is_numbered:
+        raise MismatchError(f'{of}task="mlm" masks words of rows that are encoded for it: Dataset.of(.., numbering="tokens"), or give the texts')
+    if rows._is_numbered and not masked:
+        raise MismatchError(f'{of}the rows are encoded for masked words (numbering), which task="mlm" trains with: encode them without, or give the texts')
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
@@ -480,7 +492,7 @@ def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = Non
     in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
     """
     _kinds.check(compare, locals())
-    for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
+    for name in ("output", "resume", "overwrite", "folds", "fold_column", "test", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
     one = isinstance(modes, str) or isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)
