@@ -211,7 +211,8 @@ class Streamed:
         if stream._options["numbering"]:
             self.labels = Labels(None, task=task, runtime=stream._runtime)
         elif stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
-            raise UsageError("training needs labels: brim.data.stream(.., labels=[..]), or numbering=\"tokens\" for masked words")
+            raise UsageError("training needs labels: brim.data.stream(.., labels=" + (f'brim.Labels(None, task="{task}"))' if _shapes.of(task).several_texts else
+                             "[..]), or numbering=\"tokens\" for masked words"))
         if stream.epochs is not None or not options.get("max_steps"):
             raise UsageError("a stream has no end: give max_steps, and make it without epochs")
         self._stream = stream

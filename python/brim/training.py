@@ -285,6 +285,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         idle = _options.first({"fold_column": more["fold_column"], "folds": folds, _share_said(more): share, "brim.compare": ways})
         if idle:
             raise UsageError(f"a stream does not have its rows in memory, and {idle} needs them: leave out {'it' if idle == 'brim.compare' else idle} or stream")
+        if isinstance(train, Stream):
+            _refuse_stream(train, asked)
         dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
@@ -396,6 +398,17 @@ def _refuse_numbering(rows: Dataset, masked: bool, name: str) -> None:
         raise MismatchError(f'{of}task="mlm" masks words of rows that are encoded for it: Dataset.of(.., numbering="tokens"), or give the texts')
     if rows._is_numbered and not masked:
         raise MismatchError(f'{of}the rows are encoded for masked words (numbering), which task="mlm" trains with: encode them without, or give the texts')
+
+
+def _refuse_stream(stream: Stream, task: str | None) -> None:
+    """A stream was made for one task."""
+    numbered, own = stream._options["numbering"] is not None, None if stream.labels is None else stream.labels.task
+    if numbered and not _shapes.of(task).made:
+        raise MismatchError('the stream is of masked words (numbering): give task="mlm"')
+    if not numbered and _shapes.of(task).made:
+        raise MismatchError('task="mlm" masks words of a stream that is made for it: brim.data.stream(.., numbering="tokens")')
+    if task not in (None, "auto", own) and not numbered and own is not None:
+        raise MismatchError(f'task="{task}": the labels of the stream are of {own}: leave out task, or give brim.data.stream labels of it')
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:

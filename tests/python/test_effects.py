@@ -423,6 +423,15 @@ class Said(unittest.TestCase):
         for wrong in (plain, ids):
             self.assertRaisesRegex(brim.Error, "whose names the Dataset does not have", brim.train, MODEL, wrong, **quick)
         model, stream = brim.train(MODEL, labelled, eval=labelled[:3], **quick).model, brim.data.stream(path, tokenizer, labels=["n", "p"], max_length=20)
+        masked = brim.data.stream(path, tokenizer, numbering="tokens", max_length=20)
+        for given, task, line in ((stream, "mlm", '^task="mlm" masks words of a stream that is made for it'), (stream, "tokens", '^task="tokens": the labels of the stream are of classification'),
+                                  (masked, "auto", 'the stream is of masked words'), (masked, "tokens", 'the stream is of masked words'),
+                                  (brim.data.stream(path, tokenizer, max_length=20), "embedding", r'labels=brim.Labels\(None, task="embedding"\)')):
+            self.assertRaisesRegex(brim.Error, line, brim.train, MODEL, given, task=task, **quick)
+        learned = HERE / "of masked words"
+        brim.train(MODEL, numbered, task="mlm", output=learned, **quick)
+        self.assertEqual(brim.train(learned, labelled, **quick).model.task, "classification")
+        self.assertEqual(brim.train(learned, numbered, task="mlm", **quick).model.task, "mlm")
         for call in (model.predict, model.logits, model.evaluate, lambda one: brim.analyze(one, tokenizer), lambda one: brim.Dataset.of(one, tokenizer), lambda one: brim.train(MODEL, rows, eval=one, **quick)):
             self.assertRaisesRegex(brim.Error, "a stream gives batches to train with, and rows are needed here: give its files", call, stream)
 
