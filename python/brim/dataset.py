@@ -642,7 +642,6 @@ class Dataset:
             return [float(name) for name in names]
         return names if self._kind == "str" else natural(names, strings)
 
-    @property
     def _is_numbered(self) -> bool:
         """Its tokens have numbers, by which words are masked."""
         found = self._core.labels()

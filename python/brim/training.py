@@ -394,9 +394,9 @@ def _refuse_of_masks(given: dict[str, Any]) -> None:
 def _refuse_numbering(rows: Dataset, masked: bool, name: str) -> None:
     """Rows that were encoded for masked words, or were not, where the training is of the other kind."""
     of = f"{name}: " if name else ""
-    if masked and not rows._is_numbered:
+    if masked and not rows._is_numbered():
         raise MismatchError(f'{of}task="mlm" masks words of rows that are encoded for it: Dataset.of(.., numbering="tokens"), or give the texts')
-    if rows._is_numbered and not masked:
+    if rows._is_numbered() and not masked:
         raise MismatchError(f'{of}the rows are encoded for masked words (numbering), which task="mlm" trains with: encode them without, or give the texts')
 
 

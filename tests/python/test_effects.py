@@ -428,6 +428,7 @@ class Said(unittest.TestCase):
                                   (masked, "auto", 'the stream is of masked words'), (masked, "tokens", 'the stream is of masked words'),
                                   (brim.data.stream(path, tokenizer, max_length=20), "embedding", r'labels=brim.Labels\(None, task="embedding"\)')):
             self.assertRaisesRegex(brim.Error, line, brim.train, MODEL, given, task=task, **quick)
+        self.assertRaisesRegex(TypeError, "labels are a list of names", brim.Model, MODEL, labels=stream)
         learned = HERE / "of masked words"
         brim.train(MODEL, numbered, task="mlm", output=learned, **quick)
         self.assertEqual(brim.train(learned, labelled, **quick).model.task, "classification")
@@ -464,7 +465,7 @@ class Said(unittest.TestCase):
             self.assertRegex("\n".join(heard.output), line)
 
     def test_notes_of_the_command(self):
-        """which Python has too: of sets that are one, of what is not read, of an average that goes on"""
+        """which Python has too: of sets that are one, of what is not read, of an average that continues"""
         rows, path = rows_of("classification"), HERE / "sets.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         train = lambda data, **more: brim.train(MODEL, data, **{"max_steps": 1, "progress": False, **more})
