@@ -642,6 +642,11 @@ class Dataset:
             return [float(name) for name in names]
         return names if self._kind == "str" else natural(names, strings)
 
+    def _is_numbered(self) -> bool:
+        """Its tokens have numbers, by which words are masked."""
+        found = self._core.labels()
+        return found is not None and _shapes.of(found[0]).made
+
     @property
     def excluded(self) -> list[tuple[str, int, int, str]]:
         """Rows that min_chars and where left out: (file, line, row, reason)."""

@@ -42,6 +42,7 @@ class Stream:
         refuse_of_several(text_columns, least_columns=least_columns, paired=paired or None, most_texts=most_texts)
         self._runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, self._runtime)
+        task = _shapes.word(task)
         if _shapes.of(task).named and labels is not None and not isinstance(labels, Labels):
             labels = Labels(labels, task=task, runtime=self._runtime)
         self.tokenizer, self.labels, self.epochs = tokenizer, _unnamed(_labels(labels, self._runtime)), epochs
@@ -210,7 +211,8 @@ class Streamed:
         if stream._options["numbering"]:
             self.labels = Labels(None, task=task, runtime=stream._runtime)
         elif stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
-            raise UsageError("training needs labels: brim.data.stream(.., labels=[..]), or numbering=\"tokens\" for masked words")
+            raise UsageError("training needs labels: brim.data.stream(.., labels=" + (f'brim.Labels(None, task="{task}"))' if _shapes.of(task).several_texts else
+                             "[..]), or numbering=\"tokens\" for masked words"))
         if stream.epochs is not None or not options.get("max_steps"):
             raise UsageError("a stream has no end: give max_steps, and make it without epochs")
         self._stream = stream

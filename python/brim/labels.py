@@ -203,7 +203,7 @@ class Labels:
             raise TypeError(f"labels are a list of names, not {names!r:.60}")
         if isinstance(names, (set, frozenset)):
             raise TypeError("labels are in the order of their ids, which a set does not have: give a list")
-        if names is not None and not hasattr(names, "__iter__"):
+        if names is not None and (not hasattr(names, "__iter__") or type(names).__module__ == "brim.feed"):
             raise TypeError(f"labels are a list of names, or {{label: name}}, not {names!r:.60}")
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
         if given is not None and any(map(_missing, given)):
@@ -214,7 +214,7 @@ class Labels:
             raise UsageError(f"{'outputs' if outputs not in (1, len(given)) else 'values'}: there are {len(given)} names, and each has one")
         self.names = None if given is None else [_named_class(one) for one in given]
         self.values = None if given is None else list(given if values is None else values)
-        self.task = task or ("regression" if names is None else "classification")
+        self.task = _shapes.word(task) or ("regression" if names is None else "classification")
         self.outputs = whole("outputs", outputs, 1) if given is None else len(given)
         self._hold(runtime or _runtime.default())
 
@@ -246,7 +246,7 @@ class Labels:
 
 def _labels(labels, runtime, task: str | None = None):
     """As Labels, of the task that was asked for."""
-    asked = task not in (None, "auto")
+    task, asked = _shapes.word(task), task not in (None, "auto")
     if labels is None:
         return None
     if asked:

@@ -15,7 +15,7 @@ from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import PredictOptions
 from .labels import Labels, _labels, natural
-from .notes import log, of_entities, of_names as _of_names, of_saved as _of_saved
+from .notes import log, of_entities, of_names as _of_names, of_spaces as _of_spaces, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
@@ -273,7 +273,9 @@ class Model:
                 data = [data]
             if not _rows.names_a_file(data) and not (_rows.is_table(data) or isinstance(data, dict)):
                 data = _Rows(_rows.as_list(data))
-            return Dataset.of(data, self.tokenizer, labelled=labelled, labels=self.labels if labelled else None, task="tokens", **columns, **how)
+            found = Dataset.of(data, self.tokenizer, labelled=labelled, labels=self.labels if labelled else None, task="tokens", **columns, **how)
+            _of_spaces(found)
+            return found
         if labelled:
             return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
         if isinstance(data, (bytes, str)):

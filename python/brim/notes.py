@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -33,11 +34,17 @@ def of_words(dataset, name: str) -> None:
                     "their labels", name, f"{len(dataset):,}")
 
 
-def _seconds(rows: Any) -> list[str] | None:
-    """The second of two texts of each row; None: there is another row."""
+def of_spaces(dataset) -> None:
+    """Texts in the place of words."""
+    if all(words is not None and words[0] and all(len(word.split()) > 1 for word in words[0]) for words in map(dataset._words, range(len(dataset)))):
+        log.warning("all words of the %s rows hold white space: a row is a text, which is split there, or a list of its words", f"{len(dataset):,}")
+
+
+def _lasts(rows: Any, items: int) -> list[str]:
+    """The last of each row's items; []: there is another row."""
     rows = _rows.list_of(rows) if _rows.is_bare(rows) else []
-    two = [row[1] for row in rows if isinstance(row, (tuple, list)) and len(row) == 2 and isinstance(row[1], str)]
-    return two if two and len(two) == len(rows) else None
+    found = [row[-1] for row in rows if isinstance(row, (tuple, list)) and len(row) == items and isinstance(row[-1], str)]
+    return found if len(found) == len(rows) else []
 
 
 def are_few(different: Collection[Any], rows: int) -> bool:
@@ -47,18 +54,20 @@ def are_few(different: Collection[Any], rows: int) -> bool:
 
 def of_names(rows: Any, names: Collection[str] | None = None) -> None:
     """Second texts that are the names of classes, or look like them, where no labels are read."""
-    seconds = _seconds(rows)
-    different = set(seconds or ())
+    seconds = _lasts(rows, 2)
+    different = set(seconds)
     if seconds and (different <= set(names) if names else are_few(different, len(seconds))):
         log.warning("the second of two texts is one of %d in all %s rows, as the names of classes are, and no labels are read here: it is read as a text of a pair",
                     len(different), f"{len(seconds):,}")
+    of_pairs(rows, {3: "third of three"})
 
 
-def of_pairs(rows: Any) -> None:
-    """Labels that look like second texts."""
-    seconds = _seconds(rows)
-    if seconds and len(seconds) > 3 and len(set(seconds)) > len(seconds) // 2:
-        log.warning("the second of two is its row's label, and they are of %d kinds in %s rows: pairs of texts are dicts with text and text_pair", len(set(seconds)), f"{len(seconds):,}")
+def of_pairs(rows: Any, items: dict[int, str] = {2: "second of two", 3: "third of three"}) -> None:
+    """Labels that look like texts."""
+    for count, which in items.items():
+        lasts = _lasts(rows, count)
+        if len(lasts) > 3 and len(set(lasts)) > len(lasts) // 2:
+            log.warning("the %s is its row's label, and they are of %d kinds in %s rows: pairs of texts are dicts with text and text_pair", which, len(set(lasts)), f"{len(lasts):,}")
 
 
 def of_scores(column: str | None, classes: list[str] | None) -> None:
@@ -78,6 +87,8 @@ def of_task(labels, task: str) -> None:
                     "written) and are two: correct the data if they are one", *alike)
     if odd:
         log.warning('the class "%.80s" looks like %s', *odd)
+    if labels.names and all(len(name) > 1 and name[0] == name[-1] == '"' for name in labels.names):
+        log.warning('the names of all classes are in quotes, which belong to them; quote="csv" reads a file as csv does, without')
     of_entities(labels)
 
 
@@ -98,8 +109,8 @@ def of_model(facts: dict[str, Any]) -> None:
                     ", ..." if len(former) > 2 else "", ", ".join(now[:2]), ", ..." if len(now) > 2 else "")
 
 
-def of_event(kind: str, fields: dict[str, Any]) -> None:
-    """Steps and memory, evaluations, a run that resumes."""
+def of_event(kind: str, fields: dict[str, Any], swa_start: float = 0) -> None:
+    """Steps and memory, evaluations, a run that resumes, ways that cannot take turns."""
     if kind == "start":
         if fields["trained_parameters"] < fields["parameters"]:
             log.info("trained: %s of %s parameters (%d tensors)", f"{fields['trained_parameters']:,}", f"{fields['parameters']:,}", fields["trained_tensors"])
@@ -130,6 +141,7 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         if fields["former_steps"] is not None:
             log.info("the run becomes longer: %d steps in place of %d; the learning rate of step %d is %.4g by the longer run's schedule, in place of %.4g",
                      fields["total_steps"], fields["former_steps"], fields["step"] + 1, fields["lr"], fields["former_lr"])
+            _of_average(swa_start, fields["step"], fields["former_steps"], fields["total_steps"])
         if fields["former_kernels"] is not None:
             log.warning("the run was begun with %s and continues with %s: the last bits of the weights differ from those of a run without this change",
                         fields["former_kernels"], fields["kernels"])
@@ -137,8 +149,18 @@ def of_event(kind: str, fields: dict[str, Any]) -> None:
         if fields["kept"]:
             log.warning("the run's folder keeps what is not the run's: %s", fields["names"])
         of_saved(fields["links"], fields["link"], fields["own_readme"])
+    elif kind == "rounds" and not fields["fits"]:
+        log.warning("one way after another, so speeds cannot be compared: there is no memory for the weights and moments of %d that wait", fields["modes"])
     elif kind == "fold":
         log.info("fold %d of 0 to %d", fields["fold"], fields["count"] - 1)
+
+
+def _of_average(share: float, step: int, former: int, total: int) -> None:
+    """Steps are not taken out of an average: a run that becomes only a little longer keeps some that come before its own share."""
+    first, before = (math.ceil(share * steps - 1e-9) for steps in (total, former))
+    if share and before < first < step:
+        log.warning("the average keeps steps from %s on, as the shorter run had them; from the beginning, a run of %s steps averages from %s on", f"{max(before, 1):,}", f"{total:,}",
+                    f"{first:,}")
 
 
 def of_saved(links: int, link: str, own_readme: bool) -> None:

@@ -1,6 +1,8 @@
 """Rows of several texts, which embeddings and rerankers are trained with: their columns, and rows in memory."""
 from __future__ import annotations
 
+import logging
+import math
 import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
@@ -60,6 +62,8 @@ class Columns(NamedTuple):
     label: str | None
     one_pair: bool  #: a row is one pair, not a text and several others
     beginning: bool  #: found by the first megabyte of JSON
+    unread: str | None  #: the first column that is none of these
+    unread_count: int
 
 
 def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
@@ -117,7 +121,7 @@ def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | No
     """Those of files, which are said."""
     of_files = {name: how[name] for name in ("header", "no_header", "delimiter", "format", "text_column", "pair_column", "label_column") if name in how}
     found = _find(runtime, task, paths, None, columns, None, of_files)
-    _note(_rows.shown(paths[0]), found, columns)
+    _note(_rows.shown(paths[0]), found, columns, True)
     return found
 
 
@@ -129,10 +133,13 @@ def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequen
     return {"text_columns": found.texts, "least_columns": found.least, "paired": joined, "label_column": found.label, "need_label": found.label is not None}
 
 
-def _note(name: str, found: Columns, columns) -> None:
+def _note(name: str, found: Columns, columns, labelled: bool) -> None:
+    """labelled: a column that is not read may be the one that has the labels."""
     if columns is None:
-        log.info("%s: texts are in the columns %s%s%s; columns changes it", name, ", ".join(found.texts), f", labels in {found.label}" if found.label else "",
-                 " (of rows after the first megabyte, negatives alone were looked for)" if found.beginning else "")
+        others = " and others are" if found.unread_count > 1 else " is"
+        log.log(logging.WARNING if labelled and found.unread and not found.label else logging.INFO, "%s: texts are in the columns %s%s%s%s; columns changes it", name, ", ".join(found.texts),
+                f", labels in {found.label}" if found.label else "", f'; "{found.unread:.40}"{others} not read' if found.unread else "",
+                " (of rows after the first megabyte, negatives alone were looked for)" if found.beginning else "")
 
 
 def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, labelled: bool | None, runtime, name: str = "rows", text_column: str | None = None,
@@ -155,7 +162,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     of_files = {name: how[name] for name in ("header", "delimiter", "format") if name in how}
     blocks = None if teacher_column is None else {"teacher": Block("row", 0, str(teacher_column))}
     found = _find(runtime, task, files, names, columns, blocks, {**columns_of_pair, **_options.for_files(of_files), "need_label": labelled is not False})
-    _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column)
+    _note(_rows.shown(files[0]) if files else name, found, columns or text_column or pair_column, bool(labelled))
     known = Labels(None, task=task, runtime=runtime)
     if prompts:
         how["prompts"] = prompts.of(runtime, found.texts)
@@ -178,12 +185,21 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
 
 
 def _note_of_tuples(name: str, data: Any, order: list[str] | None) -> None:
-    """Texts that look like the names of classes."""
-    seconds = data[order[1]] if order is not None and list(data) == order and len(order) == 2 else []
-    different = set(filter(lambda one: isinstance(one, str), seconds))
-    if are_few(different, len(seconds)):
-        log.warning("%s: the second of two texts is one of %d in all %s rows, and each is learned as what its first belongs with: labels are learned with "
-                    'task="classification"', name, len(different), f"{len(seconds):,}")
+    """Texts that look like the names of classes, or like scores."""
+    lasts = data[order[-1]] if order is not None and list(data) == order else []
+    different = set(lasts) if all(isinstance(one, str) for one in lasts) else set()
+    if different and all(map(_is_number, different)):
+        log.warning('%s: the last of %d texts is a number in all %s rows, and is read as a text: a score is a float or an int, not a str', name, len(order), f"{len(lasts):,}")
+    elif are_few(different, len(lasts)):
+        log.warning("%s: the last of %d texts is one of %d in all %s rows, and each is read as what its first belongs with, or does not: labels are learned with "
+                    'task="classification"', name, len(order), len(different), f"{len(lasts):,}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _has_lists(data: Any, column: str) -> bool:

@@ -102,7 +102,14 @@ def is_splits(data: Any) -> bool:
     """A DatasetDict, or any mapping of names to tables, rows or files; not one of columns."""
     if not isinstance(data, Mapping):
         return False
-    return _of_datasets(data, "DatasetDict", "IterableDatasetDict") or bool(data) and not any(_is_column(v) for v in data.values())
+    if _of_datasets(data, "DatasetDict", "IterableDatasetDict"):
+        return True
+    return bool(data) and not any(_is_column(v) or "train" not in data and _is_numbered(v) for v in data.values())
+
+
+def _is_numbered(value: Any) -> bool:
+    """A column as pandas' to_dict() writes it, and to_json(): a cell by the number of its row."""
+    return isinstance(value, Mapping) and bool(value) and all(str(number).isdecimal() for number in value) and not any(isinstance(cell, Mapping) for cell in value.values())
 
 
 def _is_column(value: Any) -> bool:
@@ -132,7 +139,9 @@ def _is_lazy(data: Any) -> bool:
 
 
 def kept(data: Any) -> Any:
-    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is."""
+    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. A stream of batches, which may have no end, is no rows."""
+    if type(data).__module__ == "brim.feed":
+        raise UsageError("a stream gives batches to train with, and rows are needed here: give its files")
     if not hasattr(data, "__next__"):
         return data
     return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
@@ -251,6 +260,9 @@ def _values(table: Any, name: str) -> list:
     if isinstance(column, (str, bytes)):
         raise UsageError(f'column "{name}" is one text, {_short(column)}: give a list of them')
     if isinstance(column, Mapping):  # as pandas' to_dict() writes a column
+        other = next((one for one in table if isinstance(table[one], Mapping) and list(table[one]) != list(column)), None)
+        if other is not None:
+            raise UsageError(f'columns "{name}" and "{other}" do not number the same rows: give lists of equal length, such as to_dict("list") has')
         column = list(column.values())
     try:
         return list(as_list(column))
@@ -311,6 +323,8 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     numbered = classes is not None  # labels are the integers of a ClassLabel
     if label and classes is None:
         classes = _categories(data, label)
+    if pair and _holds_nothing(data, pair):  # as of_lists has it
+        pair, wanted = None, [n for n in (text, label) if n]
     if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
         try:
             if hasattr(data, "iloc"):
@@ -330,6 +344,17 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
                 raise
     lists = [_values(data, n) if n else None for n in (text, pair, label)]
     return of_lists(*lists, names=classes) if numbered else of_lists(*lists)._replace(names=classes)
+
+
+def _holds_nothing(table: Any, name: str) -> bool:
+    """A column of pandas, Arrow or polars that is missing in all rows."""
+    if type(table).__module__.partition(".")[0] not in ("pandas", "pyarrow", "polars"):
+        return False
+    column = table[_own(table, name)]
+    if hasattr(column, "isna"):
+        return bool(column.isna().all())
+    missing = column.null_count
+    return (missing() if callable(missing) else missing) == len(column)
 
 
 def _in_arrow(column: Any) -> bool:
@@ -378,7 +403,8 @@ def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None =
     labels = clean(labels)
     if names and labels is not None:
         labels = [_named(value, names) for value in labels]
-    return Columns(clean(texts), clean(pairs), labels, names)
+    pairs = clean(pairs)
+    return Columns(clean(texts), pairs if pairs and any(value is not None for value in pairs) else None, labels, names)  # no second text in any row: texts alone, as in JSON lines
 
 
 def _named(value: Any, names: list[str]):
@@ -411,7 +437,7 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
     texts, pairs, labels = [], [], []
     columns, given = None, {"text_column": text, "pair_column": pair, "label_column": label}
     named = any(column is not None for column in given.values())
-    paired = labelled_rows = False  # there is a column of them, whatever its cells are
+    labelled_rows = False  # there is a column of them, whatever its cells are
     rows = list_of(rows)
     names = _names_of_rows(rows)
     for number, row in enumerate(rows):
@@ -427,7 +453,7 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
                 values = [row[names[n]] if n else None for n in columns[:2]] + [row.get(names[columns[2]]) if columns[2] else None]
             except KeyError as missing:
                 raise UsageError(f"row {number} has no {missing}") from None
-            paired, labelled_rows = paired or columns[1] is not None, labelled_rows or columns[2] is not None
+            labelled_rows = labelled_rows or columns[2] is not None
         elif isinstance(row, (tuple, list)) and 1 <= len(row) <= 3:
             if named:
                 refuse_columns(number, row, **given)
@@ -442,8 +468,7 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
         else:
             raise UsageError(f"row {number} is {_short(row)}: a row is a text, (text, label), (text, pair, label), or a dict")
         texts.append(values[0]), pairs.append(values[1]), labels.append(values[2])
-    paired = paired or any(value is not None for value in pairs)
-    return of_lists(texts, pairs if paired else None, None if labelled is False or not labelled_rows else labels)
+    return of_lists(texts, pairs, None if labelled is False or not labelled_rows else labels)
 
 
 def list_of(rows: Any) -> list:

@@ -47,7 +47,7 @@ class Listeners:
     def listen(self, kind: str, fields: dict[str, Any]):
         if self.bar:
             self.bar(kind, fields)
-        _notes.of_event(kind, fields)
+        _notes.of_event(kind, fields, self.swa_start)
         return self._ask(kind, fields) if self.functions else None
 
     def __enter__(self):

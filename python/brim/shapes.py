@@ -40,3 +40,11 @@ def of(task: str | None) -> Shape:
     except ValueError:
         found = _core.task_shape("auto")
     return Shape(**{**found, "metrics": frozenset(found["metrics"])})
+
+
+def word(task: str | None) -> str | None:
+    """A task as Python has it, where it is written as the command and messages have it: multi-label."""
+    try:
+        return task and _core.task_shape(task) and task.replace("-", "_")
+    except ValueError:  # as it was given
+        return task

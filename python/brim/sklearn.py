@@ -96,8 +96,9 @@ class _Estimator(BaseEstimator):
         else:
             data["text"] = rows
         options = {name: value for name, value in self.get_params().items() if value is not None and name != "model"}
-        if any(options.get(name) is not None for name in ("folds", "fold_column", "test")):
-            raise ValueError("folds leave no model: cross_val_score and the like make them of this estimator")
+        folded = next((name for name in ("folds", "fold_column", "test") if name in options), None)
+        if folded:
+            raise ValueError(f"{folded}: folds leave no model: cross_val_score and the like make them of this estimator")
         own = next((name for name in ("train", "task", "labels", "text_column", "pair_column", "label_column") if name in options), None)
         if own:
             raise ValueError(f"{own} is no parameter of {type(self).__name__}: fit(X, y) has the rows, and y the classes or values")

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from . import _core, kinds as _kinds, notes as _notes, rows as _rows, runtime as _runtime
+from . import _core, kinds as _kinds, notes as _notes, outputs as _outputs, rows as _rows, runtime as _runtime
 from .errors import UsageError
 from .keywords import BatchOptions
 from .labels import _named_class, _numbered
@@ -33,6 +33,7 @@ class _Paged:
 
     def page(self, path: str | os.PathLike[str]) -> None:
         """Writes it as a page of HTML that needs nothing else."""
+        _outputs.check_ending("page", path, ".html", ".htm")
         title, parts = self._page()
         _core.page(_runtime.default(), title, parts, os.fsencode(path))
 

@@ -335,6 +335,9 @@ class Collator:
             raise ValueError('max_length is the width with padding="max_length", and cuts no row: truncate when tokenizing')
         if padding == "none" and (pad_to_multiple_of or 1) != 1:
             raise ValueError('pad_to_multiple_of has no effect with padding="none"')
+        named = "for_attention" if for_attention is not None else "model" if model is not None else None
+        if named and padding != "none":
+            raise ValueError(f'{named} is of batches without padding: it has no effect without padding="none"')
         if pad_id is None:
             pad_id = getattr(tokenizer, "pad_id", getattr(tokenizer, "pad_token_id", None))
         if pad_id is None and padding != "none":

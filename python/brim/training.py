@@ -62,6 +62,8 @@ def _rows_to_train(train):
     if not _rows.is_splits(train):
         return train
     if "train" not in train:
+        if all(isinstance(one, Mapping) and not any(map(_rows._is_column, one.values())) for one in train.values()):
+            raise UsageError(f"the rows are a dict of dicts, {_rows._short(train)}: give lists, such as to_dict(\"list\") or to_dict(\"records\") of a DataFrame has")
         raise UsageError(f"the splits are {', '.join(map(repr, train))}: give the one to train on, such as data[{next(iter(train))!r}]")
     return train["train"]
 
@@ -124,6 +126,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     _kinds.check(_CALL, locals(), TrainOptions)
+    task = _shapes.word(task)
     ways = options.pop("_compare", None)
     asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)
@@ -192,6 +195,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     reads = [("model", "model", model._home if isinstance(model, Model) else model), ("model", "tokenizer", tokenizer.path), ("keeps", "cache", options.get("cache"))]
     _outputs.check(runtime, output, told.files(output), reads, bool(options.get("resume")),
                    [("train", train_rows), *named, *_tests(more["test"])])
+    _outputs.check_sets(train_rows, [*named, *_tests(more["test"])])
     fits = said["max_length"]
     limit = max_length or (model._longest() if isinstance(model, Model) else min(fits, tokenizer.max_length or fits))
     if max_length is not None and not 0 < max_length <= fits:
@@ -247,6 +251,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             _notes.of_names(data)
         if isinstance(data, Dataset):
             how = {}
+            _refuse_numbering(data, masked, name)
         elif not _rows.is_text_files(data):
             how = _options.of_rows(how, strict=not name, error=TypeError)
         with _in_set(name):
@@ -257,8 +262,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                 found = Dataset.of(data, tokenizer, labelled=labelled, labels=known,
                                    task=task if shape.words or not (masked or isinstance(known, Labels)) else "auto",
                                    max_length=limit, runtime=runtime, **numbered, **how)
+                if not name and not masked:
+                    _notes.of_pairs(data)
         if not isinstance(data, Dataset):
-            _notes.of_words(found, _name_of(data, name))
+            _notes.of_words(found, _name_of(data, name)), _notes.of_spaces(found)
             _notes.of_rows(found, _name_of(data, name), limit, bool(source.get("skip_damaged")))
         return found
 
@@ -278,6 +285,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         idle = _options.first({"fold_column": more["fold_column"], "folds": folds, _share_said(more): share, "brim.compare": ways})
         if idle:
             raise UsageError(f"a stream does not have its rows in memory, and {idle} needs them: leave out {'it' if idle == 'brim.compare' else idle} or stream")
+        if isinstance(train, Stream):
+            _refuse_stream(train, asked)
         dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
@@ -287,6 +296,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if dataset.labels is None and not masked and not several:
             if isinstance(model, Model) and _shapes.of(model.task).made:
                 raise UsageError(f'the model is of masked words: task="mlm" continues with them; another task takes its folder, brim.train({model.path!r}, ..)')
+            if isinstance(train_rows, Dataset):
+                raise UsageError("training needs labels, whose names the Dataset does not have: give it labelled=True, or of ids labels and mapping, where it is made")
             raise UsageError("training needs labels: give a column, or labels=[...]")
         known_by = Labels(None, task=task, runtime=runtime) if several else dataset
     if not masked and not several:
@@ -378,6 +389,26 @@ def _refuse_of_masks(given: dict[str, Any]) -> None:
     idle = _options.first(given)
     if idle:
         raise UsageError('task="mlm" takes texts without labels: ' + (f"{idle} has none of it" if "." in idle else f"leave out {idle}"))
+
+
+def _refuse_numbering(rows: Dataset, masked: bool, name: str) -> None:
+    """Rows that were encoded for masked words, or were not, where the training is of the other kind."""
+    of = f"{name}: " if name else ""
+    if masked and not rows._is_numbered():
+        raise MismatchError(f'{of}task="mlm" masks words of rows that are encoded for it: Dataset.of(.., numbering="tokens"), or give the texts')
+    if rows._is_numbered() and not masked:
+        raise MismatchError(f'{of}the rows are encoded for masked words (numbering), which task="mlm" trains with: encode them without, or give the texts')
+
+
+def _refuse_stream(stream: Stream, task: str | None) -> None:
+    """A stream was made for one task."""
+    numbered, own = stream._options["numbering"] is not None, None if stream.labels is None else stream.labels.task
+    if numbered and not _shapes.of(task).made:
+        raise MismatchError('the stream is of masked words (numbering): give task="mlm"')
+    if not numbered and _shapes.of(task).made:
+        raise MismatchError('task="mlm" masks words of a stream that is made for it: brim.data.stream(.., numbering="tokens")')
+    if task not in (None, "auto", own) and not numbered and own is not None:
+        raise MismatchError(f'task="{task}": the labels of the stream are of {own}: leave out task, or give brim.data.stream labels of it')
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
@@ -474,7 +505,7 @@ def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = Non
     in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
     """
     _kinds.check(compare, locals())
-    for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
+    for name in ("output", "resume", "overwrite", "folds", "fold_column", "test", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
     one = isinstance(modes, str) or isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)

@@ -67,7 +67,7 @@ bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **h
 }
 
 /* text_columns(runtime, paths, names or None, task, options) -> (texts, least, label or None, a row is one pair, by the first
- * megabyte): which columns of files, or among these names, are the texts of a row. */
+ * megabyte, first column that is not read or None, how many): which columns of files, or among these names, are a row's texts. */
 PyObject *core_columns_find(PyObject *module, PyObject *args) {
   PyObject *runtime, *files, *list, *options, *held = NULL, *texts = NULL, *result = NULL;
   const char *task_name;
@@ -97,8 +97,8 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
     Py_XDECREF(name);
   }
   if (texts)
-    result = Py_BuildValue("(NizNN)", texts, found.least, found.label, PyBool_FromLong(found.one_pair),
-                           PyBool_FromLong(found.beginning));
+    result = Py_BuildValue("(NizNNzi)", texts, found.least, found.label, PyBool_FromLong(found.one_pair),
+                           PyBool_FromLong(found.beginning), found.unread, found.unread_count);
   brim_text_columns_free(&found);
   core_blocks_free(&blocks);
   PyMem_Free(paths);

@@ -34,9 +34,16 @@ const char *core_task_word(brim_task task, char name[CORE_TASK_NAME]) {
   return name;
 }
 
+/* In either way of writing. */
+static bool is_task(const char *word, const char *name) {
+  while (*word && (*word == *name || (*word == '_' && *name == '-')))
+    word++, name++;
+  return *word == *name;
+}
+
 bool core_parse_task(const char *name, int *out) {
   for (*out = BRIM_TASK_AUTO; *out == BRIM_TASK_AUTO || strcmp(core_task_name((brim_task)*out), "auto") != 0; ++*out)
-    if (strcmp(core_task_name((brim_task)*out), name) == 0)
+    if (is_task(core_task_name((brim_task)*out), name))
       return true;
   return false;
 }

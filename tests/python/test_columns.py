@@ -223,8 +223,8 @@ class Lines(unittest.TestCase):
         self.refused("labels: .*holds a NUL", brim.Labels, ["a\0", "b"])
         self.refused("^labels: the rows have no labels", of, ["a"], labels=["x"])
         for how in ({"labels": ["x", "y"]}, {"labels": brim.Labels(["x", "y"])}, {}):
-            with self.assertRaisesRegex(ValueError, 'there is no "multi-label"; use .*multi_label'):
-                of([("a", ["x"]), ("b", ["x", "y"])], task="multi-label", **how)
+            with self.assertRaisesRegex(ValueError, 'there is no "multilabel"; use .*multi_label'):
+                of([("a", ["x"]), ("b", ["x", "y"])], task="multilabel", **how)
         self.refused("mapping: the rows have no labels", brim.Dataset.from_texts, ["a"], TOKENIZER, mapping=["x"])
         tags = of([(["a", "b"], ["O", float("nan")])], task="tokens")
         self.assertEqual((tags.labels.names, tags[0]["labels"]), (["O"], [-100, 0, -100, -100]))
@@ -332,7 +332,7 @@ class Lines(unittest.TestCase):
             self.refused("a row of 2 documents has fewer labels", train, of, loss=loss)
         with self.assertLogs("brim", "WARNING") as said:
             train([("a film", "pos"), ("a plot", "neg")] * 8, task="embedding")
-        self.assertIn("the second of two texts is one of 2 in all 16 rows", "".join(said.output))
+        self.assertIn("the last of 2 texts is one of 2 in all 16 rows", "".join(said.output))
         table = [{"t": "good film", "l": 0}, {"t": "bad", "l": 1}] * 4
         for evals in (rows, collections.deque(rows), iter(rows), (row for row in rows), objects(rows, 2), Indexed(rows), module("pandas").DataFrame(table), iter(table)):
             with self.subTest(type(evals).__name__), warnings.catch_warnings():
@@ -360,6 +360,44 @@ class Lines(unittest.TestCase):
                 brim.notes.log.info("begin")
                 make()
             self.assertEqual("as the names of classes are, and no labels are read here" in "".join(heard.output), said)
+
+
+    def test_items_of_another_kind(self):
+        """what a tuple's last item looks like, and is not read as, is said; what is right says nothing"""
+        texts, model = [f"a film of {at}" for at in range(12)], HERE / "model"
+        train = lambda rows, **more: brim.train(model, rows, max_steps=1, progress=False, **more)
+        tagger = train([(["a", "film"], ["O", "B-X"])] * 6, task="tokens").model
+        for call, line in ((lambda: train(list(zip(texts, texts[::-1]))), "second of two is its row's label, and they are of 12 kinds"),
+                           (lambda: train(list(zip(texts, texts, texts[::-1]))), "third of three is its row's label"),
+                           (lambda: train(list(zip(texts, texts, texts[::-1])), task="mlm"), "third of three is its row's label"),
+                           (lambda: train([(one, one, "0.5") for one in texts], task="embedding"), "the last of 3 texts is a number in all 12 rows"),
+                           (lambda: train([(one, one, "np"[at % 2]) for at, one in enumerate(texts)], task="embedding"), "the last of 3 texts is one of 2"),
+                           (lambda: tagger.predict(list(zip(texts, texts))), "all words of the 12 rows hold white space"),
+                           (lambda: train(list(zip(texts, "np" * 6))), None), (lambda: train([(one, other, at / 11) for at, (one, other) in enumerate(zip(texts, texts[::-1]))], task="embedding"), None),
+                           (lambda: train(list(zip(texts, texts[::-1])), task="embedding"), None), (lambda: tagger.predict(texts), None)):
+            with self.subTest(line), self.assertLogs("brim", "WARNING") as heard:
+                brim.notes.log.warning("begin")
+                call()
+            (self.assertRegex("".join(heard.output), line) if line else self.assertEqual(len(heard.output), 1))
+
+    def test_columns_without_a_value(self):
+        """second texts that are missing in all rows are as if there were no column of them, in memory as in files"""
+        pd, pa, pl = module("pandas"), module("pyarrow"), module("polars")
+        path = HERE / "missing.jsonl"
+        path.write_text("".join(json.dumps({"text": text, "text_pair": None, "label": "pn"[at % 2]}) + "\n" for at, text in enumerate(TEXTS)))
+        want = [brim.Dataset.of(path, TOKENIZER)[at] for at in range(4)]
+        labels = ["p", "n"] * 2
+        for missing in (None, float("nan"), pd.NA):
+            columns = {"text": TEXTS, "text_pair": [missing] * 4, "label": labels}
+            kinds = [columns, [dict(zip(columns, row)) for row in zip(*columns.values())], list(zip(*columns.values())), pd.DataFrame(columns)]
+            if missing is None:
+                kinds += [pa.table(columns), pa.table(columns).set_column(1, "text_pair", pa.nulls(4, pa.string())), pl.DataFrame(columns)]
+            for rows in kinds:
+                with self.subTest(type(rows).__name__, missing=missing):
+                    found = brim.Dataset.of(rows, TOKENIZER)
+                    self.assertEqual(([found[at] for at in range(4)], found.has_pairs), (want, False))
+        with self.assertRaisesRegex(ValueError, "row 1 has no second text"):
+            brim.Dataset.of({"text": TEXTS, "text_pair": ["a", None, "b", "c"]}, TOKENIZER)
 
 
 class Kinds(unittest.TestCase):

@@ -125,7 +125,7 @@ class Tasks(Edges):
         self.assertEqual(made.labels.task, "multi_label")
         self.assertEqual(next(iter(brim.data.stream(several, TOKENIZER, max_length=9, task="multi_label", labels=["a", "b"]))).labels.shape, (8, 2))
         for how in ({}, {"stream": True}):
-            self.assertRaisesRegex(ValueError, 'task: there is no "multi-label"; use .*multi_label', train, one, task="multi-label", **how)
+            self.assertRaisesRegex(ValueError, 'task: there is no "multilabel"; use .*multi_label', train, one, task="multilabel", **how)
         for wrong in ({"labels": brim.Labels(["pos", "neg"], task="multi_label"), "task": "classification"}, {"labels": ["a", "b"], "task": "regression"}):
             self.assertRaisesRegex(brim.Error, "task", train, **wrong)
         for how in (lambda: train(one, stream=True, labels={"a": "A", "b": "B"}), lambda: brim.data.stream(one, TOKENIZER, max_length=9, labels={"a": "A", "b": "B"})):
