@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
@@ -54,12 +55,15 @@ static int refuse_link(brim_runtime *runtime, const char *output, const char *na
   char *path = brim_path_join(runtime, output, name);
   if (!path)
     return BRIM_NOMEM(err);
-  const bool linked = brim_path_is_link(path) && (checkpoints || brim_path_is_folder(path));
+  const bool link = brim_path_is_link(path), linked = link && (checkpoints || brim_path_is_folder(path));
   const int status = linked ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
                                             "this is a link, and a run's %s in its own folder: remove the link, or "
                                             "name another folder (which may be a link itself)",
                                             checkpoints ? "checkpoints are" : "files are")
-                            : BRIM_OK;
+                     : checkpoints && !link && !brim_path_is_folder(path)
+                         ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
+                                         "a run has a folder of this name, and this is none: move it away")
+                         : BRIM_OK;
   brim_release(runtime, path);
   return status;
 }
@@ -111,7 +115,7 @@ static int folder_own_log(brim_runtime *runtime, const char *log, bool may_chang
     return brim_error_at(err, BRIM_E_USAGE, log, 0, -1, "a run's log is a file, and this is none: name another folder");
   int status = there ? brim_file_read_all(runtime, log, 0, &bytes, &length, err) : BRIM_OK;
   if (!status)
-    status = brim_file_write_all(runtime, log, bytes, length, err);
+    status = brim_file_write_own(runtime, log, bytes, length, err);
   brim_runtime_release(runtime, bytes);
   return status;
 }
@@ -152,7 +156,7 @@ static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, br
   BRIM_TRY(brim_owned_run(folder->runtime, folder->output, &holds_run, &stranger, err));
   brim_release(folder->runtime, stranger);
   if (!holds_run)
-    return BRIM_OK;
+    return folder_clean(folder, err);
   if (!resume && !overwrite)
     return brim_error_at(err, BRIM_E_USAGE, folder->output, 0, -1,
                          "the folder holds a run already: resume it (resume), replace it (overwrite), or name another folder");

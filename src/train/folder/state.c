@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/hashmap.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -285,7 +286,7 @@ int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_t
   state_text(&text, state, identity, hashes);
   int status = brim_text_status(&text, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, text.data, text.length, err);
+    status = brim_file_write_own(runtime, path, text.data, text.length, err);
   brim_text_free(&text);
   return status;
 }
