@@ -8,7 +8,7 @@ enum { BRIM_MOST_TOKENIZER_FILES = 13 };
 int brim_tokenizer_file_names(const brim_tokenizer *tokenizer, const char *names[BRIM_MOST_TOKENIZER_FILES]);
 /* A file that some tokenizer is written as, or read from. */
 bool brim_is_tokenizer_file(const char *name);
-/* Whether the tokenizer's file `path` is read with a file of this name beside it. */
+/* Whether a file of this name, next to the tokenizer's file `path`, is read with it. */
 bool brim_tokenizer_reads(const char *path, const char *name);
 /* Texts are put into lower case. */
 bool brim_tokenizer_lowers(const brim_tokenizer *tokenizer);

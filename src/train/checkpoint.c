@@ -67,7 +67,7 @@ static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints
                               "a checkpoint would be written here, but this is something else: move it away");
 }
 
-/* Who removes the run's folder is told so elsewhere (brim_run_folder_held). */
+/* That the run's folder was removed is said elsewhere (brim_run_folder_held). */
 static int checkpoint_say_removed(const brim_run_folder *folder, const brim_folder *aside, int status, brim_error *err) {
   if (status != BRIM_E_IO || brim_path_exists(aside ? brim_folder_path(aside) : folder->checkpoints))
     return status;

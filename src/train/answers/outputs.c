@@ -126,7 +126,7 @@ static bool is_part(const char *name) {
          is == BRIM_NAME_TENSORBOARD || brim_owned_step_of(name, &step);
 }
 
-/* A tokenizer's file alone, and those that are read beside it. */
+/* A tokenizer's file alone, and those next to it that are read with it. */
 static int add_tokenizer_file(check *c, const brim_path *from) {
   const size_t name = brim_path_last(from->path, &(size_t){0});
   BRIM_TRY(add_file(c, from->path, from));

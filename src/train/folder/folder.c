@@ -44,26 +44,31 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
       log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
 }
 
-/* Folders that a run makes: those of folds are looked at where they are made, and of predictions there are files. */
-static bool is_folder_of_run(const char *name) {
+/* What is wrong with what has a name of a run's, or NULL. Folders of folds are looked at where they are made. */
+static const char *find_odd(const char *name, const char *path) {
   const brim_owned_name is = brim_owned_name_of(name);
-  return is != BRIM_NAME_OTHER && is != BRIM_NAME_FOLD && is != BRIM_NAME_PREDICTIONS;
+  const bool link = brim_path_is_link(path), folder = brim_path_is_folder(path), checkpoints = is == BRIM_NAME_CHECKPOINTS;
+  if ((is == BRIM_NAME_FOLDS || is == BRIM_NAME_PREDICTIONS) && strchr(name, '.') && folder && !link)
+    return "this is a folder, and a run in folds writes a file of its name: move it away";
+  if (is == BRIM_NAME_OTHER || is == BRIM_NAME_FOLD || is == BRIM_NAME_PREDICTIONS)
+    return NULL;
+  if (checkpoints && !link && !folder)
+    return "a run has a folder of this name, and this is none: move it away";
+  if (!link || !(checkpoints || folder))
+    return NULL;
+  return checkpoints
+             ? "this is a link, and a run's checkpoints are in its own folder: remove the link, or name another folder (which "
+               "may be a link itself)"
+             : "this is a link, and a run's files are in its own folder: remove the link, or name another folder (which may "
+               "be a link itself)";
 }
 
-static int refuse_link(brim_runtime *runtime, const char *output, const char *name, brim_error *err) {
-  const bool checkpoints = brim_owned_name_of(name) == BRIM_NAME_CHECKPOINTS;
+static int refuse_odd(brim_runtime *runtime, const char *output, const char *name, brim_error *err) {
   char *path = brim_path_join(runtime, output, name);
   if (!path)
     return BRIM_NOMEM(err);
-  const bool link = brim_path_is_link(path), linked = link && (checkpoints || brim_path_is_folder(path));
-  const int status = linked ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
-                                            "this is a link, and a run's %s in its own folder: remove the link, or "
-                                            "name another folder (which may be a link itself)",
-                                            checkpoints ? "checkpoints are" : "files are")
-                     : checkpoints && !link && !brim_path_is_folder(path)
-                         ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
-                                         "a run has a folder of this name, and this is none: move it away")
-                         : BRIM_OK;
+  const char *odd = find_odd(name, path);
+  const int status = odd ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1, "%s", odd) : BRIM_OK;
   brim_release(runtime, path);
   return status;
 }
@@ -75,8 +80,7 @@ static int folder_refuse_links(brim_runtime *runtime, const char *output, brim_e
   BRIM_TRY(brim_list_folder(runtime, output, &names, &count, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++)
-    if (is_folder_of_run(names[i]))
-      status = refuse_link(runtime, output, names[i], err);
+    status = refuse_odd(runtime, output, names[i], err);
   brim_names_free(runtime, names, count);
   return status;
 }

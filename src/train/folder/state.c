@@ -326,9 +326,8 @@ static int state_parses(brim_runtime *runtime, const char *path, bool *parses, b
 int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours, brim_error *err) {
   static const char oldest[] = "{\"version\":2,\"brim\":\"";
   char *bytes = NULL;
-  size_t length = 0;
+  size_t length = *ours = 0;
   struct stat info;
-  *ours = false;
   if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > STATE_LIMIT)
     return BRIM_OK;
   BRIM_TRY(brim_file_read_all(runtime, path, STATE_LIMIT, &bytes, &length, err));
