@@ -132,7 +132,7 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
 
 /* The folds side by side, as many as fit. A run is worth keeping also without its page. */
 static void write_page(cli_call *cli, int count) {
-  char folders[BRIM_MOST_RUNS][4096];
+  static char folders[BRIM_MOST_RUNS][4096]; /* the stack may be short */
   const char *names[BRIM_MOST_RUNS];
   int shown = count < BRIM_MOST_RUNS ? count : BRIM_MOST_RUNS;
   brim_error kept = cli->error;

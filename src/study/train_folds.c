@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -62,7 +63,7 @@ static int keep_assignment(const fold_job *job, const char *path, const brim_tex
   char *before = NULL;
   size_t length = 0;
   if (!job->options->resume || !brim_path_exists(path))
-    return brim_file_write_all(job->runtime, path, text->data, text->length, err);
+    return brim_file_write_own(job->runtime, path, text->data, text->length, err);
   BRIM_TRY(brim_file_read_all(job->runtime, path, 0, &before, &length, err));
   bool same = length == text->length && memcmp(before, text->data, length) == 0;
   brim_release(job->runtime, before);

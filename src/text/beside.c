@@ -24,12 +24,15 @@ static int load_one(brim_runtime *runtime, const char *folder, const char *name,
   return status;
 }
 
+const char *const brim_beside_names[BRIM_BESIDE_FILES] = {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                                                          "config.json"};
+
 int brim_beside_load(brim_runtime *runtime, const char *folder, brim_beside *out, brim_error *err) {
+  brim_json_document **const documents[BRIM_BESIDE_FILES] = {&out->config, &out->map, &out->added, &out->model};
   *out = (brim_beside){0};
-  BRIM_TRY(load_one(runtime, folder, "tokenizer_config.json", &out->config, err));
-  BRIM_TRY(load_one(runtime, folder, "special_tokens_map.json", &out->map, err));
-  BRIM_TRY(load_one(runtime, folder, "added_tokens.json", &out->added, err));
-  return load_one(runtime, folder, "config.json", &out->model, err);
+  for (int i = 0; i < BRIM_BESIDE_FILES; i++)
+    BRIM_TRY(load_one(runtime, folder, brim_beside_names[i], documents[i], err));
+  return BRIM_OK;
 }
 
 void brim_beside_free(brim_beside *beside) {

@@ -14,6 +14,8 @@ typedef struct brim_beside {
   brim_json_document *config, *map, *added, *model; /* NULL: there is no such file */
 } brim_beside;
 
+enum { BRIM_BESIDE_FILES = 4 };
+extern const char *const brim_beside_names[BRIM_BESIDE_FILES];
 /* Reads those of the folder; all may be missing. On failure *out is still to be freed. */
 int brim_beside_load(brim_runtime *runtime, const char *folder, brim_beside *out, brim_error *err) BRIM_CHECK;
 void brim_beside_free(brim_beside *beside);

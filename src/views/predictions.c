@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/sort.h"
@@ -226,7 +227,7 @@ static int write_predictions(brim_runtime *runtime, const char *path, const brim
   }
   int status = brim_text_status(&out, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+    status = brim_file_write_own(runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   brim_release(runtime, scores);
   return status;
@@ -340,7 +341,7 @@ static int write_json(brim_runtime *runtime, const char *folder, const brim_fold
   brim_folds_json(&json, result, task);
   int status = path ? brim_text_status(&json, err) : BRIM_NOMEM(err);
   if (!status)
-    status = brim_file_write_all(runtime, path, json.data, json.length, err);
+    status = brim_file_write_own(runtime, path, json.data, json.length, err);
   brim_text_free(&json);
   brim_release(runtime, path);
   return status;

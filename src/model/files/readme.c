@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -128,7 +129,7 @@ static int write_readme(brim_runtime *runtime, const brim_config *config, const 
   put_readme(&out, config);
   int status = brim_text_status(&out, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+    status = brim_file_write_own(runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   return status;
 }
