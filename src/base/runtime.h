@@ -26,7 +26,7 @@ struct brim_runtime {
   void *log_context;
   atomic_bool cancelled;
   struct brim_pool *pool;
-  pthread_mutex_t keeping; /* of `kept` */
+  pthread_mutex_t keeping;  /* of `kept` */
   struct brim_stream *kept; /* streams that were looked into (base/stream.h) */
 };
 

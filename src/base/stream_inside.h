@@ -39,7 +39,7 @@ typedef struct brim_stream {
   brim_unpack_result unpacked; /* of the last call, which may have given bytes before it failed */
   int wake[2];                 /* a byte in this pipe ends a waiting read */
   atomic_bool interrupted;
-  const brim_stop *stop; /* may be NULL */
+  const brim_stop *stop;    /* may be NULL */
   struct brim_stream *next; /* of those that are kept */
 } brim_stream;
 

@@ -281,7 +281,7 @@ static void lists(void) {
             "a mixture");
   ok_string(LISTS(CLASSIFY, NULL, "a"),
             "!5 f: line 1: the label is a list, but classification has one class a row: choose the task multi-label", "a list");
-  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: a label in the list is empty: write a|b for two labels, not a||b",
+  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: label 2 of the list is empty: write a|b for two labels, not a||b",
             "an empty item");
 #define SHARE                                                                                                                    \
   "!5 f: line 1: the list of labels holds 0.5: a row has a label or not (names, or 1.0 and 0.0 for every label there "           \
@@ -471,6 +471,8 @@ static void odd(void) {
   odd_is(classes, "0,2", "0,5", "x", -1, numbers);
   odd_is(classes, "2026-01-02", "2026-01-03", "1,5", -1, numbers);
   odd_is(classes, ",", "%", "$", -1, numbers);
+  odd_is(classes, "1", "\xEF\xBC\x92", "3", 1, numbers);
+  odd_is(classes, "\xEF\xBC\xA1", "\xEF\xBC\x92", "3", -1, numbers);
   odd_is(classes, "neg", "NA", "pos", 1, missing);
   odd_is(classes, "neg", "\\N", "#N/A", 1, missing);
   odd_is(classes, "none", "None", "na", -1, missing);
