@@ -191,7 +191,7 @@ void brim_label_taker_where(brim_label_taker *taker, const brim_label_text *labe
   taker->first_line = at->line;
 }
 
-/* A boolean beside a field, which may be one: a name says nothing of its type. */
+/* A boolean next to a field, which may be one: a name says nothing of its type. */
 static bool is_field_of_booleans(const brim_label_taker *taker, const brim_label_text *label) {
   const bool boolean = label->kind == BRIM_LABEL_BOOLEAN, name = label->kind == BRIM_LABEL_NAME && !label->string;
   return (boolean && taker->first_kind == BRIM_LABEL_NAME && !taker->first_string) ||
