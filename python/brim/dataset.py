@@ -628,19 +628,19 @@ class Dataset:
         found = self._core.labels()
         if found is None or self._mapping is not None:
             return self._mapping
-        task, names, outputs, strings = found
+        task, names, outputs, form = found
         if _shapes.of(task).made:
             return None
         if not _shapes.of(task).named:
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
-        return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
+        return Labels(names, task=task, values=self._values_of(names, form), runtime=self._runtime)
 
-    def _values_of(self, names: list[str], strings: bool) -> list[Any]:
+    def _values_of(self, names: list[str], form: str) -> list[Any]:
         if isinstance(self._kind, dict):
-            return [self._kind.get(name, value) for name, value in zip(names, natural(names, strings))]
+            return [self._kind.get(name, value) for name, value in zip(names, natural(names, form))]
         if self._kind == "float":
             return [float(name) for name in names]
-        return names if self._kind == "str" else natural(names, strings)
+        return names if self._kind == "str" else natural(names, form)
 
     def _is_numbered(self) -> bool:
         """Its tokens have numbers, by which words are masked."""

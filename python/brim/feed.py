@@ -228,11 +228,11 @@ class Streamed:
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, strings, rows = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
+        found, names, outputs, form, rows = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
         if labels is not None:
             return labels, rows
         return Labels(None if found == "regression" else names, task=found, outputs=outputs,
-                      values=None if found == "regression" else natural(names, strings), runtime=runtime), rows
+                      values=None if found == "regression" else natural(names, form), runtime=runtime), rows
 
     @staticmethod
     def _steps(rows: int, batches, epochs: float, repeat) -> int:

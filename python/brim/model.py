@@ -180,7 +180,7 @@ class Model:
         if self._mapping is not None:
             return self._mapping
         if _shapes.of(self.task).named:
-            return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["strings"]), runtime=self._runtime)
+            return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["form"]), runtime=self._runtime)
         return Labels(None, task=self.task, outputs=self.outputs,
                       runtime=self._runtime)
 

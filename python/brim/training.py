@@ -118,7 +118,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row, also by fold_column; test: rows without labels that all folds predict together. The model then keeps its weights;
+    the whole), or the fold of each row, also by fold_column; test: rows that all folds predict together; their labels are not looked at. The model then keeps its weights;
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
@@ -328,14 +328,14 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if ways is not None:
             return _runs.run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
-            tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
+            tests = [(name, rows(data, None, labelled=None if shape.bare else False, name=name)) for name, data in _tests(more["test"])]
             paired = next((name for name, test in tests if test.has_pairs and not dataset.has_pairs and not several), None)
             if paired:
                 raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
             sources |= {"valid": (train_rows, dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
-            return _runs.run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts, tokenizer)
+            return _runs.run_folds(model, dataset, evals + tests, len(tests), output, seed, limit, told, options, how, texts, tokenizer)
         return _runs.run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
 
 

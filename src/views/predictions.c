@@ -24,7 +24,7 @@ static brim_answer answer_of(const brim_model *model, const float *logits, doubl
   const brim_labels *labels = brim_model_labels(model);
   return (brim_answer){.outputs = brim_model_outputs(model),
                        .names = (const char *const *)labels->names,
-                       .numbered = labels->integers,
+                       .literal = labels->form != BRIM_FORM_NAME,
                        .bare = brim_model_scores_bare(model),
                        .logits = logits,
                        .scores = scores};
