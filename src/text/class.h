@@ -44,7 +44,7 @@ typedef struct brim_tokenizer_class {
   const char *roles[BRIM_ROLES]; /* tokens that no file names */
   bool lower, prefix_space;      /* do_lower_case, add_prefix_space where no file says them */
   bool always_lower;             /* do_lower_case says nothing */
-  bool keeps;                    /* a tokenizer.json as it stands, but for its post-processor */
+  bool keeps;                    /* a tokenizer.json as it is, but for its post-processor */
   bool types;                    /* its models take token_type_ids */
   bool mask_left_strip;          /* of a mask that is only a text */
   const char *unused[4];         /* special tokens besides, where no file names any; ends with NULL */

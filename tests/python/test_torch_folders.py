@@ -45,12 +45,12 @@ class Folders(unittest.TestCase):
         self.assertGreater(equal, 450 // STEP)
 
     def test_classes(self):
-        """every class of transformers, named beside every kind of file: the same ids, or a refusal that names the class"""
+        """every class of transformers, named for every kind of file: the same ids, or a refusal that names the class"""
         every, equal, refused = list(classes.cases()), 0, set()
         with tempfile.TemporaryDirectory() as place:
             for number, (name, files) in enumerate(every if STEP == 1 else random.Random(7).sample(every, len(every) // 60)):
                 title = name.split(",")[0]
-                if title in refused:  # whatever stands beside it
+                if title in refused:  # whatever the files are
                     continue
                 folder = folders.write(pathlib.Path(place, str(number)), files)
                 try:

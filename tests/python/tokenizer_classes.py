@@ -1,4 +1,4 @@
-"""Every class of tokenizers that transformers has, named beside each kind of file: what it makes of the folder."""
+"""Every class of tokenizers that transformers has, named for each kind of file: what it makes of the folder."""
 import itertools
 import json
 import pathlib

@@ -47,13 +47,13 @@ static void put_layers(brim_text *out, const brim_config *config) {
     brim_text_string(out, " layer");
 }
 
-/* Texts longer than max_length, as the tokenizer's own files have transformers cut them, or not. */
 static void put_windows(brim_text *out, brim_windowing windows) {
   if (windows.most > 1)
-    brim_text_printf(out,
-                     "brim looks at a longer text in up to %d windows that overlap by %d tokens, and takes the mean of what it "
-                     "makes of them.\nThese lines take one window of it, and so give other numbers.\n\n",
-                     (int)windows.most, (int)windows.overlap);
+    brim_text_printf(
+        out,
+        "\nOf a longer text they take one window. brim looks at up to %d windows that overlap by %d tokens, and takes the "
+        "mean of their\nlogits.\n",
+        (int)windows.most, (int)windows.overlap);
 }
 
 static void put_reasons(brim_text *out, const brim_config *config) {
@@ -127,7 +127,6 @@ static void put_batch(brim_text *out, const brim_config *config, brim_truncation
 static void put_readme(brim_text *out, const brim_config *config, const brim_saving *saving) {
   brim_text_string(out, MARK "# This model in transformers\n\n");
   put_reasons(out, config);
-  put_windows(out, saving->windows);
   brim_text_printf(out,
                    "```python\nimport torch\n%sfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n\n"
                    "tokenizer = AutoTokenizer.from_pretrained(\".\")  # this folder\n"
@@ -142,6 +141,7 @@ static void put_readme(brim_text *out, const brim_config *config, const brim_sav
   else
     brim_text_string(out, "    logits = model(**batch).logits\n");
   brim_text_string(out, "print(logits)\n```\n");
+  put_windows(out, saving->windows);
 }
 
 static int write_readme(brim_runtime *runtime, const brim_config *config, const brim_saving *saving, const char *path,
