@@ -22,6 +22,8 @@ void brim_beside_free(brim_beside *beside);
 
 /* The class that builds the tokenizer, or NULL; *named: a file names it, it does not only follow from the type of the model. */
 const brim_tokenizer_class *brim_beside_class(const brim_beside *beside, bool *named);
+/* The name of a class that brim does not have, where a file names one; or NULL. */
+const brim_json_value *brim_beside_other(const brim_beside *beside);
 /* The members of tokenizer_config.json that do not change the pipeline; absent ones leave *out as it is. */
 typedef struct brim_beside_facts {
   int64_t max_length;         /* model_max_length; 0: none, or no bound */
