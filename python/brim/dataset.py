@@ -303,6 +303,7 @@ class Dataset:
         text_columns, least_columns, paired: rows of several texts; blocks: columns of numbers besides the label, as ``from_files`` has them.
         """
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+        _rows.refuse_batches(data)
         if isinstance(data, Dataset):
             refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks)
             return data
@@ -641,6 +642,12 @@ class Dataset:
         if self._kind == "float":
             return [float(name) for name in names]
         return names if self._kind == "str" else natural(names, strings)
+
+    @property
+    def _numbered(self) -> bool:
+        """For masked words."""
+        labels = self._core.labels()
+        return labels is not None and _shapes.of(labels[0]).made
 
     @property
     def excluded(self) -> list[tuple[str, int, int, str]]:

@@ -145,6 +145,13 @@ def kept(data: Any) -> Any:
     return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
 
 
+def refuse_batches(data: Any) -> None:
+    """What gives batches has no rows to look at by number."""
+    kind = type(data).__name__
+    if type(data).__module__.startswith("brim.") and kind in ("Stream", "Batches", "Plan", "Batch"):
+        raise UsageError(f"a {kind} gives batches, and rows are needed: " + ("give its files, or a Dataset of them; a stream can be trained on alone" if kind == "Stream" else "give the Dataset"))
+
+
 def is_rows(data: Any) -> bool:
     return is_table(data) or isinstance(data, Mapping) or hasattr(data, "__iter__") or hasattr(data, "__getitem__")
 

@@ -14,6 +14,7 @@ from .errors import UsageError
 from .keywords import BatchOptions
 from .labels import _named_class, _numbered
 from .options import seed as _seed, whole
+from .tokenizer import _tokenizer
 
 PADDINGS = ("none", "longest", "max_length")
 WAYS = {"fixed": ("random", "max_length"), "dynamic": ("random", "longest"), "uniform": ("uniform", "longest"), "brim": ("random", "none")}
@@ -268,9 +269,10 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
     needs none. Other options are those of batches; batching and padding are all tried. The analysis keeps the rows for its page, which
     shows the labels too, if there are any (label_column), and ``samples`` texts that are drawn by seed. windows: rows become windows
     that overlap by so many tokens, at most max_windows (16); ``at_length`` says of other lengths what they lose, cut or in such windows."""
-    from .dataset import Dataset
+    from .dataset import Dataset, refuse_encoded
 
     _kinds.check(analyze, locals(), BatchOptions)
+    _rows.refuse_batches(data)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     data = dataset = _rows.kept(data)
     if not isinstance(data, Dataset):
@@ -279,8 +281,10 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
         _notes.of_pairs(data)
         dataset = Dataset.of(_rows.without_labels(data), tokenizer, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column,
                              windows=windows, max_windows=max_windows, **({"runtime": runtime} if runtime else {}))
-    elif windows is not None or max_windows is not None:
-        raise UsageError("windows: the rows are encoded already (a Dataset); give it where the Dataset is made")
+    else:
+        refuse_encoded(data, windows=windows, max_windows=max_windows, **columns)
+        if tokenizer is not None and (data.tokenizer is None or _tokenizer(tokenizer, data._runtime).fingerprint != data.tokenizer.fingerprint):
+            refuse_encoded(data, tokenizer=tokenizer)
     if batch_size is None and max_tokens is None:
         batch_size = 16
     seed, samples = _seed("seed", seed), whole("samples", samples, 0)

@@ -15,7 +15,7 @@ from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, not
                runs as _runs, runtime as _runtime, shapes as _shapes)
 from .dataset import Cut, Dataset, refuse_encoded
 from .errors import STOP, Error, MismatchError, UsageError
-from .feed import Stream, Streamed
+from .feed import Stream, Streamed, refuse_streamed
 from .folds import Folds, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
@@ -222,6 +222,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
     refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or masked else asked)
+    refuse_streamed(train, task=asked, labels=None if isinstance(model, Model) else _labels(labels, runtime), max_length=max_length, columns=columns, whole_words=whole_words)
     if all(isinstance(data, Dataset) for data in [train_rows, *(data for _, data in named)]):
         refuse_encoded(train_rows, text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header,
@@ -251,6 +252,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             _notes.of_names(data)
         if isinstance(data, Dataset):
             how = {}
+            with _in_set(name):
+                _refuse_of_encoded(data, masked, max_length)
         elif not _rows.is_text_files(data):
             how = _options.of_rows(how, strict=not name, error=TypeError)
         with _in_set(name):
@@ -277,6 +280,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if others or task not in ("auto", None, fine.task):
             raise UsageError(f"keep_head keeps the classes and the task ({fine.task}): leave out {'labels' if others else 'task'}")
         labels = fine.labels if given is None else given
+        streams = train.labels if isinstance(train, Stream) else None
+        if streams is not None and set(streams.names or ()) != set(labels.names or ()):
+            raise UsageError(f"keep_head keeps the classes ({', '.join(labels.names or ['none'])}), and the stream's are {', '.join(streams.names or ['none'])}: give it those of the model")
     known = model.labels if isinstance(model, Model) else labels
     if isinstance(known, Labels):
         _labels(known, runtime, None if masked or several else asked)
@@ -343,6 +349,16 @@ def _cut_of(rows) -> Cut | None:
     if made is None or rows.tokenizer is None:
         return made
     return made._replace(side=made.side or rows.tokenizer.truncation_side, truncation=made.truncation or rows.tokenizer.truncation)
+
+
+def _refuse_of_encoded(rows: Dataset, masked: bool, max_length: int | None) -> None:
+    """A row that is cut when it is encoded already is none that a text becomes: its end is missing, of a pair the second text."""
+    if max_length is not None and max_length < rows.longest:
+        raise UsageError(f"max_length is {max_length}, and the rows, which are encoded already (a Dataset), have up to {rows.longest} tokens: give it where the Dataset is made")
+    if masked and not rows._numbered:
+        raise UsageError('task="mlm": the rows are encoded already (a Dataset), and not for masked words: give texts, or numbering="tokens" where the Dataset is made')
+    if rows._numbered and not masked:
+        raise UsageError('the rows are encoded for masked words: give task="mlm" too')
 
 
 def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
