@@ -303,16 +303,19 @@ class Dataset:
         text_columns, least_columns, paired: rows of several texts; blocks: columns of numbers besides the label, as ``from_files`` has them.
         """
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
-        _rows.refuse_batches(data)
         if isinstance(data, Dataset):
             refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks)
             return data
         if labelled is None and options.get("numbering"):
             labelled = False
+        if _shapes.of(task).several_texts and text_columns is None and text_column is None and _rows.lack_texts(data):
+            raise UsageError(f'task="{task}" reads rows of several texts: name their columns in order, as in text_columns=["anchor", "positive"]')
         how = {"labelled": labelled, "labels": labels, "task": task, **columns, "text_columns": text_columns, "least_columns": least_columns, "paired": paired, "blocks": blocks}
         cls._refuse_idle(how)
         runtime = options.pop("runtime", None) or _runtime.default()
         found = cls._of(_rows.kept(data), _tokenizer(tokenizer, runtime), **how, runtime=runtime, **options)
+        if _shapes.of(task).bare and found.firsts is None and not found.has_pairs and blocks is None:
+            raise UsageError(f'task="{task}" is of rows of several texts, and these have one each: name their columns by text_columns, or give brim.train the rows')
         if labelled is None and found.labels is None and not (_shapes.of(task).made or _shapes.of(task).optional):
             _refuse_without_labels(labels=labels, task=None if task == "auto" else task, missing_label=None if options.get("missing_label", "error") == "error" else "skip")
         return found
@@ -643,11 +646,10 @@ class Dataset:
             return [float(name) for name in names]
         return names if self._kind == "str" else natural(names, strings)
 
-    @property
-    def _numbered(self) -> bool:
-        """For masked words."""
-        labels = self._core.labels()
-        return labels is not None and _shapes.of(labels[0]).made
+    def _is_numbered(self) -> bool:
+        """Its tokens have numbers, by which words are masked."""
+        found = self._core.labels()
+        return found is not None and _shapes.of(found[0]).made
 
     @property
     def excluded(self) -> list[tuple[str, int, int, str]]:

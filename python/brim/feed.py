@@ -211,7 +211,8 @@ class Streamed:
         if stream._options["numbering"]:
             self.labels = Labels(None, task=task, runtime=stream._runtime)
         elif stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
-            raise UsageError("training needs labels: brim.data.stream(.., labels=[..]), or numbering=\"tokens\" for masked words")
+            raise UsageError("training needs labels: brim.data.stream(.., labels=" + (f'brim.Labels(None, task="{task}"))' if _shapes.of(task).several_texts else
+                             "[..]), or numbering=\"tokens\" for masked words"))
         if stream.epochs is not None or not options.get("max_steps"):
             raise UsageError("a stream has no end: give max_steps, and make it without epochs")
         self._stream = stream
@@ -263,11 +264,13 @@ def refuse_streamed(stream: Any, *, task: str, labels: Labels | None, max_length
     if not isinstance(stream, Stream):
         return
     made, own = stream._options, stream.labels
-    its = "mlm" if made["numbering"] else own.task if own else None
-    if its == "mlm" and task in ("auto", None):
-        raise UsageError('the stream is of masked words: give task="mlm" too')
-    if task not in ("auto", None, its) and its:
-        raise _its_own("task", its)
+    masked = _shapes.of(task).made
+    if made["numbering"] and not masked:
+        raise MismatchError('the stream is of masked words (numbering): give task="mlm"')
+    if masked and not made["numbering"]:
+        raise MismatchError('task="mlm" masks words of a stream that is made for it: brim.data.stream(.., numbering="tokens")')
+    if own and not masked and task not in ("auto", None, own.task):
+        raise MismatchError(f'task="{task}": the labels of the stream are of {own.task}: leave out task, or give brim.data.stream labels of it')
     if own and labels and (labels._keys or (labels.names, labels.outputs) != (own.names, own.outputs)):
         raise _its_own("labels", ", ".join((own.names or [f"{own.outputs} values"])[:5]))
     if max_length not in (None, made["max_length"]):

@@ -203,7 +203,7 @@ class Labels:
             raise TypeError(f"labels are a list of names, not {names!r:.60}")
         if isinstance(names, (set, frozenset)):
             raise TypeError("labels are in the order of their ids, which a set does not have: give a list")
-        if names is not None and not hasattr(names, "__iter__"):
+        if names is not None and (not hasattr(names, "__iter__") or type(names).__module__ == "brim.feed"):
             raise TypeError(f"labels are a list of names, or {{label: name}}, not {names!r:.60}")
         given = None if names is None else [one.item() if hasattr(one, "item") else one for one in names]
         if given is not None and any(map(_missing, given)):

@@ -50,6 +50,7 @@ def check(runtime, output: str | None, files: Iterable[str], inputs: Iterable[tu
     for _, name, path in paths:
         if "\0" in os.fsdecode(path):
             raise UsageError(f"{name}: the path {path!r:.80} holds a NUL")
+    _core.check_outputs(runtime, paths, resume)
+    for name, path in files:
         if name == "profile":
             check_ending(name, path, ".json")
-    _core.check_outputs(runtime, paths, resume)

@@ -126,6 +126,12 @@ def are_texts_by_names(data: Any, text: str) -> bool:
     return isinstance(data, Mapping) and text not in map(str, data) and all(isinstance(one, list) and all(isinstance(row, str) for row in one) for one in data.values())
 
 
+def lack_texts(data: Any) -> bool:
+    """Rows whose columns have names, and none is that of one text."""
+    names = _column_names(data) if is_table(data) else data if isinstance(data, Mapping) else _names_of_rows(list(data[:1])) if isinstance(data, (list, tuple)) else None
+    return bool(names) and "text" not in map(str, names or ())
+
+
 def is_table(data: Any) -> bool:
     if isinstance(data, (Mapping, list, tuple, str, bytes)) or _is_lazy(data):
         return False
@@ -139,7 +145,8 @@ def _is_lazy(data: Any) -> bool:
 
 
 def kept(data: Any) -> Any:
-    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is."""
+    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. Batches, which may have no end, are no rows."""
+    refuse_batches(data)
     if not hasattr(data, "__next__"):
         return data
     return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
@@ -147,9 +154,10 @@ def kept(data: Any) -> Any:
 
 def refuse_batches(data: Any) -> None:
     """What gives batches has no rows to look at by number."""
-    kind = type(data).__name__
-    if type(data).__module__.startswith("brim.") and kind in ("Stream", "Batches", "Plan", "Batch"):
-        raise UsageError(f"a {kind} gives batches, and rows are needed: " + ("give its files, or a Dataset of them; a stream can be trained on alone" if kind == "Stream" else "give the Dataset"))
+    if type(data).__module__ == "brim.feed":
+        raise UsageError("a stream gives batches to train with, and rows are needed here: give its files")
+    if type(data).__module__ == "brim.batches":
+        raise UsageError(f"{type(data).__name__} gives batches, and rows are needed here: give its Dataset")
 
 
 def is_rows(data: Any) -> bool:

@@ -29,6 +29,8 @@ def _number(value: Any, digits: int = 4) -> str:
 class _Paged:
     """What has a page of HTML: a title and parts."""
 
+    _paged = True
+
     def _page(self) -> tuple[str, list[Any]]:
         raise NotImplementedError
 
@@ -38,7 +40,10 @@ class _Paged:
         title, parts = self._page()
         _core.page(_runtime.default(), title, parts, os.fsencode(path))
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        """None: it has no page, and is shown by its repr."""
+        if not self._paged:
+            return None
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "page.html")
             self.page(path)
@@ -216,6 +221,10 @@ class Analysis(_Paged):
         return (f"Analysis({self.rows:,} rows, {self.tokens:,} tokens, {self.shortest} to {self.longest} a row, "
                 f"padding {100 * self.strategies[0]['padding_share']:.1f} % to {100 * best['padding_share']:.1f} %)")
 
+    @property
+    def _paged(self) -> bool:  # type: ignore[override]
+        return self._source is not None
+
     def _page(self) -> tuple[str, list[Any]]:
         if self._source is None:
             raise UsageError("an analysis that was pickled has no rows to draw: analyze them again")
@@ -272,7 +281,6 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
     from .dataset import Dataset, refuse_encoded
 
     _kinds.check(analyze, locals(), BatchOptions)
-    _rows.refuse_batches(data)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     data = dataset = _rows.kept(data)
     if not isinstance(data, Dataset):

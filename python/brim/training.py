@@ -253,7 +253,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if isinstance(data, Dataset):
             how = {}
             with _in_set(name):
-                _refuse_of_encoded(data, masked, max_length)
+                _refuse_encoded_otherwise(data, masked, max_length)
         elif not _rows.is_text_files(data):
             how = _options.of_rows(how, strict=not name, error=TypeError)
         with _in_set(name):
@@ -299,6 +299,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if dataset.labels is None and not masked and not several:
             if isinstance(model, Model) and _shapes.of(model.task).made:
                 raise UsageError(f'the model is of masked words: task="mlm" continues with them; another task takes its folder, brim.train({model.path!r}, ..)')
+            if isinstance(train_rows, Dataset):
+                raise UsageError("training needs labels, whose names the Dataset does not have: give it labelled=True, or of ids labels and mapping, where it is made")
             raise UsageError("training needs labels: give a column, or labels=[...]")
         known_by = Labels(None, task=task, runtime=runtime) if several else dataset
     if not masked and not several:
@@ -351,16 +353,6 @@ def _cut_of(rows) -> Cut | None:
     return made._replace(side=made.side or rows.tokenizer.truncation_side, truncation=made.truncation or rows.tokenizer.truncation)
 
 
-def _refuse_of_encoded(rows: Dataset, masked: bool, max_length: int | None) -> None:
-    """A row that is cut when it is encoded already is none that a text becomes: its end is missing, of a pair the second text."""
-    if max_length is not None and max_length < rows.longest:
-        raise UsageError(f"max_length is {max_length}, and the rows, which are encoded already (a Dataset), have up to {rows.longest} tokens: give it where the Dataset is made")
-    if masked and not rows._numbered:
-        raise UsageError('task="mlm": the rows are encoded already (a Dataset), and not for masked words: give texts, or numbering="tokens" where the Dataset is made')
-    if rows._numbered and not masked:
-        raise UsageError('the rows are encoded for masked words: give task="mlm" too')
-
-
 def _refuse_of_loading(model: Model, task: str, given: dict[str, Any]) -> None:
     """A Model has its head, and is where it is."""
     names = _labels(given["labels"], model._runtime)
@@ -400,6 +392,17 @@ def _refuse_of_masks(given: dict[str, Any]) -> None:
     idle = _options.first(given)
     if idle:
         raise UsageError('task="mlm" takes texts without labels: ' + (f"{idle} has none of it" if "." in idle else f"leave out {idle}"))
+
+
+def _refuse_encoded_otherwise(rows: Dataset, masked: bool, max_length: int | None) -> None:
+    """Rows that were encoded for masked words, or were not, where the training is of the other kind; and longer ones than it takes: a row that is cut now is none that
+    a text becomes, for its end is missing, of a pair the second text."""
+    if masked and not rows._is_numbered():
+        raise MismatchError('task="mlm" masks words of rows that are encoded for it: Dataset.of(.., numbering="tokens"), or give the texts')
+    if rows._is_numbered() and not masked:
+        raise MismatchError('the rows are encoded for masked words (numbering), which task="mlm" trains with: encode them without, or give the texts')
+    if max_length is not None and max_length < rows.longest:
+        raise UsageError(f"max_length is {max_length}, and the rows, which are encoded already (a Dataset), have up to {rows.longest} tokens: give it where the Dataset is made")
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:
@@ -496,7 +499,7 @@ def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = Non
     in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
     """
     _kinds.check(compare, locals())
-    for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
+    for name in ("output", "resume", "overwrite", "folds", "fold_column", "test", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
     one = isinstance(modes, str) or isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)

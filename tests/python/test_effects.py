@@ -48,7 +48,7 @@ SEVERAL = {"embedding", "scored", "rerank"}
 #: A value, or some of which one has to do something, by name; flags and choices have theirs by their types.
 VALUES = {
     "windows": 2, "max_windows": 1, "epochs": 2, "max_steps": 1, "fold_column": "fold", "test": "TEST", "batch_size": 5, "max_tokens": [60, 200], "accumulate": 2, "slices": 2, "max_rows": 2,
-    "read_ahead": [2, 8], "pad_to_multiple_of": 8, "required_batch_size_multiple": [4, 3], "freeze": "embeddings", "train_only": "*.bias", "shuffle_window": 7, "prefetch": 2,
+    "read_ahead": [2, 8], "pad_to_multiple_of": [8, 7], "required_batch_size_multiple": [4, 3], "freeze": "embeddings", "train_only": "*.bias", "shuffle_window": 7, "prefetch": 2,
     "class_weights": ["balanced", {"n": 3, "p": 1}], "label_smoothing": 0.2, "scale": 5.0, "margin": 0.2, "temperature": 2.0, "directions": "query-to-doc,doc-to-query", "hardness_strength": 3.0,
     "matryoshka": [[16, 8]], "matryoshka_weights": [[2, 1]], "positive_weight": 3.0, "mask_rate": "0.5", "lr": 1e-3, "warmup_steps": 2, "warmup_ratio": 0.5, "weight_decay": 0.5, "mixout": 0.5,
     "clip": 0.01, "layer_lr_decay": 0.5, "momentum": 0.5, "beta1": 0.5, "beta2": 0.5, "eps": 1e-3, "log_every": 2, "eval_every": 1, "save_every": 1, "keep_checkpoints": [0, 1], "swa_start": 0.4,
@@ -61,7 +61,7 @@ VALUES = {
     "gradient_accumulation_steps": 2, "buffer_size": 7, "file": HERE / "answers.jsonl", "threshold": 0.9, "top_k": 1, "prompt": "query", "dimensions": 8, "at": [[2]], "query_prompt": "query",
     "document_prompt": "query", "pairs": [texts(7, 12), texts(7, 6)], "text_columns": [["text", "other"]], "least_columns": 1, "most_texts": 1, "numbering": "tokens", "blocks": [{"fold": ("row", 1)}, {"fold": [[0.5]] * 12}],
     "mapping": [["p", "n"], ["b", "a"]], "offsets": [[0, 2, 4]], "type_ids": [[[0, 0, 1], [0, 1, 1, 1]]], "pad_id": 1, "rank": 1, "world_size": 2, "rows_for": lambda longest: 2, "key": [list(range(1, 13))],
-    "epoch": 1, "window": 5, "samples": 1, "values": [[1, 2]], "outputs": 1, "kernels": "plain", "similarity": "dot", "special_tokens": False, "truncate": 3, "task": ["regression", "classification", "multi_label", "tokens"], "missing_label": "skip", "truncation": "only_first", "truncation_side": "left", "device": "cuda", "progress": True,
+    "modes": [["uniform"]], "for_attention": ["sdpa", "flash"], "model": "ENCODER", "leave_out": [["extra"]], "pin_memory": True, "epoch": 1, "window": 5, "samples": 1, "values": [[1, 2]], "outputs": 1, "kernels": "plain", "similarity": "dot", "special_tokens": False, "truncate": 3, "task": ["regression", "classification", "multi_label", "tokens"], "missing_label": "skip", "truncation": "only_first", "truncation_side": "left", "device": "cuda", "progress": True,
 }
 TIME, ONE = "changes time and memory alone", "of one evaluation or checkpoint"
 #: Options that may leave everything as it was, and why that is what they promise.
@@ -79,8 +79,11 @@ PROMISED = {
 OF_ANSWERS = {
     "batching": "changes no result but by rounding", "padding": "changes no result but by rounding", "batch_size": "changes no result but by rounding", "query_prompt": "is what a folder has",
     "on_device": "of a GPU", "evaluate_retrieval precision": "of an order that may stay", "analyze seed": "of a page", "untrained": "is asked of what is not trained", "rank_slices": "of several processes", "samples": "of a page", "label_column": "of a page", "most_texts": "of rows of more",
+    "pin_memory": "of a GPU", "ragged Collator pad_id": "of models whose positions begin after it", "BatchSampler pad_to_multiple_of": "of slots, which max_tokens counts", "BatchSampler max_length": "of slots",
     "mapping": "of labels", "task": "of labels", "outputs": "of a regression", "tokenizer": "of a name of the hub",
 }
+#: The same of comparisons.
+OF_COMPARISONS = {"keep": "there is one evaluation, at the end", "read_ahead": "of the ways that look ahead"}
 #: Options with which the data may be wrong: a line about a row or a column is right.
 OF_DATA = {"task", "labels", "text_column", "pair_column", "label_column", "columns", "teacher_column", "delimiter", "format", "header"}
 
@@ -177,12 +180,36 @@ class Training:
             model = brim.Model(MODEL, labels=brim.Labels(names, **shape))
         events = []
         given.setdefault("on_event", lambda kind, fields: events.append(kind) if kind != "progress" else None)
-        return brim.train(model, self.data(), task=task, progress=given.pop("progress", False), **given), events
+        return self.made(model, self.data(), task=task, progress=given.pop("progress", False), **given), events
+
+    def made(self, model, rows, **given):
+        return brim.train(model, rows, **given)
+
+
+class Events(Training):
+    """The same as an iterator."""
+
+    def __str__(self):
+        return f"events of {super().__str__()}"
+
+    def made(self, model, rows, **given):
+        return list(brim.train_events(model, rows, **given))
+
+
+class Compared(Training):
+    """Two ways of batching."""
+
+    def __str__(self):
+        return f"comparison of {super().__str__()}"
+
+    def made(self, model, rows, **given):
+        return brim.compare(model, rows, **{"modes": ["brim", "dynamic"], **given})
 
 
 def special(value):
     """What a word of VALUES means."""
-    made = {"CALLBACK": lambda: lambda kind, fields: None, "METRICS": lambda: lambda found: {"own": 1.0}, "FEWER": fewer, "RUNTIME": lambda: brim.Runtime(threads=1)}
+    made = {"CALLBACK": lambda: lambda kind, fields: None, "METRICS": lambda: lambda found: {"own": 1.0}, "FEWER": fewer, "RUNTIME": lambda: brim.Runtime(threads=1),
+            "ENCODER": lambda: case.module("transformers").AutoModel.from_pretrained(MODEL)}
     return made[value]() if isinstance(value, str) and value in made else value
 
 
@@ -248,6 +275,37 @@ class Effects(unittest.TestCase):
         cases = [(call, keyword) for call in trainings() for name, keyword in OF_TRAINING.items()
                  if name not in call.given and name not in ALIASES and not (name == "stream" and call.rows in ("stream", "opened"))]
         self.sweep(cases, 150)
+
+    def test_events_and_comparisons(self):
+        """the same options of an iterator of events, and of a comparison"""
+        calls = [Events("classification"), Events("embedding"), Events("tokens", output="out"), Compared("classification", eval="EVAL"), Compared("scored"), Compared("rerank")]
+        options = {**OF_TRAINING, **keywords_of(brim.compare)}
+        self.sweep([(call, keyword) for call in calls for name, keyword in options.items() if name not in ALIASES and name not in call.given and (name != "modes" or isinstance(call, Compared))], 60,
+                   PROMISED | OF_COMPARISONS)
+
+    def test_estimators(self):
+        """of scikit-learn"""
+        case.module("sklearn")
+        from brim.sklearn import TextClassifier, TextRegressor
+        fitted = lambda kind, labels: lambda **more: vars(kind(MODEL, **{"max_steps": 3, "batch_size": 6, "progress": False, **more}).fit(texts(3, 12), labels))
+        calls = [Named("TextClassifier", fitted(TextClassifier, list("np") * 6), brim.train, keywords.TrainOptions), Named("TextRegressor", fitted(TextRegressor, [i / 7 for i in range(12)]), brim.train, keywords.TrainOptions)]
+        self.sweep([(call, keyword) for call in calls for name, keyword in call.options.items() if name not in ALIASES], 40)
+
+    def test_loaders(self):
+        """of torch"""
+        case.module("torch"), case.module("transformers")
+        tokenizer, rows = brim.Tokenizer(MODEL), rows_of("pairs", 5, 12)
+        encoded = brim.Dataset.of(rows, tokenizer)
+        own = [{**encoded[at], "extra": at} for at in range(6)]
+        batches = lambda: encoded.batches(batch_size=5)
+        passed = lambda loader: [batch for _, batch in zip(range(3), loader)]
+        calls = [Named("IterableDataset", lambda **more: passed(brim.torch.IterableDataset(batches(), **more)), brim.torch.IterableDataset),
+                 Named("DataLoader", lambda **more: passed(brim.torch.DataLoader(batches(), **more)), brim.torch.DataLoader),
+                 Named("BatchSampler", lambda **more: list(brim.torch.BatchSampler([4, 9, 3, 12, 7, 5, 8], **{"batch_size": 3, **more})), brim.torch.BatchSampler, keywords.BatchOptions),
+                 Named("Collator", lambda **more: brim.torch.Collator(tokenizer, **more)(own), brim.torch.Collator),
+                 Named("ragged Collator", lambda **more: brim.torch.Collator(tokenizer, **{"padding": "none", **more})(own), brim.torch.Collator),
+                 Named("Batch.torch", lambda **more: next(iter(batches())).torch(**more), brim.Batch.torch)]
+        self.sweep([(call, keyword) for call in calls for keyword in call.options.values() if keyword.name != "device"], None, PROMISED | OF_ANSWERS)
 
     def test_answers(self):
         """predictions, evaluations, vectors: of texts, pairs, a file"""
@@ -367,6 +425,35 @@ class Said(unittest.TestCase):
         texts = brim.Dataset.of([row["text"] for row in rows_of("mlm")], brim.Tokenizer(MODEL), labelled=False, numbering="tokens")
         self.assertEqual(brim.train(MODEL, texts, task="mlm", max_steps=1, progress=False).model.task, "mlm")
 
+    def test_rows_of_another_task(self):
+        """rows that are encoded for masked words, or are not, and streams, are refused where they would be read as something else"""
+        tokenizer, quick = brim.Tokenizer(MODEL), {"max_steps": 1, "progress": False}
+        rows, path = rows_of("classification"), HERE / "another.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        labelled, plain, numbered = brim.Dataset.of(rows, tokenizer), brim.Dataset.of(rows, tokenizer, labelled=False), brim.Dataset.of(rows, tokenizer, numbering="tokens")
+        ids = brim.Dataset.from_ids([[2, 7, 3], [2, 9, 3]] * 4, labels=[0, 1] * 4)
+        for wrong in (labelled, plain, ids, brim.Dataset.of(rows_of("tokens"), tokenizer, task="tokens")):
+            self.assertRaisesRegex(brim.errors.MismatchError, '^task="mlm" masks words of rows that are encoded for it', brim.train, MODEL, wrong, task="mlm", **quick)
+        self.assertRaisesRegex(brim.errors.MismatchError, '^eval: task="mlm" masks words', brim.train, MODEL, numbered, task="mlm", eval=labelled, **quick)
+        for task in ("auto", "embedding", "rerank"):
+            self.assertRaisesRegex(brim.errors.MismatchError, "^the rows are encoded for masked words", brim.train, MODEL, numbered, task=task, **quick)
+        self.assertRaisesRegex(brim.errors.MismatchError, "^eval: the rows are encoded for masked words", brim.train, MODEL, labelled, eval=numbered, **quick)
+        for wrong in (plain, ids):
+            self.assertRaisesRegex(brim.Error, "whose names the Dataset does not have", brim.train, MODEL, wrong, **quick)
+        model, stream = brim.train(MODEL, labelled, eval=labelled[:3], **quick).model, brim.data.stream(path, tokenizer, labels=["n", "p"], max_length=20)
+        masked = brim.data.stream(path, tokenizer, numbering="tokens", max_length=20)
+        for given, task, line in ((stream, "mlm", '^task="mlm" masks words of a stream that is made for it'), (stream, "tokens", '^task="tokens": the labels of the stream are of classification'),
+                                  (masked, "auto", 'the stream is of masked words'), (masked, "tokens", 'the stream is of masked words'),
+                                  (brim.data.stream(path, tokenizer, max_length=20), "embedding", r'labels=brim.Labels\(None, task="embedding"\)')):
+            self.assertRaisesRegex(brim.Error, line, brim.train, MODEL, given, task=task, **quick)
+        self.assertRaisesRegex(TypeError, "labels are a list of names", brim.Model, MODEL, labels=stream)
+        learned = HERE / "of masked words"
+        brim.train(MODEL, numbered, task="mlm", output=learned, **quick)
+        self.assertEqual(brim.train(learned, labelled, **quick).model.task, "classification")
+        self.assertEqual(brim.train(learned, numbered, task="mlm", **quick).model.task, "mlm")
+        for call in (model.predict, model.logits, model.evaluate, lambda one: brim.analyze(one, tokenizer), lambda one: brim.Dataset.of(one, tokenizer), lambda one: brim.train(MODEL, rows, eval=one, **quick)):
+            self.assertRaisesRegex(brim.Error, "a stream gives batches to train with, and rows are needed here: give its files", call, stream)
+
     def test_folders_without_an_encoder(self):
         for name in ("StaticEmbedding", "BoW", "WordEmbeddings"):
             folder = HERE / name
@@ -396,7 +483,7 @@ class Said(unittest.TestCase):
             self.assertRegex("\n".join(heard.output), line)
 
     def test_notes_of_the_command(self):
-        """which Python has too: of sets that are one, of what is not read, of an average that goes on"""
+        """which Python has too: of sets that are one, of what is not read, of an average that continues"""
         rows, path = rows_of("classification"), HERE / "sets.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         train = lambda data, **more: brim.train(MODEL, data, **{"max_steps": 1, "progress": False, **more})

@@ -1,5 +1,8 @@
 """Rows that were encoded before they are trained on, Datasets and streams: what says how rows become ids, or what is learnt of them, is as it is for the rows themselves, or is refused."""
+import copy
+import importlib
 import json
+import pickle
 import re
 import unittest
 import warnings
@@ -20,6 +23,25 @@ def trained(rows, **how):
         return brim.train(MODEL, rows, progress=False, **{"max_steps": 1, **how})
     except (brim.Error, TypeError, ValueError) as error:
         return str(error)
+
+
+def places(state, at=()):
+    """Every place in it."""
+    yield at
+    for key in state if isinstance(state, dict) else range(len(state)) if isinstance(state, list) else ():
+        yield from places(state[key], at + (key,))
+
+
+def put(state, place, value):
+    """The same with another value there."""
+    if not place:
+        return value
+    made = copy.deepcopy(state)
+    inner = made
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return made
 
 
 class Encoded(unittest.TestCase):
@@ -70,18 +92,18 @@ class Encoded(unittest.TestCase):
 
     def test_masked_words(self):
         """a Dataset says what it lacks, and what it is for; whole words are what a stream numbers"""
-        texts, wanted = [one["text"] for one in rows_of("mlm")], 'numbering="tokens" where the Dataset is made'
+        texts, wanted = [one["text"] for one in rows_of("mlm")], 'Dataset.of(.., numbering="tokens")'
         of = lambda rows, **how: brim.Dataset.of(rows, TOKENIZER, **how)
         for rows in (of(texts), of(list(zip(texts, "ab" * 9))), of(list(zip(texts, [0.5, 1.5] * 9)), labelled=True)):
             self.assertIn(wanted, trained(rows, task="mlm"))
             self.assertIn(wanted, trained(texts, task="mlm", eval=rows))
             with self.assertRaisesRegex(brim.Error, "numbering"):
                 list(brim.train_events(MODEL, rows, task="mlm", max_steps=1, progress=False))
-        self.assertIn('give task="mlm" too', trained(of(texts, numbering="tokens")))
+        self.assertIn('which task="mlm" trains with', trained(of(texts, numbering="tokens")))
         path = HERE / "masks.jsonl"
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         opened = lambda numbering: brim.data.stream(path, TOKENIZER, batch_size=5, max_length=9, numbering=numbering)
-        self.assertIn('give task="mlm" too', trained(opened("tokens")))
+        self.assertIn('give task="mlm"', trained(opened("tokens")))
         self.assertIn("whole_words: the stream numbers tokens", trained(opened("tokens"), task="mlm", whole_words=True))
         self.assertEqual(trained(opened("words"), task="mlm", whole_words=True).model.task, "mlm")
 
@@ -117,8 +139,58 @@ class Encoded(unittest.TestCase):
         for data in (brim.data.stream(path, TOKENIZER, labels=["n", "p"]), encoded.batches(), encoded.batches().plan(0), next(iter(encoded.batches()))):
             for ask in (model.predict, model.logits, model.evaluate, model.embed, lambda data: brim.analyze(data, TOKENIZER), lambda data: brim.Dataset.of(data, TOKENIZER),
                         lambda data: brim.train(MODEL, rows, eval=data, max_steps=1), lambda data: brim.train(MODEL, rows, folds=2, test=data, max_steps=1)):
-                self.assertRaisesRegex(brim.Error, f"a {type(data).__name__} gives batches, and rows are needed", ask, data)
+                self.assertRaisesRegex(brim.Error, "gives batches .*rows are needed here|gives batches, and rows are needed here", ask, data)
         self.assertRaisesRegex(brim.Error, "embed takes texts", model.embed, encoded)
+
+    def test_several_texts(self):
+        """rows of embeddings say their columns, and rows of one text are none"""
+        of = lambda rows, **how: brim.Dataset.of(rows, TOKENIZER, **how)
+        pairs = [{"anchor": "a good film", "positive": "a plot"}] * 4
+        for rows in (pairs, {"anchor": ["a"], "positive": ["b"]}):
+            for task in ("embedding", "rerank"):
+                self.assertRaisesRegex(brim.Error, f'task="{task}" reads rows of several texts: name their columns', of, rows, task=task)
+        for rows in (["a film", "b"], [("a", 0.5), ("b", 1.0)]):
+            self.assertRaisesRegex(brim.Error, 'task="embedding" is of rows of several texts, and these have one each', of, rows, task="embedding")
+        self.assertEqual(trained(of(pairs, task="embedding", text_columns=["anchor", "positive"], labelled=False), task="embedding").model.task, "embedding")
+        self.assertEqual(trained(of([("a", "b", 1.0), ("c", "d", 0.0)], task="rerank"), task="rerank").model.task, "rerank")
+
+    def test_states(self):
+        """any value of JSON at any place of a saved state is refused, or taken, as a saved state is"""
+        rows, path = brim.Dataset.of(rows_of("classification"), TOKENIZER), HERE / "states.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows_of("classification")))
+        makers = [lambda: rows.batches(batch_size=4), lambda: brim.data.stream(path, TOKENIZER, batch_size=4, max_length=8)]
+        try:
+            importlib.import_module("brim.torch")
+            makers += [lambda: brim.torch.BatchSampler([3, 4, 5, 6], batch_size=2), lambda: brim.torch.IterableDataset(rows.batches(batch_size=4)), lambda: brim.torch.DataLoader(rows.batches(batch_size=4))]
+        except ImportError:
+            pass
+        for make in makers:
+            source = make()
+            next(iter(source))
+            saved = json.loads(json.dumps(source.state_dict()))
+            self.assertIsNone(make().load_state_dict(saved))
+            for place in places(saved):
+                for value in (None, -1, 2**63, 10**30, "x", "", [], {}, [1], {"a": 1}, 1.5, True):
+                    with self.subTest(type(source).__name__, place=place, value=value):
+                        try:
+                            make().load_state_dict(put(saved, place, value))
+                        except brim.Error as error:
+                            self.assertNotIn("\n", str(error))
+                        else:
+                            self.assertTrue(isinstance(value, int) or put(saved, place, value) == saved, "it was taken")
+        for how in ({"world_size": 0}, {"world_size": -1}, {"rank": 1}):
+            self.assertRaises(ValueError, rows.batches, batch_size=4, **how)
+            self.assertRaises(ValueError, brim.Plan, [3, 4], batch_size=2, **how)
+
+    def test_copies_are_shown(self):
+        """what a notebook shows of results that were copied or pickled: their page, or their repr"""
+        rows = rows_of("classification")
+        train = lambda **how: brim.train(MODEL, rows, max_steps=1, progress=False, **how)
+        for one in (brim.analyze(rows, TOKENIZER), train(eval=rows), train(folds=2), brim.compare(MODEL, rows, max_steps=1, progress=False, modes=["brim"]), train().model.evaluate(rows)):
+            for made in (one, pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+                with self.subTest(type(one).__name__):
+                    self.assertTrue((made._repr_html_() or repr(made)).startswith(("<iframe", "Analysis(")))
+        self.assertTrue(brim.analyze(rows, TOKENIZER)._repr_html_())
 
     def test_analyses(self):
         """of a Dataset look at its rows as they are: what says how they are read is refused"""
