@@ -89,7 +89,10 @@ def attention_of(kind: str | None, model: Any, layout: Layout) -> Attention:
 
 
 def _tensors(batch: Mapping[str, Any] | Batch) -> Mapping[str, Any]:
-    return batch.torch() if isinstance(batch, Batch) else batch
+    tensors = batch.torch() if isinstance(batch, Batch) else batch
+    if not {"cu_seq_lens_q", "position_ids"} & tensors.keys():
+        raise ValueError('the batch is padded: its rows are those of its tensors; padding="none" makes ragged ones')
+    return tensors
 
 
 def first_tokens(batch: Mapping[str, Any] | Batch) -> _torch.Tensor:
