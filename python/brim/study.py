@@ -29,8 +29,6 @@ def _number(value: Any, digits: int = 4) -> str:
 class _Paged:
     """What has a page of HTML: a title and parts."""
 
-    _paged = True
-
     def _page(self) -> tuple[str, list[Any]]:
         raise NotImplementedError
 
@@ -41,9 +39,6 @@ class _Paged:
         _core.page(_runtime.default(), title, parts, os.fsencode(path))
 
     def _repr_html_(self) -> str | None:
-        """None: it has no page, and is shown by its repr."""
-        if not self._paged:
-            return None
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "page.html")
             self.page(path)
@@ -221,9 +216,8 @@ class Analysis(_Paged):
         return (f"Analysis({self.rows:,} rows, {self.tokens:,} tokens, {self.shortest} to {self.longest} a row, "
                 f"padding {100 * self.strategies[0]['padding_share']:.1f} % to {100 * best['padding_share']:.1f} %)")
 
-    @property
-    def _paged(self) -> bool:  # type: ignore[override]
-        return self._source is not None
+    def _repr_html_(self) -> str | None:
+        return None if self._source is None else super()._repr_html_()  # then it is shown by its repr
 
     def _page(self) -> tuple[str, list[Any]]:
         if self._source is None:
