@@ -260,6 +260,7 @@ class Model:
         return min(self.max_length, self._cut_at or self.tokenizer.max_length or self.max_length)
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
+        _rows.refuse_batches(data)
         refuse_encoded(data, max_length=max_length, **columns)
         if max_length is not None:
             whole("max_length", max_length, 1)
@@ -442,6 +443,9 @@ class Model:
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         _kinds.check(Model.embed, locals())
+        _rows.refuse_batches(texts)
+        if isinstance(texts, Dataset):
+            raise UsageError("texts: a Dataset is encoded already, and embed takes texts")
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 

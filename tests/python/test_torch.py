@@ -387,7 +387,9 @@ class PaddingFree(unittest.TestCase):
                         alone = model(**{k: v for k, v in mine.items() if k != "attention_mask"}).last_hidden_state
                     self.assertLess((found[0] - want).abs().max().item(), 1e-5)
                     self.assertGreater((alone[0] - want).abs().max().item(), 1e-2)
-                    self.assertEqual([len(part) for part in brim.torch.split_rows(found, mine)], rows.lengths.tolist())
+                    for ragged in (mine, batch("none")):
+                        self.assertEqual([len(part) for part in brim.torch.split_rows(found, ragged)], rows.lengths.tolist())
+                    self.assertRaisesRegex(ValueError, "the batch is padded", brim.torch.first_tokens, batch("longest"))
 
     def test_of_the_tokenizer(self):
         """without a model the tokenizer's folder says where positions begin; flash attention's lengths come when they are asked for"""
