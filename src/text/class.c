@@ -96,6 +96,32 @@ bool brim_class_is_other(const char *name, size_t length) {
   return false;
 }
 
+static bool is_type(const brim_json_value *section, const char *type) {
+  return brim_json_is_string(brim_json_get(section, "type"), type);
+}
+
+static bool is_flag(const brim_json_value *object, const char *key, bool set) {
+  const brim_json_value *value = brim_json_get(object, key);
+  return value && value->kind == BRIM_JSON_BOOL && (value->as.integer != 0) == set;
+}
+
+/* The id in ["</s>", 2]. */
+static bool has_id(const brim_json_value *pair, int64_t id) {
+  const brim_json_value *name = pair ? brim_json_first(pair) : NULL, *number = name ? brim_json_after(pair, name) : NULL;
+  return number && number->kind == BRIM_JSON_INT && number->as.integer == id;
+}
+
+bool brim_class_is_herbert(const char *name, size_t length, const brim_json_value *root) {
+  const brim_json_value *model = brim_json_get(root, "model"), *normalizer = brim_json_get(root, "normalizer"),
+                        *ends = brim_json_get(root, "post_processor");
+  return brim_fields_is(name, without("Fast", name, length), "HerbertTokenizer") && is_type(model, "BPE") &&
+         brim_json_is_string(brim_json_get(model, "end_of_word_suffix"), "</w>") && is_type(normalizer, "BertNormalizer") &&
+         is_flag(normalizer, "clean_text", true) && is_flag(normalizer, "handle_chinese_chars", true) &&
+         is_flag(normalizer, "strip_accents", false) && is_flag(normalizer, "lowercase", false) &&
+         is_type(brim_json_get(root, "pre_tokenizer"), "BertPreTokenizer") && is_type(ends, "BertProcessing") &&
+         has_id(brim_json_get(ends, "sep"), 2) && has_id(brim_json_get(ends, "cls"), 0);
+}
+
 const brim_tokenizer_class *brim_class_named(const char *name, size_t length) {
   length = without("Fast", name, length);
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)

@@ -142,7 +142,7 @@ static int choose_class(resolver *r) {
   int32_t count;
   const brim_json_value *other = brim_beside_other(r->beside);
   r->class = brim_beside_class(r->beside, &r->named);
-  if (other)
+  if (other && !brim_class_is_herbert(other->as.text, other->length, r->root))
     return refuse_named(r, "brim does not build every kind of tokenizer", other->as.text, other->length);
   if (!r->root && (!r->class || (!r->named && r->class->family != family_of(r)))) {
     const char *name = r->from->merges ? "RobertaTokenizer" : "BertTokenizer";

@@ -1,4 +1,5 @@
 """Folders of tokenizers beside transformers: the folder as it is edited, and what brim saves of it. Skipped without transformers."""
+import json
 import os
 import pathlib
 import random
@@ -68,6 +69,22 @@ class Folders(unittest.TestCase):
                 equal += 1
         print(f"# {equal} folders equal, {len(refused)} classes refused")
         self.assertGreater(equal, 2000 if STEP == 1 else 20)
+
+    def test_herbert(self):
+        """the folders of its class that transformers writes give the same ids, and what a person changed in one is refused"""
+        pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"abcdefghijklmnopqrstuvwxyz", *(letter + "</w>" for letter in "aeilmnory.,!"), "fi", "fil", "film</w>"]
+        made = transformers.HerbertTokenizer(vocab={piece: at for at, piece in enumerate(pieces)}, merges=[("f", "i"), ("fi", "l"), ("fil", "m</w>")])
+        with tempfile.TemporaryDirectory() as place:
+            made.save_pretrained(place)
+            ours = brim.Tokenizer(place)
+            for texts in [*([text] for text in classes.TEXTS), classes.folders.PAIR, ("A film, a zebra!",)]:
+                self.assertEqual(list(ours.encode(*texts).ids), made(*texts)["input_ids"], texts)
+            file = pathlib.Path(place, "tokenizer.json")
+            changed = json.loads(file.read_text())
+            changed["normalizer"]["lowercase"] = True
+            file.write_text(json.dumps(changed))
+            with self.assertRaisesRegex(brim.Error, "means a HerbertTokenizer"):
+                brim.Tokenizer(place)
 
     def test_file(self):
         """a tokenizer.json that is named itself is saved so that AutoTokenizer takes it as it stands, whatever the model is"""
