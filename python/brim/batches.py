@@ -217,7 +217,7 @@ def _remake_batch(arrays, numbers, pad_id, values, labelled, types, layout, epoc
 
 
 def saved_number(name: str, value: Any) -> int:
-    """Of a saved state, where any value may stand."""
+    """Of a saved state, which may hold any value."""
     if type(value) is not int or not 0 <= value <= MOST:
         raise MismatchError(f"the state has {name} {value!r:.60}: a whole number is needed")
     return value
