@@ -24,7 +24,8 @@ static bool is_same(const brim_stream *s, const struct stat *about) {
 brim_stream *brim_stream_take_kept(brim_runtime *runtime, const char *path) {
   struct stat about;
   brim_stream *found = NULL;
-  if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &about) : stat(path, &about)) != 0 || S_ISREG(about.st_mode))
+  const bool standard = strcmp(path, "-") == 0; /* is read from where it is, whatever it is */
+  if ((standard ? fstat(STDIN_FILENO, &about) : stat(path, &about)) != 0 || (!standard && S_ISREG(about.st_mode)))
     return NULL;
   pthread_mutex_lock(&runtime->keeping);
   brim_stream **at = &runtime->kept;

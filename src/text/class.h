@@ -55,7 +55,7 @@ const brim_tokenizer_class *brim_class_named(const char *name, size_t length);
 const brim_tokenizer_class *brim_class_of_model(const char *model_type, size_t length);
 /* A class of transformers that is not here. */
 bool brim_class_is_other(const char *name, size_t length);
-/* HerBERT's class, beside a tokenizer.json that says what this class builds, as all of its folders have it. */
+/* HerBERT's class, and a tokenizer.json that says what this class builds, as all of its folders do. */
 bool brim_class_is_herbert(const char *name, size_t length, const brim_json_value *root);
 /* Models of that type have tokenizer.json taken as it stands, whatever class is named. */
 bool brim_class_is_none(const char *model_type, size_t length);

@@ -134,7 +134,7 @@ static int refuse_added_ends(const resolver *r) {
   bool added = false;
   for (size_t i = 0; i < 2 && config && !r->root && r->class && r->class->ends == BRIM_ENDS_OWN && !added; i++)
     BRIM_TRY(brim_json_read_bool(config, brim_json_root(config), keys[i], &added, r->err));
-  return added ? refuse_class(r, "brim adds no bos_token or eos_token without a tokenizer.json") : BRIM_OK;
+  return added ? refuse_class(r, "brim adds no token at the ends of texts without a tokenizer.json") : BRIM_OK;
 }
 
 /* The class, and all tokens with their ids. */

@@ -11,7 +11,7 @@ SAYS = re.compile(r"brim_(?:error_(?!text)\w+|row_error|json_reader_error|reader
 NAME = re.compile(r"(?<![\w./\"\\{'-])[a-z]+(?:_[a-z]+)+(?![\w./\"(])")
 OPTION = re.compile(r"\b(?:CHOICE|FLAG|INTEGER|REAL|TEXT|LIST|NAMES|COUNT|BYTES|SIZE)\w*\(\s*\"([a-z0-9-]+)\"")
 #: Members of files of models and tokenizers, in the words of their folders.
-FILES = """attention_head_size conv_kernel_size hidden_size layer_norm norm_rel_ebd only_second pooler_hidden_size pos_att_type
+FILES = """add_bos_token add_eos_token attention_head_size conv_kernel_size hidden_size layer_norm norm_rel_ebd only_second pooler_hidden_size pos_att_type
 position_embedding_type precompiled_charsmap relative_attention tie_word_embeddings tokenizer_class unk_token""".split()
 #: What only programs can get wrong, and in how many messages: the command checks its own options, or never gives these.
 PROGRAMS = {"chosen_share": 1, "compute_metrics": 1, "cost_linear": 1, "cost_square": 1, "eval_when": 1, "least_columns": 1, "most_texts": 2,
