@@ -111,8 +111,8 @@ static void places(void) {
   brim_error err;
   o.plan = (brim_plan_options){.batching = BRIM_PACKED, .max_tokens = 8};
   ok_string(outcome(path, &o, NULL),
-            "!2 long.txt: line 2, byte 3: the row takes 10 slots, more than max_tokens 8: raise it, lower max_length, or set "
-            "oversize to truncate or alone\n",
+            "!2 long.txt: line 2, byte 3: the row takes 10 slots, more than max_tokens 8: raise it, lower max_length, or choose "
+            "truncate or alone (oversize)\n",
             "a row over the budget");
   o.plan.oversize = BRIM_OVERSIZE_TRUNCATE;
   ok_string(outcome(path, &o, NULL), "end", "which may be cut");
