@@ -333,10 +333,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             if paired:
                 raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
             sources |= {"valid": (train_rows, dataset)}
-            texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
+            texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, {**columns, **source})
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
             return _runs.run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts, tokenizer)
-        return _runs.run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+        return _runs.run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, {**columns, **source})
 
 
 _CALL = train  #: whose argument has its name
