@@ -105,9 +105,10 @@ def of_entities(labels) -> None:
         log.warning("the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities")
 
 
-def of_model(facts: dict[str, Any]) -> None:
-    """Tensors that are new or not used, and classes that were named otherwise."""
-    for what, names in (("tensors of the file are not used", facts["unused"]), ("tensors are new", facts["new"])):
+def of_model(facts: dict[str, Any], checkpoints: pathlib.Path | None) -> None:
+    """Tensors that are new (not where a checkpoint has them all) or not used, and classes that were named otherwise."""
+    kept = checkpoints is not None and any(checkpoints.glob("step-*/state.json"))
+    for what, names in (("tensors of the file are not used", facts["unused"]), ("tensors are new", () if kept else facts["new"])):
         if names:
             log.info("%d %s: %s%s", len(names), what, ", ".join(names[:3]), ", ..." if len(names) > 3 else "")
     former, now = facts["former"], facts["labels"]
@@ -142,7 +143,7 @@ def of_event(kind: str, fields: dict[str, Any], swa_start: float = 0) -> None:
     elif kind == "eval":
         log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
     elif kind == "resume":
-        log.info("the run resumes at step %d", fields["step"])
+        log.info("the run goes on after step %d of %d", fields["step"], fields["total_steps"])
         if fields["log_lost"]:
             log.warning("log.jsonl does not have all of the %d steps that were done: its curves begin again here", fields["step"])
         if fields["former_steps"] is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import numbers
 import os
+import pathlib
 import queue
 import re
 import threading
@@ -305,7 +306,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if not isinstance(model, Model):
         model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling, layers=layers, dense=dense,
                       dense_activation=dense_activation, reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
-        _notes.of_model(model._facts)
+        _notes.of_model(model._facts, pathlib.Path(os.fsdecode(output), "checkpoints") if options.get("resume") and output is not None else None)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
         if asked == "auto" and not several and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(train_rows, Dataset):
