@@ -64,9 +64,11 @@ static const cli_option options[] = {
     INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .needs = "swa-start", .to = {TRAIN(swa_every)},
             .shown = "about twenty times", .help = "steps between two weights that are averaged"),
     HEADING("Evaluation"),
-    TEXT("best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
-         .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
-         .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
+    TEXT(
+        "best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
+        .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
+        .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME. f1 is that of the second of two "
+                "classes, or the mean of more"),
     CHOICE("keep", keep, "best|last", .needs = "eval folds fold-column", .to = {TRAIN(final)}, .parse = parse_keep,
            .shown = "best, with --patience or --best-metric, else last",
            .help = "the model at the end: that of the best evaluation, or that of the last step"),

@@ -316,7 +316,8 @@ class TrainOptions(TypedDict, total=False):
     keep_checkpoints: int. Number of newest checkpoints to keep besides the best; 0: all. Default: the newest and the best.
     swa_start: float. Average the weights from this share of the steps on (0.75, say) into the final model; 0: do not average. Default: 0.
     swa_every: int. Steps between two weights that are averaged. Default: about twenty times.
-    best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse.
+    best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. f1 is that of the second of two classes,
+        or the mean of more. Default: accuracy or rmse.
     keep: Literal["best", "last"]. The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience
         or best_metric, else last.
     patience: int. Stop after N evaluations in a row without an improvement; 0: never. Default: 0.
@@ -499,7 +500,8 @@ class TrainOptions(TypedDict, total=False):
     swa_every: int | None
     """Steps between two weights that are averaged. Default: about twenty times."""
     best_metric: str | None
-    """Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse."""
+    """Metric that decides which checkpoint is best; of the first eval, or SET/NAME. f1 is that of the second of two classes, or the mean of more.
+    Default: accuracy or rmse."""
     keep: Literal["best", "last"] | None
     """The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience or best_metric, else last."""
     patience: int | None

@@ -486,7 +486,7 @@ class Model:
                  label_column: str | None = None, progress: bool | Callable[[str, dict[str, Any]], Any] | None = None,
                  **options: Unpack[PredictOptions]) -> Evaluation:
         """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
-        accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
+        accuracy, f1 (of the second of two classes, or the mean of more), matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
         _kinds.check(Model.evaluate, locals(), PredictOptions)
         _options.within(dict(options))
