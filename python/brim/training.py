@@ -17,7 +17,7 @@ from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, not
 from .dataset import Cut, Dataset, refuse_encoded
 from .errors import STOP, Error, MismatchError, UsageError
 from .feed import Stream, Streamed
-from .folds import Folds, one_number
+from .folds import Folds, of_splits, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
 from .labels import Labels, _labels
@@ -119,7 +119,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row, also by fold_column; test: rows without labels that all folds predict together. The model then keeps its weights;
+    the whole), or the fold of each row, also by fold_column, or pairs of rows as scikit-learn's split() gives them; test: rows without labels that all folds predict together. The model then keeps its weights;
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
@@ -473,7 +473,7 @@ def _share_said(more) -> str:
 
 def _folds_asked(folds, more, share, stratify):
     """The number of folds, the fold of each row, or None; what contradicts itself is refused."""
-    folds = one_number(folds)
+    folds = of_splits(one_number(folds))
     column = more["fold_column"]
     if stratify and not isinstance(folds, int):
         raise UsageError("stratify: " + ("it is for folds: give folds=5" if folds is None and column is None else "folds has each row's fold already: leave it out"))
