@@ -14,6 +14,8 @@ static const cli_option options[] = {
           .help = "what to compare, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
                   "(uniform+longest), brim (random+none), or any BATCHING+PADDING; each may have its own options: "
                   "brim+checkpoint, uniform+max-tokens=2048+accumulate=2"),
+    CHOICE("task", task, "classification|regression|multi-label|tokens|embedding|rerank", .shown = "by the labels",
+           .help = "what labels are, as `brim train` has it; masked words have no labels by which modes could be compared"),
     ROWS(cli_job_task_options),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
@@ -218,8 +220,6 @@ static int run(cli_call *cli) {
   int status = cli_modes_parse(cli, &list);
   if (!status && cli->values->eval.count > 1)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");
-  if (!status && cli->masks)
-    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--task mlm is for `brim train`: modes are compared on rows with labels");
   if (!status) {
     status = cli_job_open(cli, &job);
     if (!status)

@@ -208,6 +208,9 @@ static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_
                                     .plan = &job->options.plan,
                                     .rank = cli->group.rank,
                                     .max_length = max_length};
+  if (brim_task_shape(task)->several_texts && !v->loss)
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "--stream: the rows are not looked at before training: name their loss with --loss");
   int status = v->keep_head ? BRIM_OK : cli_stream_labels(cli, request.paths, request.path_count, task, &job->labels);
   if (!status && !job->options.max_steps)
     status = cli_stream_steps(cli, &request, job->labels.task, &job->options.max_steps);

@@ -358,12 +358,16 @@ const cli_option cli_rows_option[] = {
     {0},
 };
 
-const cli_option cli_job_task_options[] = {
+const cli_option cli_job_task_option[] = {
     CHOICE("task", task, CLI_TASKS, .shown = "by the labels",
            .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
                    "multi-label; csv needs multi-label for a|b. tokens: a label for each word. mlm: texts have none, some of "
                    "their tokens are masked and are to be found. embedding: vectors of texts, trained with pairs and triples. "
                    "rerank: a score of a query and a document"),
+    {0},
+};
+
+const cli_option cli_job_task_options[] = {
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
                  "other labels are refused"),

@@ -71,8 +71,8 @@ extern const cli_option cli_batch_size_option[], cli_max_tokens_option[], cli_ac
     cli_seed_option[];
 extern const cli_option cli_batch_options[], cli_stream_options[], cli_fold_options[];
 /* A training job: `brim train` and `brim compare` */
-extern const cli_option cli_words_option[], cli_rows_option[], cli_job_input_options[], cli_job_task_options[],
-    cli_job_length_options[];
+extern const cli_option cli_words_option[], cli_rows_option[], cli_job_input_options[], cli_job_task_option[],
+    cli_job_task_options[], cli_job_length_options[];
 extern const cli_option cli_precision_option[], cli_trained_options[], cli_method_options[], cli_vector_loss_options[],
     cli_loss_options[], cli_mask_options[], cli_optimizer_options[], cli_machine_options[];
 /* Where to compute */

@@ -161,7 +161,8 @@ static int count_rows(cli_call *cli, const cli_feed_request *request, brim_task 
     status = cli_columns_find(cli, request->paths, request->path_count, task, &columns, &source);
   if (!status && !source.need_label && !cli->masks)
     status = brim_error_set(&cli->error, BRIM_E_USAGE,
-                            "--stream: give --max-steps in place of --epochs: rows without a label are not counted beforehand");
+                            "--stream: give --max-steps in place of --epochs: rows without a column of labels are not counted "
+                            "beforehand");
   if (!status && cli->masks)
     status = count_windows(cli, request, &source, rows);
   else if (!status)

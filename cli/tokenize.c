@@ -28,7 +28,7 @@ static const cli_option options[] = {
 typedef struct line_writer {
   brim_file *file;
   size_t used;
-  char bytes[1 << 17];
+  char bytes[1 << 13]; /* the file has a larger one */
 } line_writer;
 
 enum { LONGEST_NUMBER = 12 };

@@ -23,6 +23,7 @@ static const cli_option options[] = {
          .to = {TRAIN(output)},
          .help =
              "folder of the run: log.jsonl, evaluation.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
+    ROWS(cli_job_task_option),
     ROWS(cli_job_task_options),
     LIST("labels", labels, "NAME", .needs = "stream", .shown = "found by a pass over --train",
          .help = "with --stream: the classes in the order of their ids; give it once for each"),

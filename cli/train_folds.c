@@ -29,14 +29,14 @@ static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
     brim_dataset *dataset;
     char *name = out->names[out->count];
     const char *path = cli_cut_name("test", test->items[i], i, test->count, name, sizeof out->names[0]);
-    const brim_task task = brim_model_task(job->model); /* of rows of texts it says which columns they are in */
-    const bool may_lack = brim_task_shape(task)->optional;
+    const brim_task task = brim_model_task(job->model);
+    const brim_shape *shape = brim_task_shape(task); /* of rows of texts the task says which columns they are in */
     const cli_dataset_request request = {.paths = &path,
                                          .path_count = 1,
                                          .tokenizer = job->tokenizer,
                                          .max_length = job->options.plan.max_length,
-                                         .need_label = may_lack,
-                                         .task = may_lack ? task : BRIM_TASK_AUTO};
+                                         .need_label = shape->bare, /* measured, since nothing is predicted */
+                                         .task = shape->several_texts ? task : BRIM_TASK_AUTO};
     int status = cli_load_dataset(cli, &request, &dataset);
     if (status)
       return status;
@@ -132,7 +132,7 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
 
 /* The folds side by side, as many as fit. A run is worth keeping also without its page. */
 static void write_page(cli_call *cli, int count) {
-  char folders[BRIM_MOST_RUNS][4096];
+  static char folders[BRIM_MOST_RUNS][4096]; /* the stack may be short */
   const char *names[BRIM_MOST_RUNS];
   int shown = count < BRIM_MOST_RUNS ? count : BRIM_MOST_RUNS;
   brim_error kept = cli->error;
@@ -190,6 +190,7 @@ int cli_train_folds(cli_call *cli, cli_job *job) {
   if (!status)
     status = cli_folds_make(cli, cli->values->train.items, cli->values->train.count, job->train, brim_model_task(job->model),
                             &folds);
+  folds.tests = sets.count - sets.own;
   if (!status)
     status = train(cli, job, &folds, &sets);
   brim_folds_free(&folds);

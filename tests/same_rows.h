@@ -10,7 +10,7 @@
 static bool same_labels(const brim_labels *a, const brim_labels *b) {
   if (!a || !b)
     return a == b;
-  bool same = a->task == b->task && a->count == b->count && a->integers == b->integers && !a->names == !b->names;
+  bool same = a->task == b->task && a->count == b->count && a->form == b->form && !a->names == !b->names;
   for (int32_t i = 0; same && a->names && i < a->count; i++)
     same = strcmp(a->names[i], b->names[i]) == 0;
   return same;

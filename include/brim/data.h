@@ -262,8 +262,8 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
  *
  * Classes are numbers only where each of them is one: a number of JSON, or a field in plain writing (no sign +, no needless zero,
  * no space). Then they are numbered by value, and 1.0 is the class 1. Else each is the text as written, by byte: 007 and 7 are
- * two, as are 1.10 and 1.1. Integers 0..count-1 thus stay as they are; other integers (1..5, gaps) keep their text as name, so
- * that predictions print what the file said.
+ * two, as are 1.10 and 1.1. Integers 0..count-1 thus stay as they are; other integers (1..5, gaps) keep their text as name.
+ * Predictions give integers and booleans as such (brim_labels.form): they are labels of the same kind as the rows' own.
  *
  * A row whose label is -100 (as number or field) has none and is excluded. So is one of -1 among classes that are exactly 0, 1,
  * ..: data sets mark rows without a label so. But with 0 and 1 alone, -1 is a class if the task was given. With a known mapping
@@ -277,14 +277,15 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
  *
  * Words: a list with a tag for each, of which each is a class; -100 and null are none. A word's tag is the label of its first
  * token, as in Hugging Face's recipe; its other tokens, special tokens, and what truncation cut off have none. With a known
- * mapping an integer that is no class's name is the class of that number. */
+ * mapping whose names are not all numbers, an integer that is no class's name is the class of that number. */
 typedef struct brim_labels {
-  brim_task task; /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
-  int32_t count;  /* classes, labels or values: a model's outputs */
-  char **names;   /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
-  bool integers;  /* the names are "0", "1", .., "count-1", and no strings: the file's labels are the class ids */
-  bool strings;   /* labels were strings of JSON, Arrow or Python: names that look like numbers or booleans are none.
-                     config.json: brim_label_strings */
+  brim_task task;       /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
+  int32_t count;        /* classes, labels or values: a model's outputs */
+  char **names;         /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
+  brim_label_form form; /* what predictions give: BRIM_FORM_NUMBER where all names are plain integers, BRIM_FORM_BOOLEAN where all
+                     are "false" and "true", else, and of strings, BRIM_FORM_NAME */
+  bool strings;         /* labels were strings of JSON, Arrow or Python: names that look like numbers or booleans are none.
+                           config.json: brim_label_strings */
   uint64_t *rows; /* [count + 1] of brim_labels_scan: the rows of each class or with each label, or words of each, then all; NULL:
                      not counted */
   uint64_t none;  /* of brim_labels_scan: rows whose label says that there is none, or words whose label is null; they are in no

@@ -116,6 +116,8 @@ typedef struct brim_folds {
   uint64_t rows;
   int32_t *fold;   /* [rows] 0 .. count-1 */
   uint64_t *sizes; /* [count] rows of each, none empty */
+  int tests;       /* of brim_train_folds: so many of `evals`, the last, are predicted; without labels they are not measured, also
+                      where the order of a row's documents would say which is relevant. Embeddings, which have no predictions, are */
   brim_runtime *runtime;
 } brim_folds;
 enum { BRIM_MOST_FOLDS = 1000 };

@@ -289,7 +289,7 @@ def train(
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row, also by fold_column, or pairs of rows as scikit-learn's split() gives them; test: rows without labels that all folds predict together. The model then keeps its weights;
+    the whole), or the fold of each row, also by fold_column, or pairs of rows as scikit-learn's split() gives them; test: rows that all folds predict together; their labels are not looked at. The model then keeps its weights;
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.

@@ -220,9 +220,16 @@ def _remake_batch(arrays, numbers, pad_id, values, labelled, types, layout, epoc
     return Batch(core, pad_id=pad_id, values=values, labelled=labelled, types=types, layout=layout, epoch=epoch, index=index)
 
 
+def saved_number(name: str, value: Any) -> int:
+    """Of a saved state, which may hold any value."""
+    if type(value) is not int or not 0 <= value <= MOST:
+        raise MismatchError(f"the state has {name} {value!r:.60}: a whole number is needed")
+    return value
+
+
 def _rank(rank: Any, world_size: Any) -> int:
     number = whole("rank", rank)
-    if not 0 <= number < max(1 if world_size is None else whole("world_size", world_size), 1):
+    if not 0 <= number < (1 if world_size is None else whole("world_size", world_size, 1)):
         raise ValueError(f"rank {rank} of {world_size}: ranks count from 0")
     return number
 
@@ -388,7 +395,7 @@ class Batches:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``iter()`` goes on there. A state of other data or options is a MismatchError that names what differs."""
-        if not isinstance(state, dict) or "version" in state and not {"epoch", "batch", "of"} <= state.keys():
+        if not isinstance(state, dict) or "version" in state and not ({"epoch", "batch", "of"} <= state.keys() and isinstance(state["of"], dict)):
             raise MismatchError(f"{state!r:.60} is no state of batches")
         if state.get("version") != _STATE_VERSION:
             raise MismatchError(f"the state has version {state.get('version')!r}; this brim reads {_STATE_VERSION}")
@@ -396,7 +403,10 @@ class Batches:
         for name in sorted(set(mine) | set(its)):
             if mine.get(name) != its.get(name):
                 raise MismatchError(f"the state was saved with {name} {its.get(name)!r}, and it is {mine.get(name)!r} here")
-        self._epoch, self._start, self._running = state["epoch"], state["batch"], None
+        epoch, batch = (saved_number(name, state[name]) for name in ("epoch", "batch"))
+        if batch > len(self.plan(epoch)):
+            raise MismatchError(f"the state is after {batch} batches, and there are {len(self.plan(epoch))} here")
+        self._epoch, self._start, self._running = epoch, batch, None
 
 
 class _BatchIterator:

@@ -308,10 +308,14 @@ class Dataset:
             return data
         if labelled is None and options.get("numbering"):
             labelled = False
+        if _shapes.of(task).several_texts and text_columns is None and text_column is None and _rows.lack_texts(data):
+            raise UsageError(f'task="{task}" reads rows of several texts: name their columns in order, as in text_columns=["anchor", "positive"]')
         how = {"labelled": labelled, "labels": labels, "task": task, **columns, "text_columns": text_columns, "least_columns": least_columns, "paired": paired, "blocks": blocks}
         cls._refuse_idle(how)
         runtime = options.pop("runtime", None) or _runtime.default()
         found = cls._of(_rows.kept(data), _tokenizer(tokenizer, runtime), **how, runtime=runtime, **options)
+        if _shapes.of(task).bare and found.firsts is None and not found.has_pairs and blocks is None:
+            raise UsageError(f'task="{task}" is of rows of several texts, and these have one each: name their columns by text_columns, or give brim.train the rows')
         if labelled is None and found.labels is None and not (_shapes.of(task).made or _shapes.of(task).optional):
             _refuse_without_labels(labels=labels, task=None if task == "auto" else task, missing_label=None if options.get("missing_label", "error") == "error" else "skip")
         return found
@@ -628,19 +632,19 @@ class Dataset:
         found = self._core.labels()
         if found is None or self._mapping is not None:
             return self._mapping
-        task, names, outputs, strings = found
+        task, names, outputs, form = found
         if _shapes.of(task).made:
             return None
         if not _shapes.of(task).named:
             return Labels(None, task=task, outputs=outputs, runtime=self._runtime)
-        return Labels(names, task=task, values=self._values_of(names, strings), runtime=self._runtime)
+        return Labels(names, task=task, values=self._values_of(names, form), runtime=self._runtime)
 
-    def _values_of(self, names: list[str], strings: bool) -> list[Any]:
+    def _values_of(self, names: list[str], form: str) -> list[Any]:
         if isinstance(self._kind, dict):
-            return [self._kind.get(name, value) for name, value in zip(names, natural(names, strings))]
+            return [self._kind.get(name, value) for name, value in zip(names, natural(names, form))]
         if self._kind == "float":
             return [float(name) for name in names]
-        return names if self._kind == "str" else natural(names, strings)
+        return names if self._kind == "str" else natural(names, form)
 
     def _is_numbered(self) -> bool:
         """Its tokens have numbers, by which words are masked."""

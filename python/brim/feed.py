@@ -207,7 +207,7 @@ class Streamed:
     def _take(self, stream: Stream, task: str, how: dict[str, Any], options: dict[str, Any]) -> None:
         given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]
         if given:
-            raise UsageError(f"{given[0]}: the stream has its own: give it to brim.data.stream")
+            raise _its_own(given[0])
         if stream._options["numbering"]:
             self.labels = Labels(None, task=task, runtime=stream._runtime)
         elif stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
@@ -228,11 +228,11 @@ class Streamed:
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, strings, rows = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
+        found, names, outputs, form, rows = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
         if labels is not None:
             return labels, rows
         return Labels(None if found == "regression" else names, task=found, outputs=outputs,
-                      values=None if found == "regression" else natural(names, strings), runtime=runtime), rows
+                      values=None if found == "regression" else natural(names, form), runtime=runtime), rows
 
     @staticmethod
     def _steps(rows: int, batches, epochs: float, repeat) -> int:
@@ -253,6 +253,32 @@ class Streamed:
     def windows(self) -> tuple[int, int] | None:
         made = self._stream._options
         return (made["window_overlap"], made["max_windows"]) if "window_overlap" in made else None
+
+
+def _its_own(name: str, value: Any = None) -> UsageError:
+    return UsageError(f"{name}: the stream has its own{'' if value is None else f', {value}'}: give it to brim.data.stream")
+
+
+def refuse_streamed(stream: Any, *, task: str, labels: Labels | None, max_length: int | None, columns: Any, whole_words: bool) -> None:
+    """What says how rows become ids, or what their labels are, has no effect on a ``Stream``: refused by name where it says something else than the stream does."""
+    if not isinstance(stream, Stream):
+        return
+    made, own = stream._options, stream.labels
+    masked = _shapes.of(task).made
+    if made["numbering"] and not masked:
+        raise MismatchError('the stream is of masked words (numbering): give task="mlm"')
+    if masked and not made["numbering"]:
+        raise MismatchError('task="mlm" masks words of a stream that is made for it: brim.data.stream(.., numbering="tokens")')
+    if own and not masked and task not in ("auto", None, own.task):
+        raise MismatchError(f'task="{task}": the labels of the stream are of {own.task}: leave out task, or give brim.data.stream labels of it')
+    if own and labels and (labels._keys or (labels.names, labels.outputs) != (own.names, own.outputs)):
+        raise _its_own("labels", ", ".join((own.names or [f"{own.outputs} values"])[:5]))
+    if max_length not in (None, made["max_length"]):
+        raise _its_own("max_length", made["max_length"])
+    if columns is not None:
+        raise _its_own("columns")
+    if whole_words and made["numbering"] != "words":
+        raise UsageError('whole_words: the stream numbers tokens: give numbering="words" to brim.data.stream')
 
 
 def _paths(files: Any) -> list[str]:

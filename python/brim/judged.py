@@ -60,7 +60,7 @@ class Evaluation(dict[str, Any], _Paged):
     ids; probabilities of the predicted class and of the right one). Other tasks: {"logits"}, [rows, outputs]. None in what a training keeps.
     """
 
-    rows: dict[str, Any] | None
+    rows: dict[str, Any] | Any  # None in what a training keeps: Any, so that a type checker lets rows["score"] be
 
     def __init__(self, metrics: dict[str, Any], judged: Any, rows: dict[str, Any] | None = None):
         super().__init__(metrics)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Sequence
 
@@ -137,18 +136,9 @@ def _numbered(make, number: int, *cell: Any) -> Any:
         raise CellError(f"row {number}: {error}") from None
 
 
-#: Integers as Python and the program write them.
-_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-
-
-def natural(names: Sequence[str], strings: bool = False) -> list[Any]:
-    """Names of classes as the values that a table of them would hold: integers where all are written so, booleans where they are false and
-    true, else the names; the names, whatever they look like, where labels were strings."""
-    if strings:
-        return list(names)
-    if names and all(_INTEGER.fullmatch(name) for name in names):
-        return [int(name) for name in names]
-    return [name == "true" for name in names] if names and set(names) <= {"false", "true"} else list(names)
+def natural(names: Sequence[str], form: str) -> list[Any]:
+    """Names of classes as the values that a table of them would hold; form: "n" where they are integers, "b" where they are booleans."""
+    return [int(name) if form == "n" else name == "true" if form == "b" else name for name in names]
 
 
 def originals(labels: Iterable[Any]) -> dict[str, Any]:

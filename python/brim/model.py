@@ -180,7 +180,7 @@ class Model:
         if self._mapping is not None:
             return self._mapping
         if _shapes.of(self.task).named:
-            return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["strings"]), runtime=self._runtime)
+            return Labels(self._facts["labels"], task=self.task, values=natural(self._facts["labels"], self._facts["form"]), runtime=self._runtime)
         return Labels(None, task=self.task, outputs=self.outputs,
                       runtime=self._runtime)
 
@@ -271,6 +271,7 @@ class Model:
         return dataset, reading, computing
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, reading: dict[str, Any], **columns) -> Dataset:
+        _rows.refuse_batches(data)
         refuse_encoded(data, max_length=max_length, **columns, **reading)
         if max_length is not None:
             whole("max_length", max_length, 1)
@@ -453,6 +454,9 @@ class Model:
         VNNI, close to fp32, not equal; "bf16" is closer. max_length: tokens that a text is cut to; None: what the folder says. What was cut is
         counted in a warning. batch_size, max_tokens: texts, or tokens, that are computed at once."""
         _kinds.check(Model.embed, locals())
+        _rows.refuse_batches(texts)
+        if isinstance(texts, Dataset):
+            raise UsageError("texts: a Dataset is encoded already, and embed takes texts")
         return _embedding.embed(self._vectors(), texts, prompt=prompt, dimensions=dimensions, normalize=normalize, precision=precision,
                                 max_length=self._cut_at if max_length is None else max_length, batch_size=batch_size, max_tokens=max_tokens)
 

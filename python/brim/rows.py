@@ -126,6 +126,12 @@ def are_texts_by_names(data: Any, text: str) -> bool:
     return isinstance(data, Mapping) and text not in map(str, data) and all(isinstance(one, list) and all(isinstance(row, str) for row in one) for one in data.values())
 
 
+def lack_texts(data: Any) -> bool:
+    """Rows whose columns have names, and none is that of one text."""
+    names = _column_names(data) if is_table(data) else data if isinstance(data, Mapping) else _names_of_rows(list(data[:1])) if isinstance(data, (list, tuple)) else None
+    return bool(names) and "text" not in map(str, names or ())
+
+
 def is_table(data: Any) -> bool:
     if isinstance(data, (Mapping, list, tuple, str, bytes)) or _is_lazy(data):
         return False
@@ -139,12 +145,19 @@ def _is_lazy(data: Any) -> bool:
 
 
 def kept(data: Any) -> Any:
-    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. A stream of batches, which may have no end, is no rows."""
-    if type(data).__module__ == "brim.feed":
-        raise UsageError("a stream gives batches to train with, and rows are needed here: give its files")
+    """What can be looped over once, as a list, or as the table that Arrow reads; anything else as it is. Batches, which may have no end, are no rows."""
+    refuse_batches(data)
     if not hasattr(data, "__next__"):
         return data
     return data.read_all() if hasattr(data, "read_all") and hasattr(data, "schema") else list(data)
+
+
+def refuse_batches(data: Any) -> None:
+    """What gives batches has no rows to look at by number."""
+    if type(data).__module__ == "brim.feed":
+        raise UsageError("a stream gives batches to train with, and rows are needed here: give its files")
+    if type(data).__module__ == "brim.batches":
+        raise UsageError(f"{type(data).__name__} gives batches, and rows are needed here: give its Dataset")
 
 
 def is_rows(data: Any) -> bool:
@@ -221,7 +234,7 @@ def _class_names(feature: Any) -> list[str] | None:
 def _features(data: Any) -> Mapping[str, Any]:
     """Of a data set of datasets, or of a table of Arrow that one was written as: what its columns are."""
     if _of_datasets(data, "Dataset", "IterableDataset"):
-        return {} if _transformed(data) else data.features or {}
+        return getattr(data, "features", None) or {}
     said = (getattr(getattr(data, "schema", None), "metadata", None) or {}).get(b"huggingface")
     try:
         return json.loads(said)["info"]["features"] if said else {}
@@ -229,10 +242,18 @@ def _features(data: Any) -> Mapping[str, Any]:
         return {}
 
 
+def _classes_of(data: Any, column: str | None) -> list[str] | None:
+    """The names of the integers in a column, where its data set, or its schema, says them."""
+    feature = _features(data).get(column) if column else None
+    while isinstance(feature, Mapping) and isinstance(feature.get("feature"), Mapping):  # a list of them, as a schema writes it
+        feature = feature["feature"]
+    names = feature.get("names") if isinstance(feature, Mapping) else _class_names(feature)
+    return [str(name) for name in names] if isinstance(names, (list, tuple)) else None
+
+
 def classes_of_scores(data: Any, column: str | None) -> list[str] | None:
     """The two classes whose numbers, 0 and 1, are taken as scores; None: the column is of scores. Of more classes a greater number says nothing."""
-    feature = _features(data).get(column) if column else None
-    names = feature.get("names") if isinstance(feature, Mapping) else _class_names(feature)
+    names = None if _transformed(data) else _classes_of(data, column)
     if names and len(names) != 2:
         raise UsageError(f'the column "{column}" is of classes ({", ".join(map(str, names[:5]))}), and a score says how well texts fit: make numbers '
                          "of them, such as 1 and 0, or leave the column out")
@@ -311,15 +332,16 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
     if hasattr(data, "__len__") and not len(data):
         raise UsageError("there are no rows")
     wanted = [n for n in (text, pair, label) if n]
-    classes = None
+    classes = _classes_of(data, label)
     if _of_datasets(data, "Dataset"):
-        classes = _class_names(data.features.get(label)) if label else None
         data = data.select_columns(wanted).with_format("arrow")[:]  # the rows that select, filter and shuffle left, in their order
-        if classes and not _is_list(data, label):
-            named = _with_names(data, label, classes)
-            if named is None:
-                return of_lists(*(data[n].to_pylist() if n else None for n in (text, pair, label)), names=classes)
-            data = named
+    if classes and "int" not in str(data.schema.field(label).type):  # a schema may still say what a column was
+        classes = None
+    if classes and not _is_list(data, label):
+        named = _with_names(data, label, classes)
+        if named is None:
+            return of_lists(*(data[n].to_pylist() if n else None for n in (text, pair, label)), names=classes)
+        data = named
     numbered = classes is not None  # labels are the integers of a ClassLabel
     if label and classes is None:
         classes = _categories(data, label)
@@ -390,7 +412,7 @@ def _of_transform(data: Any, text: str | None, pair: str | None, label: str | No
     made = data[:]
     label = _pick([str(name) for name in made], text, pair, label, labelled)[2]
     found = of_columns(made, text, pair, label, labelled)
-    names = _class_names(data.features[label]) if label in data.features else None
+    names = _classes_of(data, label)
     same = names and list(found.labels or []) == data.with_format(None)[label][:]
     return of_lists(found.texts, found.pairs, found.labels, names) if same else found
 
@@ -438,7 +460,7 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
     columns, given = None, {"text_column": text, "pair_column": pair, "label_column": label}
     named = any(column is not None for column in given.values())
     labelled_rows = False  # there is a column of them, whatever its cells are
-    rows = list_of(rows)
+    source, rows = rows, list_of(rows)
     names = _names_of_rows(rows)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
@@ -468,7 +490,7 @@ def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | N
         else:
             raise UsageError(f"row {number} is {_short(row)}: a row is a text, (text, label), (text, pair, label), or a dict")
         texts.append(values[0]), pairs.append(values[1]), labels.append(values[2])
-    return of_lists(texts, pairs, None if labelled is False or not labelled_rows else labels)
+    return of_lists(texts, pairs, None if labelled is False or not labelled_rows else labels, columns and _classes_of(source, columns[2]))
 
 
 def list_of(rows: Any) -> list:
@@ -667,16 +689,15 @@ def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> 
     classes = None
     if is_table(data):
         text, label = _word_columns(_column_names(data) or [], text, label, labelled)
-        if _of_datasets(data, "Dataset"):
-            classes = _class_names(data.features.get(label)) if label else None
-            data = data[:] if _transformed(data) else data
+        classes = _classes_of(data, label)
+        data = data[:] if _transformed(data) else data
         words, tags = _values(data, text), _values(data, label) if label else None
     elif isinstance(data, Mapping):
         text, label = _word_columns([str(n) for n in data], text, label, labelled)
         words, tags = _values(data, text), _values(data, label) if label else None
     elif is_rows(data):
         words, tags, names = [], [], None
-        data = list_of(data)
+        source, data = data, list_of(data)
         own = _names_of_rows(data)
         for number, row in enumerate(data):
             if set(_WORDS) & set(getattr(row, "_fields", ())):
@@ -691,6 +712,7 @@ def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> 
                 refuse_columns(number, row, text_column=text, label_column=label)
                 row = _words_and_labels(row, number, labelled)
             words.append(row[0]), tags.append(row[1])
+        classes = names and _classes_of(source, names[1])
         tags = tags if labelled is not False and any(t is not None for t in tags) else None
     else:
         raise UsageError(f"{_short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")

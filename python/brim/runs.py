@@ -127,13 +127,13 @@ def run(model, rows, evals, output, seed, limit, told, options, sources, tokeniz
     return result
 
 
-def run_folds(model, dataset, evals, output, seed, limit, told, options, how: Folds, texts, tokenizer) -> FoldsResult:
-    """A run for each fold."""
+def run_folds(model, dataset, evals, tests, output, seed, limit, told, options, how: Folds, texts, tokenizer) -> FoldsResult:
+    """A run for each fold; tests: so many of evals, the last."""
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = None if output is None else os.fsdecode(output)
     count, given, column = how.given(dataset, model)
     found = _core.train_folds(model._core, _cutting_as(model, tokenizer)._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, told.listen,
-                              count, how.seed, how.stratify, given, column, told.measure)
+                              count, how.seed, how.stratify, given, column, told.measure, tests)
     folders = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
     for one in folders:
         texts(one)

@@ -36,11 +36,12 @@ def _texts(X: Any, fitted: bool = False) -> list[Any]:
     """Rows of X as brim takes them: str, or (str, str)."""
     if isinstance(X, (str, bytes)):
         raise ValueError("X is one text: give a list of them")
-    label = next((name for name in getattr(X, "columns", ()) if str(name).lower() in _rows.LABELS), None)
-    if label is not None and len(X.columns) == 2:
+    names = _rows._column_names(X) or [] if _rows.is_table(X) else []
+    label = next((name for name in names if name.lower() in _rows.LABELS), None)
+    if label is not None and len(names) == 2:
         raise ValueError(f'X has the column "{label}", which is y by its name, and would be a second text: leave it out, or rename it')
     if hasattr(X, "to_pylist"):  # pyarrow
-        X = X.to_pylist()
+        X = list(zip(*(_rows.as_list(X.column(at)) for at in range(X.num_columns)))) if hasattr(X, "num_columns") else X.to_pylist()
     if hasattr(X, "iloc") or hasattr(X, "to_numpy"):  # pandas, polars
         X = X.to_numpy()
     if hasattr(X, "toarray"):

@@ -14,6 +14,7 @@ from .errors import UsageError
 from .keywords import BatchOptions
 from .labels import _named_class, _numbered
 from .options import seed as _seed, whole
+from .tokenizer import _tokenizer
 
 PADDINGS = ("none", "longest", "max_length")
 WAYS = {"fixed": ("random", "max_length"), "dynamic": ("random", "longest"), "uniform": ("uniform", "longest"), "brim": ("random", "none")}
@@ -37,7 +38,7 @@ class _Paged:
         title, parts = self._page()
         _core.page(_runtime.default(), title, parts, os.fsencode(path))
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "page.html")
             self.page(path)
@@ -215,6 +216,9 @@ class Analysis(_Paged):
         return (f"Analysis({self.rows:,} rows, {self.tokens:,} tokens, {self.shortest} to {self.longest} a row, "
                 f"padding {100 * self.strategies[0]['padding_share']:.1f} % to {100 * best['padding_share']:.1f} %)")
 
+    def _repr_html_(self) -> str | None:
+        return None if self._source is None else super()._repr_html_()  # then it is shown by its repr
+
     def _page(self) -> tuple[str, list[Any]]:
         if self._source is None:
             raise UsageError("an analysis that was pickled has no rows to draw: analyze them again")
@@ -268,7 +272,7 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
     needs none. Other options are those of batches; batching and padding are all tried. The analysis keeps the rows for its page, which
     shows the labels too, if there are any (label_column), and ``samples`` texts that are drawn by seed. windows: rows become windows
     that overlap by so many tokens, at most max_windows (16); ``at_length`` says of other lengths what they lose, cut or in such windows."""
-    from .dataset import Dataset
+    from .dataset import Dataset, refuse_encoded
 
     _kinds.check(analyze, locals(), BatchOptions)
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
@@ -279,8 +283,10 @@ def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, b
         _notes.of_pairs(data)
         dataset = Dataset.of(_rows.without_labels(data), tokenizer, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column,
                              windows=windows, max_windows=max_windows, **({"runtime": runtime} if runtime else {}))
-    elif windows is not None or max_windows is not None:
-        raise UsageError("windows: the rows are encoded already (a Dataset); give it where the Dataset is made")
+    else:
+        refuse_encoded(data, windows=windows, max_windows=max_windows, **columns)
+        if tokenizer is not None and (data.tokenizer is None or _tokenizer(tokenizer, data._runtime).fingerprint != data.tokenizer.fingerprint):
+            refuse_encoded(data, tokenizer=tokenizer)
     if batch_size is None and max_tokens is None:
         batch_size = 16
     seed, samples = _seed("seed", seed), whole("samples", samples, 0)

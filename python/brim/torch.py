@@ -17,7 +17,7 @@ import torch as _torch
 import torch.utils.data as _data
 
 from . import _core, layout as _layout
-from .batches import Batches, Plan, counts, restore_order
+from .batches import Batch, Batches, Plan, counts, restore_order, saved_number
 from .feed import Stream
 from .errors import MismatchError
 from .layout import Layout
@@ -88,16 +88,25 @@ def attention_of(kind: str | None, model: Any, layout: Layout) -> Attention:
     return Attention(kind, layout if model is None else _layout.of_model(model))
 
 
-def first_tokens(batch: Mapping[str, Any]) -> _torch.Tensor:
+def _tensors(batch: Mapping[str, Any] | Batch) -> Mapping[str, Any]:
+    tensors = batch.torch() if isinstance(batch, Batch) else batch
+    if not {"cu_seq_lens_q", "position_ids"} & tensors.keys():
+        raise ValueError('the batch is padded: its rows are those of its tensors; padding="none" makes ragged ones')
+    return tensors
+
+
+def first_tokens(batch: Mapping[str, Any] | Batch) -> _torch.Tensor:
     """Where the rows of a ragged batch begin, int64 [rows]: ``hidden[0, first_tokens(batch)]`` is what a head for texts looks at."""
+    batch = _tensors(batch)
     if "cu_seq_lens_q" in batch:
         return batch["cu_seq_lens_q"][:-1].long()
     positions: _torch.Tensor = batch["position_ids"][0]
     return (positions == positions[0]).nonzero()[:, 0] if len(positions) else positions
 
 
-def split_rows(values: _torch.Tensor, batch: Mapping[str, Any]) -> list[_torch.Tensor]:
+def split_rows(values: _torch.Tensor, batch: Mapping[str, Any] | Batch) -> list[_torch.Tensor]:
     """Of values of the tokens of a ragged batch ([1, tokens, ...] or [tokens, ...]) those of each row."""
+    batch = _tensors(batch)
     tokens = batch["input_ids"].shape[1]
     flat = values[0] if values.shape[0] == 1 and values.ndim > 1 and values.shape[1] == tokens else values
     starts = [*first_tokens(batch).tolist(), tokens]
@@ -173,8 +182,9 @@ class IterableDataset(_data.IterableDataset[dict[str, Any]]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if not isinstance(state, dict) or not {"source", "index"} <= state.keys():
             raise MismatchError(f"{state!r:.60} is no state of an IterableDataset of brim")
+        index = saved_number("index", state["index"])
         self.source.load_state_dict(state["source"])
-        self._index, self._resumed = state["index"], True
+        self._index, self._resumed = index, True
 
 
 class DataLoader:
@@ -235,8 +245,11 @@ class DataLoader:
         if isinstance(self.source, Batches):
             self.source.load_state_dict(state)
             return
+        if not isinstance(state, dict):
+            raise MismatchError(f"{state!r:.60} is no state of a stream")
+        taken = saved_number("taken", state.get("taken", 0))
         self.source.load_state_dict(state.get("stream", state))
-        for _, _batch in zip(range(state.get("taken", 0)), self.source):
+        for _, _batch in zip(range(taken), self.source):
             pass
         self.source._fresh = True  # the next pass goes on here, also of a finite stream
 
@@ -299,7 +312,7 @@ class BatchSampler(_data.Sampler[list[int]]):
             raise MismatchError(f"{state!r:.60} is no state of a BatchSampler of this version")
         if state["rows"] != len(self.lengths):
             raise MismatchError(f"the state is for {state['rows']} rows, and there are {len(self.lengths)} here")
-        epoch, batch = whole("epoch", state["epoch"], 0), whole("batch", state["batch"], 0)
+        epoch, batch = (saved_number(name, state[name]) for name in ("epoch", "batch"))
         if batch > len(self._plan(epoch)):
             raise MismatchError(f"the state is after {batch} batches, and there are {len(self._plan(epoch))} here")
         self._epoch, self._start = epoch, batch

@@ -16,7 +16,7 @@ from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, not
                runs as _runs, runtime as _runtime, shapes as _shapes)
 from .dataset import Cut, Dataset, refuse_encoded
 from .errors import STOP, Error, MismatchError, UsageError
-from .feed import Stream, Streamed
+from .feed import Stream, Streamed, refuse_streamed
 from .folds import Folds, of_splits, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
@@ -119,7 +119,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row, also by fold_column, or pairs of rows as scikit-learn's split() gives them; test: rows without labels that all folds predict together. The model then keeps its weights;
+    the whole), or the fold of each row, also by fold_column, or pairs of rows as scikit-learn's split() gives them; test: rows that all folds predict together; their labels are not looked at. The model then keeps its weights;
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
@@ -223,6 +223,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
     refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or masked else asked)
+    refuse_streamed(train, task=asked, labels=None if isinstance(model, Model) else _labels(labels, runtime), max_length=max_length, columns=columns, whole_words=whole_words)
     if all(isinstance(data, Dataset) for data in [train_rows, *(data for _, data in named)]):
         refuse_encoded(train_rows, text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header,
@@ -252,7 +253,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             _notes.of_names(data)
         if isinstance(data, Dataset):
             how = {}
-            _refuse_numbering(data, masked, name)
+            with _in_set(name):
+                _refuse_encoded_otherwise(data, masked, max_length)
         elif not _rows.is_text_files(data):
             how = _options.of_rows(how, strict=not name, error=TypeError)
         with _in_set(name):
@@ -279,6 +281,9 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if others or task not in ("auto", None, fine.task):
             raise UsageError(f"keep_head keeps the classes and the task ({fine.task}): leave out {'labels' if others else 'task'}")
         labels = fine.labels if given is None else given
+        streams = train.labels if isinstance(train, Stream) else None
+        if streams is not None and set(streams.names or ()) != set(labels.names or ()):
+            raise UsageError(f"keep_head keeps the classes ({', '.join(labels.names or ['none'])}), and the stream's are {', '.join(streams.names or ['none'])}: give it those of the model")
     known = model.labels if isinstance(model, Model) else labels
     if isinstance(known, Labels):
         _labels(known, runtime, None if masked or several else asked)
@@ -286,8 +291,6 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         idle = _options.first({"fold_column": more["fold_column"], "folds": folds, _share_said(more): share, "brim.compare": ways})
         if idle:
             raise UsageError(f"a stream does not have its rows in memory, and {idle} needs them: leave out {'it' if idle == 'brim.compare' else idle} or stream")
-        if isinstance(train, Stream):
-            _refuse_stream(train, asked)
         dataset, opened = None, Streamed(train, known, task, {**columns, **streamed, **source, **({} if isinstance(train, Stream) else numbered)}, tokenizer, limit, seed, options, runtime, text_columns)
         known_by = opened.labels
     else:
@@ -329,14 +332,14 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         if ways is not None:
             return _runs.run_compare(model, dataset, evals, seed, limit, told, options, ways, train)
         if folds is not None:
-            tests = [(name, rows(data, None, labelled=None if several else False, name=name)) for name, data in _tests(more["test"])]
+            tests = [(name, rows(data, None, labelled=None if shape.bare else False, name=name)) for name, data in _tests(more["test"])]
             paired = next((name for name, test in tests if test.has_pairs and not dataset.has_pairs and not several), None)
             if paired:
                 raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
             sources |= {"valid": (train_rows, dataset)}
             texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, {**columns, **source})
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
-            return _runs.run_folds(model, dataset, evals + tests, output, seed, limit, told, options, how, texts, tokenizer)
+            return _runs.run_folds(model, dataset, evals + tests, len(tests), output, seed, limit, told, options, how, texts, tokenizer)
         return _runs.run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, {**columns, **source})
 
 
@@ -392,24 +395,15 @@ def _refuse_of_masks(given: dict[str, Any]) -> None:
         raise UsageError('task="mlm" takes texts without labels: ' + (f"{idle} has none of it" if "." in idle else f"leave out {idle}"))
 
 
-def _refuse_numbering(rows: Dataset, masked: bool, name: str) -> None:
-    """Rows that were encoded for masked words, or were not, where the training is of the other kind."""
-    of = f"{name}: " if name else ""
+def _refuse_encoded_otherwise(rows: Dataset, masked: bool, max_length: int | None) -> None:
+    """Rows that were encoded for masked words, or were not, where the training is of the other kind; and longer ones than it takes: a row that is cut now is none that
+    a text becomes, for its end is missing, of a pair the second text."""
     if masked and not rows._is_numbered():
-        raise MismatchError(f'{of}task="mlm" masks words of rows that are encoded for it: Dataset.of(.., numbering="tokens"), or give the texts')
+        raise MismatchError('task="mlm" masks words of rows that are encoded for it: Dataset.of(.., numbering="tokens"), or give the texts')
     if rows._is_numbered() and not masked:
-        raise MismatchError(f'{of}the rows are encoded for masked words (numbering), which task="mlm" trains with: encode them without, or give the texts')
-
-
-def _refuse_stream(stream: Stream, task: str | None) -> None:
-    """A stream was made for one task."""
-    numbered, own = stream._options["numbering"] is not None, None if stream.labels is None else stream.labels.task
-    if numbered and not _shapes.of(task).made:
-        raise MismatchError('the stream is of masked words (numbering): give task="mlm"')
-    if not numbered and _shapes.of(task).made:
-        raise MismatchError('task="mlm" masks words of a stream that is made for it: brim.data.stream(.., numbering="tokens")')
-    if task not in (None, "auto", own) and not numbered and own is not None:
-        raise MismatchError(f'task="{task}": the labels of the stream are of {own}: leave out task, or give brim.data.stream labels of it')
+        raise MismatchError('the rows are encoded for masked words (numbering), which task="mlm" trains with: encode them without, or give the texts')
+    if max_length is not None and max_length < rows.longest:
+        raise UsageError(f"max_length is {max_length}, and the rows, which are encoded already (a Dataset), have up to {rows.longest} tokens: give it where the Dataset is made")
 
 
 def _refuse_idle(asked: dict[str, str], options: dict[str, Any], more: dict[str, Any], evaluated: bool, folded: bool) -> None:

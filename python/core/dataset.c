@@ -425,14 +425,13 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
       brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
 }
 
-/* (task, [names], outputs, whether the names are strings) or None. */
+/* (task, [names], outputs, what the names are) or None. */
 static PyObject *labels_of(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_labels *labels = brim_dataset_labels(((core_dataset *)object)->dataset);
   if (!labels)
     Py_RETURN_NONE;
-  return Py_BuildValue("(sNiO)", core_task_name(labels->task), core_label_names(labels), (int)labels->count,
-                       labels->strings ? Py_True : Py_False);
+  return Py_BuildValue("(sNiC)", core_task_name(labels->task), core_label_names(labels), (int)labels->count, labels->form);
 }
 
 static PyObject *lengths(PyObject *object, PyObject *nothing) {

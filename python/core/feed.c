@@ -41,7 +41,7 @@ static int scan_work(void *context, brim_error *error) {
                           &j->rows, error);
 }
 
-/* labels_scan(runtime, paths, where, options of a source, task) -> (task, names, outputs, whether names are strings, rows): one
+/* labels_scan(runtime, paths, where, options of a source, task) -> (task, names, outputs, what names are, rows): one
  * pass over files */
 PyObject *core_labels_scan(PyObject *module, PyObject *args) {
   PyObject *runtime, *paths, *where, *options, *result = NULL;
@@ -61,8 +61,8 @@ PyObject *core_labels_scan(PyObject *module, PyObject *args) {
   j.source.where = held;
   j.paths = PyErr_Occurred() ? NULL : core_strings(paths, &j.path_count);
   if (j.paths && core_run(state, j.runtime, scan_work, &j) == BRIM_OK)
-    result = Py_BuildValue("(sNiOK)", core_task_name(j.labels.task), core_label_names(&j.labels), (int)j.labels.count,
-                           j.labels.strings ? Py_True : Py_False, (unsigned long long)j.rows);
+    result = Py_BuildValue("(sNiCK)", core_task_name(j.labels.task), core_label_names(&j.labels), (int)j.labels.count,
+                           j.labels.form, (unsigned long long)j.rows);
   brim_labels_free(&j.labels);
   PyMem_Free(j.paths);
   PyMem_Free(held);

@@ -146,14 +146,14 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
   char pooling[BRIM_POOLING_NAME];
-  return Py_BuildValue("{sOsNsNsNsssssisisisisssNsOsssz}", "bare", brim_model_scores_bare(m) ? Py_True : Py_False, "unused",
+  return Py_BuildValue("{sOsNsNsNsssssisisisisssNsCsssz}", "bare", brim_model_scores_bare(m) ? Py_True : Py_False, "unused",
                        names_of(m, brim_model_unused_count(m), brim_model_unused_name), "new",
                        names_of(m, brim_model_initialized_count(m), brim_model_initialized_name), "former", former_classes(m),
                        "pooling", brim_pooling_name(brim_model_pooling(m), pooling), "type", brim_model_type(m), "max_length",
                        (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
                        (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
-                       core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "strings",
-                       brim_model_labels(m)->strings ? Py_True : Py_False, "kernels", brim_model_kernels(m), "untrained",
+                       core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "form",
+                       brim_model_labels(m)->form, "kernels", brim_model_kernels(m), "untrained",
                        brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 

@@ -12,7 +12,7 @@ typedef struct job {
   const brim_tokenizer *tokenizer; /* NULL: lengths are not studied */
   const brim_dataset *dataset, *eval;
   brim_named_dataset *evals;
-  int eval_count;
+  int eval_count, tests;
   brim_train_options train;
   core_listener listener;
   brim_mode modes[MOST_MODES];
@@ -301,6 +301,7 @@ static int make_folds(job *j, brim_error *error) {
 static int folds_work(void *context, brim_error *error) {
   job *j = context;
   int status = make_folds(j, error);
+  j->folds.tests = j->tests;
   j->train.event = on_fold_event, j->train.evaluated = on_evaluated;
   j->train.own_metrics = j->measure ? on_own_metrics : NULL;
   if (status == BRIM_OK)
@@ -372,14 +373,14 @@ static bool take_column(job *j, PyObject *column, brim_where **where) {
 }
 
 /* train_folds(model, tokenizer, dataset, evals, plan options, options, event, count, seed, stratify, folds of the rows or None,
- * column or None, own metrics or None) */
+ * column or None, own metrics or None, how many of evals are tests) */
 PyObject *core_train_folds(PyObject *module, PyObject *args) {
   PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *given, *column, *own, *result = NULL;
   brim_where *where = NULL;
   core_state *state = core_of(module);
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOiKpOOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.fold_count,
-                        &j.fold_seed, &j.stratify, &given, &column, &own))
+  if (!PyArg_ParseTuple(args, "OOOOOOOiKpOOOi", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.fold_count,
+                        &j.fold_seed, &j.stratify, &given, &column, &own, &j.tests))
     return NULL;
   j.model = core_cast(state, model, CORE_MODEL);
   core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;

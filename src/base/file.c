@@ -50,25 +50,27 @@ static int open_temporary(brim_file *file, const struct stat *old, brim_error *e
   return BRIM_OK;
 }
 
-/* A link to a file is replaced: only what is no file (a device, a pipe) is written through. */
-static int open_target(brim_file *file, const char *path, brim_error *err) {
-  struct stat info, own;
+/* A link to a file is replaced: only what is no file (a device, a pipe) is written through, and in a folder of brim's own
+ * nothing.
+ */
+static int open_target(brim_file *file, const char *path, bool own, brim_error *err) {
+  struct stat info, named;
   if (!*path)
     return brim_error_set(err, BRIM_E_USAGE, "the name of a file is empty");
-  if (strcmp(path, "-") == 0) {
+  if (!own && strcmp(path, "-") == 0) {
     file->fd = STDOUT_FILENO;
     file->standard = true;
     file->path = brim_copy_string(file->runtime, "standard output", strlen("standard output"));
     return file->path ? BRIM_OK : BRIM_NOMEM(err);
   }
-  const bool exists = stat(path, &info) == 0;
+  const bool exists = (own ? lstat(path, &info) : stat(path, &info)) == 0;
   file->path = brim_copy_string(file->runtime, path, strlen(path));
   if (!file->path)
     return BRIM_NOMEM(err);
   if (exists && S_ISDIR(info.st_mode))
     return brim_error_system(err, path, "write the file", EISDIR);
-  if (!exists || S_ISREG(info.st_mode))
-    return open_temporary(file, exists && lstat(path, &own) == 0 && S_ISREG(own.st_mode) ? &own : NULL, err);
+  if (own || !exists || S_ISREG(info.st_mode))
+    return open_temporary(file, exists && lstat(path, &named) == 0 && S_ISREG(named.st_mode) ? &named : NULL, err);
   file->fd = open(path, O_WRONLY | O_CLOEXEC);
   return file->fd < 0 ? brim_error_system(err, path, "open the file", errno) : BRIM_OK;
 }
@@ -86,17 +88,26 @@ static brim_file *new_file(brim_runtime *runtime) {
   return NULL;
 }
 
-int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) {
-  BRIM_OUT(err, out);
-  BRIM_GIVEN(err, runtime, path);
+static int create(brim_runtime *runtime, const char *path, bool own, brim_file **out, brim_error *err) {
   brim_file *file = new_file(runtime);
-  const int status = file ? open_target(file, path, err) : BRIM_NOMEM(err);
+  const int status = file ? open_target(file, path, own, err) : BRIM_NOMEM(err);
   if (status != BRIM_OK) {
     brim_file_free(file);
     return status;
   }
   *out = file;
   return BRIM_OK;
+}
+
+int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, path);
+  return create(runtime, path, false, out, err);
+}
+
+int brim_file_create_own(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) {
+  *out = NULL;
+  return create(runtime, path, true, out, err);
 }
 
 /* Whether the name is still that of the open file: between open and lock its process may have committed it. */
@@ -309,16 +320,24 @@ void brim_file_free(brim_file *file) {
   brim_release(file->runtime, file);
 }
 
-int brim_file_write_all(brim_runtime *runtime, const char *path, const void *bytes, size_t length, brim_error *err) {
-  BRIM_GIVEN(err, runtime, path);
-  BRIM_ARRAY(err, bytes, length);
+static int write_all(brim_runtime *runtime, const char *path, bool own, const void *bytes, size_t length, brim_error *err) {
   brim_file *file;
-  BRIM_TRY(brim_file_create(runtime, path, &file, err));
+  BRIM_TRY(create(runtime, path, own, &file, err));
   int status = brim_file_write(file, bytes, length, err);
   if (status == BRIM_OK)
     status = brim_file_commit(file, err);
   brim_file_free(file);
   return status;
+}
+
+int brim_file_write_all(brim_runtime *runtime, const char *path, const void *bytes, size_t length, brim_error *err) {
+  BRIM_GIVEN(err, runtime, path);
+  BRIM_ARRAY(err, bytes, length);
+  return write_all(runtime, path, false, bytes, length, err);
+}
+
+int brim_file_write_own(brim_runtime *runtime, const char *path, const void *bytes, size_t length, brim_error *err) {
+  return write_all(runtime, path, true, bytes, length, err);
 }
 
 /* ---- reading ---- */

@@ -1,4 +1,5 @@
 #include "base/folder.h"
+#include "base/file.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -135,7 +136,7 @@ int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim
     return brim_error_system(err, from, "open the file", errno);
   char *buffer = brim_alloc(runtime, SIZE);
   brim_file *file = NULL;
-  int status = buffer ? brim_file_create(runtime, to, &file, err) : BRIM_NOMEM(err);
+  int status = buffer ? brim_file_create_own(runtime, to, &file, err) : BRIM_NOMEM(err);
   if (status == BRIM_OK)
     status = copy_bytes(fd, from, file, buffer, SIZE, err);
   brim_file_free(file);

@@ -49,6 +49,11 @@ bool brim_path_is_folder(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool brim_path_is_file(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345", mark[] = ".tmp-";
 enum { MARK = sizeof mark - 1, RANDOM = 6, PROOF = 6, ENDING = MARK + RANDOM + PROOF };
 

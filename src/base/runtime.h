@@ -2,9 +2,11 @@
 #ifndef BRIM_BASE_RUNTIME_H
 #define BRIM_BASE_RUNTIME_H
 #include "brim/base.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct brim_pool;
+struct brim_stream;
 
 /* How products of 16-bit values (bfloat16) are made. The first two give the same bits. */
 typedef enum brim_bf16_way {
@@ -24,6 +26,8 @@ struct brim_runtime {
   void *log_context;
   atomic_bool cancelled;
   struct brim_pool *pool;
+  pthread_mutex_t keeping;  /* of `kept` */
+  struct brim_stream *kept; /* streams that were looked into (base/stream.h) */
 };
 
 /* Formats a line for the log callback; nothing happens without one. Only from the thread that called brim. */

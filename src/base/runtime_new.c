@@ -4,6 +4,7 @@
 #include "base/pool.h"
 #include "base/runtime.h"
 #include "base/status.h"
+#include "base/stream.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +102,7 @@ int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, br
     brim_release(runtime, runtime);
     return status;
   }
+  pthread_mutex_init(&runtime->keeping, NULL);
   *out = runtime;
   return BRIM_OK;
 }
@@ -108,6 +110,8 @@ int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, br
 void brim_runtime_free(brim_runtime *runtime) {
   if (!runtime)
     return;
+  brim_streams_free_kept(runtime);
+  pthread_mutex_destroy(&runtime->keeping);
   brim_pool_free(runtime->pool);
   brim_allocator allocator = runtime->allocator;
   allocator.release(allocator.context, runtime);
@@ -115,5 +119,6 @@ void brim_runtime_free(brim_runtime *runtime) {
 
 void brim_runtime_forked(brim_runtime *runtime) {
   runtime->threads = 1;
+  pthread_mutex_init(&runtime->keeping, NULL);
   brim_pool_forked(runtime->pool);
 }

@@ -322,6 +322,11 @@ static int make(brim_runtime *runtime, const char *name, brim_stream **out, brim
 
 int brim_stream_open_stoppable(brim_runtime *runtime, const char *path, const brim_stop *stop, brim_stream **out,
                                brim_error *err) {
+  *out = brim_stream_take_kept(runtime, path);
+  if (*out) {
+    (*out)->stop = stop;
+    return BRIM_OK;
+  }
   BRIM_TRY(make(runtime, strcmp(path, "-") == 0 ? "standard input" : path, out, err));
   (*out)->stop = stop;
   int status = open_file(*out, path, err);

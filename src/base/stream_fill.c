@@ -106,6 +106,12 @@ static int fail_other(const brim_stream *s, brim_error *err) {
   return brim_error_at(err, BRIM_E_FORMAT, s->name, 0, s->consumed, "the %s data is damaged here", name);
 }
 
+/* Another stream of the same kind: anything else is damage, however few bytes it has. */
+static bool may_begin(const brim_stream *s) {
+  bool more;
+  return brim_packing_of(s->input + s->input_at, s->input_used - s->input_at, &more) == s->packing || more;
+}
+
 /* Of several streams in a row each begins afresh; zeroes may come between them. */
 int brim_stream_fill_other(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
   *got = 0;
@@ -120,6 +126,10 @@ int brim_stream_fill_other(brim_stream *s, char *to, size_t size, size_t *got, b
       s->input_at++;
       s->consumed++;
       continue;
+    }
+    if (s->between && s->consumed > 0 && !may_begin(s)) {
+      s->unpacked = BRIM_UNPACK_DAMAGED;
+      return fail_other(s, err);
     }
     if (s->unpacked == BRIM_UNPACK_END && (s->unpacked = brim_unpack_begin(s->unpack)) != BRIM_UNPACK_MORE)
       return fail_other(s, err);

@@ -39,13 +39,18 @@ typedef struct brim_stream {
   brim_unpack_result unpacked; /* of the last call, which may have given bytes before it failed */
   int wake[2];                 /* a byte in this pipe ends a waiting read */
   atomic_bool interrupted;
-  const brim_stop *stop; /* may be NULL */
+  const brim_stop *stop;    /* may be NULL */
+  struct brim_stream *next; /* of those that are kept */
 } brim_stream;
 
 /* ---- stream_read.c */
 bool brim_stream_is_interrupted(const brim_stream *s);
 /* Up to `size` bytes of the file as it is on disk; 0 at its end. */
 int brim_stream_read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) BRIM_CHECK;
+
+/* ---- stream_kept.c */
+/* NULL: there is none. */
+brim_stream *brim_stream_take_kept(brim_runtime *runtime, const char *path);
 
 /* ---- stream_fill.c */
 /* Up to `size` bytes of text, at least one but at the end. */

@@ -25,6 +25,7 @@ typedef struct names {
   int count;
   bool all;          /* no row has another */
   bool of_head;      /* rows of JSON after the head may have another, but for negatives */
+  bool unsearched;   /* they may have negatives, too: they can be read once */
   uint64_t searched; /* bytes of all files in which negatives were looked for */
 } names;
 
@@ -149,7 +150,7 @@ static int add_negatives(names *n, const char *bytes, size_t length, brim_error 
   return BRIM_OK;
 }
 
-/* It can be read once: nothing is known of it before. */
+/* It can be read once: its beginning alone is known before. */
 static bool is_read_once(const brim_source_file *file) {
   return strcmp(file->path, "-") == 0 || file->size < 0;
 }
@@ -172,24 +173,53 @@ static int search_negatives(brim_runtime *runtime, const brim_source_file *file,
   return status;
 }
 
-static int read_names(brim_runtime *runtime, const brim_source_file *file, size_t head, names *n, brim_error *err) {
+/* Of a pipe whose rows have no label more than the first line is not waited for: answers may be. A label is part of what is
+ * trained, and known as a file's is. */
+static int peek_head(brim_stream *stream, bool patient, size_t head, const char **bytes, size_t *length, bool *all,
+                     brim_error *err) {
+  *length = 0;
+  *all = false;
+  while (!patient && !*all && *length < head) {
+    BRIM_TRY(brim_stream_peek_arrived(stream, *length + 1, bytes, length, all, err));
+    const char *end = *length ? memchr(*bytes, '\n', *length) : NULL;
+    if (end && **bytes != '[') {
+      *length = (size_t)(end + 1 - *bytes);
+      return BRIM_OK;
+    }
+  }
+  BRIM_TRY(brim_stream_peek(stream, head, bytes, length, err));
+  *all = *length < head;
+  return BRIM_OK;
+}
+
+static int add_names(brim_runtime *runtime, const brim_source_file *file, const char *bytes, size_t length, names *n,
+                     brim_error *err) {
+  if (length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
+    bytes += 3, length -= 3;
+  if (length == 0)
+    return BRIM_OK;
+  return file->format == BRIM_FORMAT_JSONL ? read_keys(runtime, bytes, length, n, err)
+                                           : read_table(runtime, file, bytes, length, n, err);
+}
+
+static int read_names(brim_runtime *runtime, const brim_source_file *file, bool labelled, size_t head, names *n,
+                      brim_error *err) {
+  const bool once = is_read_once(file), table = file->format == BRIM_FORMAT_CSV || file->format == BRIM_FORMAT_TSV;
   brim_stream *stream = NULL;
   const char *bytes;
-  size_t length = 0;
-  if (is_read_once(file))
+  size_t length;
+  if (!table && file->format != BRIM_FORMAT_JSONL)
     return BRIM_OK;
-  int status = brim_stream_open(runtime, file->path, &stream, err);
+  BRIM_TRY(brim_stream_open(runtime, file->path, &stream, err));
+  int status = peek_head(stream, labelled || !once, head, &bytes, &length, &n->all, err);
+  n->of_head |= !status && !n->all && !table;
+  n->unsearched |= !status && !n->all && !table && once && labelled;
   if (!status)
-    status = brim_stream_peek(stream, head, &bytes, &length, err);
-  n->all = !status && length < head;
-  n->of_head |= !status && !n->all && file->format == BRIM_FORMAT_JSONL;
-  if (!status && length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0)
-    bytes += 3, length -= 3;
-  if (!status && length > 0 && file->format == BRIM_FORMAT_JSONL)
-    status = read_keys(runtime, bytes, length, n, err);
-  else if (!status && length > 0 && (file->format == BRIM_FORMAT_CSV || file->format == BRIM_FORMAT_TSV))
-    status = read_table(runtime, file, bytes, length, n, err);
-  brim_stream_free(stream);
+    status = add_names(runtime, file, bytes, length, n, err);
+  if (once && !status)
+    brim_stream_keep(stream);
+  else
+    brim_stream_free(stream);
   return status;
 }
 
@@ -407,13 +437,17 @@ static int find(brim_source *source, brim_arena *arena, const brim_source_option
   bool known = !given->no_header;
   for (size_t i = 0; i < source->count && !given->no_header; i++) {
     n.all = false;
-    BRIM_TRY(read_names(source->runtime, &source->files[i], i == 0 ? HEAD : NEXT_HEAD, &n, err));
+    BRIM_TRY(read_names(source->runtime, &source->files[i], given->need_label, i == 0 ? HEAD : NEXT_HEAD, &n, err));
     known = known && n.all;
   }
   n.all = known;
   const bool found = given->no_header || given->text_column_count > 0 || given->text_column || given->pair_column;
   for (size_t i = 0; i < source->count && !found && !known && !has_negatives(&n); i++)
     BRIM_TRY(search_negatives(source->runtime, &source->files[i], &n, err));
+  if (!found && n.unsearched && !has_negatives(&n))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "what can be read once has more than a megabyte of rows, and later ones may have negatives: name "
+                          "the columns of the texts (--columns), or write the rows to a file first");
   return choose_among(&n, brim_source_name(&source->files[0]), given, task, out, err);
 }
 

@@ -35,10 +35,13 @@ static int refuse_twice(const brim_label_text *label, const brim_label_source *s
                        brim_label_shown(label->text, label->length, 60), label->text);
 }
 
-static int check_item(const brim_label_item *item, const brim_label_source *source, brim_error *err) {
+static int check_item(const brim_label_item *item, bool numbers, const brim_label_source *source, brim_error *err) {
   if (item->form == BRIM_FORM_NONE)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "the list of labels holds null: leave it out, it names the labels that the row has");
+                         numbers ? "item %zu of the label's list is null, and each is a number: fill it in, or make "
+                                   "the whole label null, which missing_label skip leaves out"
+                                 : "item %zu of the list of labels is null: leave it out, it names the labels that the row has",
+                         item->number + 1);
   if (item->form == BRIM_FORM_BOOLEAN)
     return brim_error_at(
         err, BRIM_E_FORMAT, source->file, source->line, -1,
@@ -47,7 +50,9 @@ static int check_item(const brim_label_item *item, const brim_label_source *sour
         (int)item->length, item->text);
   if (item->length == 0)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "a label in the list is empty: write a|b for two labels, not a||b");
+                         source->list ? "item %zu of the list of labels is an empty text: leave it out, or give the label a name"
+                                      : "label %zu of the list is empty: write a|b for two labels, not a||b",
+                         item->number + 1);
   return BRIM_OK;
 }
 
@@ -67,7 +72,7 @@ static int refuse_share(const brim_label_taker *taker, const brim_label_text *la
 static int take_name(brim_label_taker *taker, const brim_label_item *item, const brim_label_source *source, size_t row,
                      brim_error *err) {
   const brim_label_text label = brim_label_read(item->text, item->length, item->form);
-  BRIM_TRY(check_item(item, source, err));
+  BRIM_TRY(check_item(item, false, source, err));
   BRIM_TRY(refuse_share(taker, &label, source, err));
   if (taker->known) {
     int32_t id = 0;
@@ -236,7 +241,7 @@ int brim_label_take_numbers(brim_label_taker *taker, const brim_label_source *so
   BRIM_TRY(refuse_printed(source, err));
   for (size_t at = 0; source->length > 0 && brim_label_item_next(source, &at, &item);) {
     const brim_label_text label = brim_label_read(item.text, item.length, item.form);
-    BRIM_TRY(check_item(&item, source, err));
+    BRIM_TRY(check_item(&item, true, source, err));
     BRIM_TRY(brim_label_taker_kind(taker, &label, source, err));
     BRIM_TRY(brim_label_taker_number(taker, &label, source, err));
   }

@@ -4,8 +4,26 @@
 #include "base/hashmap.h"
 #include "data/labels.h"
 
+/* Digits that are as wide as Chinese characters become those of ASCII. */
+static const char *narrow(const char *name, char *to, size_t size) {
+  size_t used = 0;
+  for (const char *at = name; *at && used + 1 < size; at++) {
+    const bool wide = strncmp(at, "\xEF\xBC", 2) == 0 && at[2] >= '\x90' && at[2] <= '\x99';
+    to[used++] = wide ? (char)('0' + (at[2] - '\x90')) : *at;
+    at += wide ? 2 : 0;
+  }
+  to[used] = 0;
+  return to;
+}
+
+static bool is_odd_number(const char *name) {
+  return strpbrk(name, ",'%$") || strstr(name, "\xEF\xBC");
+}
+
 /* As people write numbers, and brim does not read them: 0,5  1,400  1.234,56  7%  $7.5. */
-static bool is_written_number(const char *name) {
+static bool is_written_number(const char *given) {
+  char plain[64];
+  const char *name = strlen(given) < sizeof plain ? narrow(given, plain, sizeof plain) : given;
   static const char inner[] = "0123456789.,'%", outer[] = "0123456789.,'%+-$";
   const size_t length = strlen(name);
   const size_t sign = length && strchr(outer, name[0]) ? 1 : 0;
@@ -18,7 +36,7 @@ static int32_t find_number(const brim_labels *labels) {
   for (int32_t i = 0; i < labels->count; i++) {
     if (!is_written_number(labels->names[i]))
       return -1;
-    if (first < 0 && strpbrk(labels->names[i], ",'%$"))
+    if (first < 0 && is_odd_number(labels->names[i]))
       first = i;
   }
   return first;

@@ -17,9 +17,9 @@ int brim_label_shown(const char *text, size_t length, size_t most) {
   return (int)length;
 }
 
-static const char *kind_name(brim_label_kind kind) {
+static const char *kind_name(brim_label_kind kind, bool string) {
   static const char *const names[] = {"an integer", "a decimal number", "a boolean", "not a number"};
-  return names[kind];
+  return string ? "a text" : names[kind];
 }
 
 static bool is_number(brim_label_kind kind) {
@@ -34,8 +34,8 @@ static int refuse_mixture(const brim_label_taker *taker, const brim_label_text *
       err, BRIM_E_FORMAT, at->file, at->line, -1,
       "label \"%.*s\" is %s, but the first label, \"%s\" (%s line %lld), is %s: choose the task%s, or correct the "
       "labels",
-      brim_label_shown(label->text, label->length, 60), label->text, kind_name(label->kind), taker->first_text, taker->first_file,
-      (long long)taker->first_line, kind_name(taker->first_kind),
+      brim_label_shown(label->text, label->length, 60), label->text, kind_name(label->kind, label->string), taker->first_text,
+      taker->first_file, (long long)taker->first_line, kind_name(taker->first_kind, taker->first_string),
       numbers ? " (regression: they are values; classification: each number is a class)" : ", classification or regression");
 }
 
@@ -149,10 +149,10 @@ static int remember_known(brim_label_taker *taker, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Tags are often numbers, whose names are the model's. */
+/* Tags are often numbers, whose names are the model's; where these are numbers themselves, one of them is meant. */
 static int32_t class_of_number(const brim_labels *known, const brim_label_text *label) {
   const bool fits = label->plain && label->fits && label->integer >= 0 && label->integer < known->count;
-  return fits ? (int32_t)label->integer : -1;
+  return fits && !brim_labels_numeric(known) ? (int32_t)label->integer : -1;
 }
 
 /* The class of a number that is no class's name. */
@@ -191,13 +191,23 @@ void brim_label_taker_where(brim_label_taker *taker, const brim_label_text *labe
   taker->first_line = at->line;
 }
 
+/* A boolean next to a field, which may be one: a name says nothing of its type. */
+static bool is_field_of_booleans(const brim_label_taker *taker, const brim_label_text *label) {
+  const bool boolean = label->kind == BRIM_LABEL_BOOLEAN, name = label->kind == BRIM_LABEL_NAME && !label->string;
+  return (boolean && taker->first_kind == BRIM_LABEL_NAME && !taker->first_string) ||
+         (name && taker->first_kind == BRIM_LABEL_BOOLEAN);
+}
+
 int brim_label_taker_kind(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at, brim_error *err) {
   if (!taker->begun) {
     brim_label_taker_where(taker, label, at);
     taker->first_kind = label->kind;
+    taker->first_string = label->string;
     taker->begun = true;
   }
-  return taker->task_given || label->kind == taker->first_kind ? BRIM_OK : refuse_mixture(taker, label, at, err);
+  return taker->task_given || label->kind == taker->first_kind || is_field_of_booleans(taker, label)
+             ? BRIM_OK
+             : refuse_mixture(taker, label, at, err);
 }
 
 /* ---- one label a row -------------------------------------------------------------------------------------- */

@@ -23,18 +23,45 @@ void brim_labels_free(brim_labels *labels) {
   *labels = (brim_labels){0};
 }
 
-static bool is_number_name(const char *name, const char *prefix, int32_t number) {
+/* Are the names LABEL_0, LABEL_1, ..? */
+static bool has_placeholders(const brim_labels *labels) {
   char expected[32];
-  brim_number_format(expected, sizeof expected, "%s%d", prefix, (int)number);
-  return strcmp(name, expected) == 0;
+  bool all = true;
+  for (int32_t i = 0; i < labels->count && all; i++) {
+    brim_number_format(expected, sizeof expected, "LABEL_%d", (int)i);
+    all = strcmp(labels->names[i], expected) == 0;
+  }
+  return all;
 }
 
-/* Are the names prefix0, prefix1, ..? */
-static bool all_numbered(const brim_labels *labels, const char *prefix) {
+static brim_label_text name_of(const brim_labels *labels, int32_t class) {
+  return brim_label_read(labels->names[class], strlen(labels->names[class]), BRIM_FORM_TEXT);
+}
+
+static bool has_booleans(const brim_labels *labels) {
   for (int32_t i = 0; i < labels->count; i++)
-    if (!is_number_name(labels->names[i], prefix, i))
+    if (strcmp(labels->names[i], "false") != 0 && strcmp(labels->names[i], "true") != 0)
       return false;
-  return labels->names != NULL;
+  return true;
+}
+
+static bool has_integers(const brim_labels *labels) {
+  bool all = true;
+  for (int32_t i = 0; i < labels->count && all; i++) {
+    const brim_label_text name = name_of(labels, i);
+    all = name.plain && name.kind == BRIM_LABEL_INTEGER;
+  }
+  return all;
+}
+
+void brim_labels_set_strings(brim_labels *labels, bool strings) {
+  if (!labels->names)
+    return;
+  labels->strings = strings;
+  labels->form = strings                ? BRIM_FORM_NAME
+                 : has_integers(labels) ? BRIM_FORM_NUMBER
+                 : has_booleans(labels) ? BRIM_FORM_BOOLEAN
+                                        : BRIM_FORM_NAME;
 }
 
 static int refuse_equal_names(brim_runtime *runtime, const char *const *names, int32_t count, brim_error *err) {
@@ -77,7 +104,7 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
     brim_labels_free(&labels);
     return BRIM_NOMEM(err);
   }
-  labels.integers = all_numbered(&labels, "");
+  brim_labels_set_strings(&labels, false);
   *out = labels;
   return BRIM_OK;
 }
@@ -88,13 +115,6 @@ int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labe
   BRIM_TRY(brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err));
   brim_labels_set_strings(out, labels->strings);
   return BRIM_OK;
-}
-
-void brim_labels_set_strings(brim_labels *labels, bool strings) {
-  if (!labels->names)
-    return;
-  labels->strings = strings;
-  labels->integers = !strings && all_numbered(labels, "");
 }
 
 static void add_decomposed(brim_text *out, uint32_t code) {
@@ -181,13 +201,17 @@ static int32_t find_name(const brim_labels *labels, const char *name, size_t len
   return -1;
 }
 
-/* The class of that value, where all names are plain numbers. */
+bool brim_labels_numeric(const brim_labels *labels) {
+  for (int32_t i = 0; labels->names && i < labels->count; i++)
+    if (!name_of(labels, i).plain)
+      return false;
+  return labels->names != NULL;
+}
+
 static int32_t find_value(const brim_labels *labels, const brim_label_text *label) {
   int32_t found = -1;
   for (int32_t i = 0; i < labels->count; i++) {
-    const brim_label_text name = brim_label_read(labels->names[i], strlen(labels->names[i]), BRIM_FORM_TEXT);
-    if (!name.plain)
-      return -1;
+    const brim_label_text name = name_of(labels, i);
     if (brim_label_equal(&name, label))
       found = i;
   }
@@ -201,8 +225,9 @@ int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t len
   const brim_label_text label = brim_label_read(text, length, form);
   if (id >= 0 || !label.plain)
     return id;
-  id = find_value(labels, &label);
-  if (id < 0 && label.fits && label.integer >= 0 && label.integer < labels->count && all_numbered(labels, "LABEL_"))
+  if (brim_labels_numeric(labels))
+    return find_value(labels, &label);
+  if (label.fits && label.integer >= 0 && label.integer < labels->count && has_placeholders(labels))
     id = (int32_t)label.integer;
   return id;
 }

@@ -74,6 +74,7 @@ struct brim_label_taker {
   bool both;    /* every list had two items, 0 and 1 */
   bool begun;   /* first_... are set */
   brim_label_kind first_kind;
+  bool first_string;
   int32_t *tokens; /* of the row that brim_label_taker_words had last */
   size_t token_room;
   uint64_t unlabelled; /* words whose label is null */
@@ -108,6 +109,8 @@ int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float 
  * plain numbers or, where all are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1.
  * Searches all names. */
 int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length, char form);
+/* All names are plain numbers: a number is then a name, and never the number of a class. */
+bool brim_labels_numeric(const brim_labels *labels);
 /* The block that such labels make. */
 brim_block_shape brim_labels_shape(const brim_labels *labels);
 /* Which of -1 and -100 are none with this mapping: BRIM_NONE_.. or'ed. */

@@ -246,6 +246,19 @@ static void return_to(brim_json_reader *json, const brim_json_reader *begin) {
   json->at = begin->at, json->depth = begin->depth, json->expect = begin->expect, json->scratch_used = begin->scratch_used;
 }
 
+/* A label that nobody asked for may be anything: it is as if there were none. */
+static int take_what_fits(brim_reader *reader, brim_slot *slot, const brim_json_token *value, const brim_json_reader *begin,
+                          brim_error *err) {
+  const int status = take_value(reader, slot, value, err);
+  if (status != BRIM_E_FORMAT || slot != &reader->slots[BRIM_SLOT_LABEL] || reader->need_label)
+    return status;
+  return_to(&reader->json, begin);
+  slot->present = slot->is_list = false;
+  slot->bytes = "", slot->length = 0;
+  slot->forms = NULL;
+  return value->kind == BRIM_JSON_ARRAY || value->kind == BRIM_JSON_OBJECT ? brim_json_skip(&reader->json, err) : BRIM_OK;
+}
+
 /* After a key: takes its value into the slots that want it. */
 static int take_member(brim_reader *reader, const brim_json_token *key, brim_error *err) {
   brim_json_token value = {.kind = BRIM_JSON_END};
@@ -256,7 +269,7 @@ static int take_member(brim_reader *reader, const brim_json_token *key, brim_err
     if (!wants(slot, key, &twice))
       continue;
     slot->seen = true;
-    if (twice)
+    if (twice && (reader->need_label || slot != &reader->slots[BRIM_SLOT_LABEL]))
       return brim_json_reader_error(&reader->json, key->byte, err, BRIM_E_FORMAT,
                                     "\"%s\" comes twice in this object: keep the one that is meant", slot_name(slot));
     if (value.kind == BRIM_JSON_END) {
@@ -265,7 +278,7 @@ static int take_member(brim_reader *reader, const brim_json_token *key, brim_err
     } else {
       return_to(&reader->json, &begin);
     }
-    BRIM_TRY(take_value(reader, slot, &value, err));
+    BRIM_TRY(take_what_fits(reader, slot, &value, &begin, err));
   }
   return value.kind == BRIM_JSON_END ? brim_json_skip(&reader->json, err) : BRIM_OK;
 }

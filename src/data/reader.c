@@ -346,7 +346,7 @@ static int make_words(brim_reader *reader, brim_error *err) {
   if (text->present && !text->is_list && memchr(text->bytes, 0, text->length))
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
                          "the text holds a NUL byte: remove it");
-  if (label->present && !label->is_list && brim_label_is_printed_list(label->bytes, label->length))
+  if (reader->need_label && label->present && !label->is_list && brim_label_is_printed_list(label->bytes, label->length))
     return brim_error_at(
         err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
         "the tags are a list as Python or JSON writes it, in one field: write words and tags with spaces between "

@@ -116,8 +116,7 @@ static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err
                          slot->name);
   if (slot->required && reader->further_count == before)
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                         "the list in \"%s\" has no text: fill it in, or do not ask for one in every row (least_columns)",
-                         slot->name);
+                         "the list in \"%s\" has no text, and each row needs one: fill it in, or leave out the row", slot->name);
   return BRIM_OK;
 }
 
@@ -131,7 +130,8 @@ int brim_reader_take_texts(brim_reader *reader, brim_record *record, brim_error 
                   reader->paired && reader->most_texts == 1
                       ? "the row has %lld second texts, and %lld is read here, as of each column of a stream: read the rows "
                         "without a stream"
-                      : "the row has %lld texts, more than most_texts %lld: raise it, or give fewer",
+                      : "the row has %lld texts, and at most %lld are read here, in a stream one of each column: give fewer, or "
+                        "read the rows without a stream",
                   texts);
   record->further = reader->further;
   record->further_count = reader->further_count;

@@ -343,6 +343,7 @@ static int add_all(texts *t, brim_error *err) {
 static int make(texts *t, brim_error *err) {
   const int threads = t->count > FEW ? brim_runtime_threads(t->runtime) : 1;
   BRIM_TRY(brim_encode_options_check(t->tokenizer, &t->options->encode, false, err));
+  BRIM_TRY(brim_source_options_check(&t->options->source, err));
   BRIM_TRY(brim_selection_init(&t->selection, t->runtime, &t->options->source, err));
   t->dataset = brim_dataset_new(t->runtime, err);
   if (!t->dataset)

@@ -110,8 +110,9 @@ int brim_config_save(brim_runtime *runtime, const brim_config *config, const cha
 /* A value of a file, as it is written back: `depth` levels inside. */
 void brim_config_put_value(brim_text *out, const brim_json_value *value, int depth);
 /* README.md with lines of Python, where transformers computes something else; one of brim's is removed where it does not.
- * A README.md that brim did not write is left as it is. */
-int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
+ * A README.md that brim did not write is left as it is. `saving`: how the tokenizer was written. */
+int brim_readme_save(brim_runtime *runtime, const brim_config *config, const brim_saving *saving, const char *folder,
+                     brim_error *err) BRIM_CHECK;
 /* "weighted", "weighted:4", "joined:4", "last": of a model of so many layers. */
 int brim_mixed_parse(const char *text, size_t length, int32_t layers, brim_mixed *out, brim_error *err) BRIM_CHECK;
 const char *brim_mixed_name(brim_mixed mixed, char name[BRIM_LAYERS_NAME]);

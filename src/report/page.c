@@ -1,6 +1,7 @@
 /* page.c: a page of HTML: its frame, sections, texts and tables. */
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "report/page.h"
@@ -52,8 +53,7 @@ static void put_page(const brim_page *page, brim_text *out) {
   brim_text_printf(out, "</main>\n<footer>brim %s</footer>\n</body>\n</html>\n", brim_version());
 }
 
-int brim_page_write(brim_page *page, const char *path, brim_error *err) {
-  BRIM_GIVEN(err, page, path);
+static int write_page(const brim_page *page, const char *path, bool own, brim_error *err) {
   brim_text whole;
   brim_text_init(&whole, page->runtime);
   put_page(page, &whole);
@@ -61,9 +61,18 @@ int brim_page_write(brim_page *page, const char *path, brim_error *err) {
   if (!status)
     status = brim_text_status(&whole, err);
   if (!status)
-    status = brim_file_write_all(page->runtime, path, whole.data, whole.length, err);
+    status = (own ? brim_file_write_own : brim_file_write_all)(page->runtime, path, whole.data, whole.length, err);
   brim_text_free(&whole);
   return status;
+}
+
+int brim_page_write(brim_page *page, const char *path, brim_error *err) {
+  BRIM_GIVEN(err, page, path);
+  return write_page(page, path, false, err);
+}
+
+int brim_page_write_own(const brim_page *page, const char *path, brim_error *err) {
+  return write_page(page, path, true, err);
 }
 
 /* What is no picture has its own line. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -62,7 +63,7 @@ static int keep_assignment(const fold_job *job, const char *path, const brim_tex
   char *before = NULL;
   size_t length = 0;
   if (!job->options->resume || !brim_path_exists(path))
-    return brim_file_write_all(job->runtime, path, text->data, text->length, err);
+    return brim_file_write_own(job->runtime, path, text->data, text->length, err);
   BRIM_TRY(brim_file_read_all(job->runtime, path, 0, &before, &length, err));
   bool same = length == text->length && memcmp(before, text->data, length) == 0;
   brim_release(job->runtime, before);
@@ -223,10 +224,12 @@ static int predict_eval(const fold_job *job, int index, brim_error *err) {
   return status;
 }
 
-/* Rows that may lack a label are measured by how their texts compare. */
-static bool is_measured(const fold_job *job, const brim_dataset *dataset) {
+/* Rows that may lack a label are measured by how their texts compare, but for those that are to be predicted. */
+static bool is_measured(const fold_job *job, int index) {
   const brim_task_rules *rules = brim_task_rules_of(brim_model_task(job->model));
-  return brim_dataset_has_labels(dataset) || (rules->check && brim_dataset_firsts(dataset));
+  const brim_dataset *dataset = job->evals[index].dataset;
+  const bool asked = rules->shape.bare || index < job->eval_count - job->folds->tests;
+  return brim_dataset_has_labels(dataset) || (asked && rules->check && brim_dataset_firsts(dataset));
 }
 
 static int finish_average(const fold_job *job, int index, brim_error *err) {
@@ -238,7 +241,7 @@ static int finish_average(const fold_job *job, int index, brim_error *err) {
     const float mean = average->logits[i] / (float)job->folds->count;
     average->logits[i] = values ? mean : rules->logit(mean);
   }
-  average->evaluated = is_measured(job, dataset);
+  average->evaluated = is_measured(job, index);
   if (!average->evaluated)
     return BRIM_OK;
   return brim_model_metrics(job->runtime, job->model, average->logits, dataset, &average->metrics, err);
@@ -252,7 +255,7 @@ static int train_fold(const fold_job *job, const brim_dataset *train, const brim
   brim_named_dataset evals[MOST_EVALS + 1] = {{"valid", valid}};
   int count = 1;
   for (int i = 0; i < job->eval_count; i++)
-    if (is_measured(job, job->evals[i].dataset))
+    if (is_measured(job, i))
       evals[count++] = job->evals[i];
   options.output = output;
   BRIM_TRY(brim_model_write(job->model, BRIM_VALUES, 0, brim_model_flat_size(job->model), job->weights, err));
@@ -333,7 +336,7 @@ static int fit_sets(fold_job *job, brim_error *err) {
   job->dataset = *own ? *own : job->dataset;
   for (int i = 0; i < job->eval_count; i++) {
     brim_named_dataset *set = &job->evals[i];
-    const bool labels = is_measured(job, set->dataset);
+    const bool labels = is_measured(job, i);
     BRIM_TRY(brim_dataset_fit_of(job->runtime, job->model, set->dataset, brim_dataset_pairs_known(job->dataset), cut, labels,
                                  set->name, &job->mapped[i], err));
     set->dataset = job->mapped[i] ? job->mapped[i] : set->dataset;

@@ -21,7 +21,7 @@ brim_retrieval brim_retrieval_at(const bool *hits, uint64_t count, uint64_t rele
       continue;
     found++;
     gain += discount(rank);
-    r.map += found / (double)rank / (double)best;
+    r.map += found / (double)rank;
     r.mrr = r.mrr > 0 ? r.mrr : 1 / (double)rank;
   }
   for (uint64_t rank = 1; rank <= best; rank++)
@@ -29,6 +29,7 @@ brim_retrieval brim_retrieval_at(const bool *hits, uint64_t count, uint64_t rele
   r.accuracy = found > 0;
   r.precision = found / (double)k;
   r.recall = found / (double)relevant;
+  r.map /= (double)best;
   r.ndcg = gain / ideal;
   return r;
 }
@@ -62,10 +63,10 @@ static double gain_of(const double *scores, const double *gains, const uint64_t 
     double mean = 0, weight = 0;
     end = tied_end(scores, order, count, first);
     for (uint64_t i = first; i < end; i++) {
-      mean += fmax(gains[order[i]], 0) / (double)(end - first);
+      mean += fmax(gains[order[i]], 0);
       weight += i < k ? discount(i + 1) : 0;
     }
-    sum += mean * weight;
+    sum += mean / (double)(end - first) * weight;
   }
   return sum;
 }
@@ -79,9 +80,9 @@ static double average_precision(const double *scores, const double *gains, const
     for (uint64_t i = first; i < end; i++)
       own += gains[order[i]] > 0;
     hits += own;
-    sum += own / relevant * hits / (double)end;
+    sum += own * (hits / (double)end);
   }
-  return sum;
+  return sum / relevant;
 }
 
 brim_reranking brim_reranking_of(const double *scores, const double *gains, uint64_t count, uint64_t k, uint64_t *order) {

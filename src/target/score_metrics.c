@@ -23,7 +23,7 @@ static bool is_after(const void *a, const void *b, const void *values) {
 
 brim_binary brim_binary_of(const double *scores, const double *labels, uint64_t count, uint64_t *order) {
   const brim_reranking ranked = brim_reranking_of(scores, labels, count, count, order);
-  brim_binary b = {.f1 = 0, .average_precision = fmin(ranked.map, 1)};
+  brim_binary b = {.f1 = 0, .average_precision = ranked.map};
   double positives = 0, above = 0;
   for (uint64_t i = 0; i < count; i++) {
     order[i] = i;

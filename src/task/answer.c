@@ -65,10 +65,12 @@ void brim_answer_say_class(const brim_answer *a, bool predicted, char *text, siz
 }
 
 void brim_answer_put_name(brim_json_writer *json, const char *name, const brim_answer *a, int32_t class) {
-  if (a->names && !a->numbered)
-    brim_json_put_string(json, name, a->names[class]);
-  else
+  if (!a->names)
     brim_json_put_integer(json, name, class);
+  else if (a->literal)
+    brim_json_put_printf(json, name, "%s", a->names[class]);
+  else
+    brim_json_put_string(json, name, a->names[class]);
 }
 
 void brim_answer_put_best(brim_json_writer *json, const char *name, const brim_answer *a) {

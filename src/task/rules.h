@@ -34,7 +34,7 @@ typedef struct brim_outcomes {
 typedef struct brim_answer {
   int32_t outputs;
   const char *const *names;    /* [outputs] of the classes; NULL: they have none */
-  bool numbered;               /* predictions give classes as numbers, since the data do */
+  bool literal;                /* the names are numbers or booleans, as the data have them: predictions give them so */
   bool bare;                   /* a score is shown as the model gives it, else its sigmoid */
   const brim_outcome *outcome; /* where a label is one class, of data with labels */
   const float *label;          /* [outputs] where it is not */

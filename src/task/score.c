@@ -68,10 +68,10 @@ static int add_output(const brim_scored *s, int32_t c, double *memory, brim_metr
   BRIM_TRY(read_output(s, c, x, y, err));
   for (uint64_t r = 0; r < rows; r++)
     square += (x[r] - y[r]) * (x[r] - y[r]);
-  out->loss += square / (double)rows / (double)s->outputs;
+  out->loss += square / (double)rows;
   const brim_correlation correlation = brim_correlate(x, y, rows, y + rows);
-  out->pearson += correlation.pearson / (double)s->outputs;
-  out->spearman += correlation.spearman / (double)s->outputs;
+  out->pearson += correlation.pearson;
+  out->spearman += correlation.spearman;
   return BRIM_OK;
 }
 
@@ -81,6 +81,7 @@ int brim_measure_values(const brim_scored *s, brim_metrics *out, brim_error *err
   out->loss = out->pearson = out->spearman = 0.0;
   for (int32_t c = 0; c < s->outputs && !status; c++)
     status = add_output(s, c, memory, out, err);
+  out->loss /= s->outputs, out->pearson /= s->outputs, out->spearman /= s->outputs;
   out->rmse = sqrt(out->loss);
   brim_release(s->runtime, memory);
   return status;

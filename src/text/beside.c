@@ -24,12 +24,15 @@ static int load_one(brim_runtime *runtime, const char *folder, const char *name,
   return status;
 }
 
+const char *const brim_beside_names[BRIM_BESIDE_FILES] = {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+                                                          "config.json"};
+
 int brim_beside_load(brim_runtime *runtime, const char *folder, brim_beside *out, brim_error *err) {
+  brim_json_document **const documents[BRIM_BESIDE_FILES] = {&out->config, &out->map, &out->added, &out->model};
   *out = (brim_beside){0};
-  BRIM_TRY(load_one(runtime, folder, "tokenizer_config.json", &out->config, err));
-  BRIM_TRY(load_one(runtime, folder, "special_tokens_map.json", &out->map, err));
-  BRIM_TRY(load_one(runtime, folder, "added_tokens.json", &out->added, err));
-  return load_one(runtime, folder, "config.json", &out->model, err);
+  for (int i = 0; i < BRIM_BESIDE_FILES; i++)
+    BRIM_TRY(load_one(runtime, folder, brim_beside_names[i], documents[i], err));
+  return BRIM_OK;
 }
 
 void brim_beside_free(brim_beside *beside) {
@@ -45,13 +48,27 @@ static const brim_json_value *text_member(const brim_json_document *document, co
   return value && value->kind == BRIM_JSON_STRING ? value : NULL;
 }
 
+/* What a file names. */
+static const brim_json_value *class_name(const brim_beside *beside) {
+  const brim_json_value *name = text_member(beside->config, "tokenizer_class");
+  return name ? name : text_member(beside->model, "tokenizer_class");
+}
+
+static bool has_none(const brim_beside *beside) {
+  const brim_json_value *type = text_member(beside->model, "model_type");
+  return type && brim_class_is_none(type->as.text, type->length);
+}
+
+const brim_json_value *brim_beside_other(const brim_beside *beside) {
+  const brim_json_value *name = has_none(beside) ? NULL : class_name(beside);
+  return name && brim_class_is_other(name->as.text, name->length) ? name : NULL;
+}
+
 /* As AutoTokenizer chooses: the class that a file names, unless models of this type have none; else the model's. */
 const brim_tokenizer_class *brim_beside_class(const brim_beside *beside, bool *named) {
-  const brim_json_value *name = text_member(beside->config, "tokenizer_class"), *type = text_member(beside->model, "model_type");
-  if (!name)
-    name = text_member(beside->model, "tokenizer_class");
+  const brim_json_value *name = class_name(beside), *type = text_member(beside->model, "model_type");
   *named = name != NULL;
-  if (type && brim_class_is_none(type->as.text, type->length))
+  if (has_none(beside))
     return NULL;
   if (name)
     return brim_class_named(name->as.text, name->length);

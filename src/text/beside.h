@@ -14,12 +14,16 @@ typedef struct brim_beside {
   brim_json_document *config, *map, *added, *model; /* NULL: there is no such file */
 } brim_beside;
 
+enum { BRIM_BESIDE_FILES = 4 };
+extern const char *const brim_beside_names[BRIM_BESIDE_FILES];
 /* Reads those of the folder; all may be missing. On failure *out is still to be freed. */
 int brim_beside_load(brim_runtime *runtime, const char *folder, brim_beside *out, brim_error *err) BRIM_CHECK;
 void brim_beside_free(brim_beside *beside);
 
 /* The class that builds the tokenizer, or NULL; *named: a file names it, it does not only follow from the type of the model. */
 const brim_tokenizer_class *brim_beside_class(const brim_beside *beside, bool *named);
+/* The name of a class that brim does not have, where a file names one; or NULL. */
+const brim_json_value *brim_beside_other(const brim_beside *beside);
 /* The members of tokenizer_config.json that do not change the pipeline; absent ones leave *out as it is. */
 typedef struct brim_beside_facts {
   int64_t max_length;         /* model_max_length; 0: none, or no bound */

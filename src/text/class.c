@@ -13,6 +13,7 @@ const char *const brim_role_names[BRIM_ROLES] = {"bos_token", "eos_token", "unk_
 #define ROBERTA_ROLES {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 #define DEBERTA_ROLES {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
 #define MPNET_ROLES   {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"}
+#define GPT2_ROLES    {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>"}
 #define ALBERT_ROLES  {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}
 /* A class: its name; how it makes tokens and texts, and ends them; the first and last token; the names of roles; what it has
  * besides. */
@@ -25,20 +26,29 @@ const char *const brim_role_names[BRIM_ROLES] = {"bos_token", "eos_token", "unk_
    .last = BRIM_ROLE_##finishes,                                                                                                 \
    .roles = named##_ROLES,                                                                                                       \
    __VA_ARGS__}
-#define BERT(title, has_types) CLASS(title, WORDPIECE, BERT, BERT, CLS, SEP, BERT, .lower = true, .types = has_types)
-#define ROBERTA(title)         CLASS(title, BPE, BYTES, ROBERTA, CLS, SEP, ROBERTA, .lower = false)
+#define BERT(title, ...)        CLASS(title, WORDPIECE, BERT, BERT, CLS, SEP, BERT, .lower = true, __VA_ARGS__)
+#define ROBERTA(title)          CLASS(title, BPE, BYTES, ROBERTA, CLS, SEP, ROBERTA, .lower = false)
+#define GPT2(title, named, ...) CLASS(title, BPE, BYTES, OWN, BOS, EOS, named, __VA_ARGS__)
 
 static const brim_tokenizer_class classes[] = {
-    BERT("Bert", true),
-    BERT("DistilBert", false),
-    BERT("Electra", true),
-    BERT("ConvBert", true),
-    BERT("MobileBert", true),
-    BERT("SqueezeBert", true),
-    BERT("LayoutLM", true),
+    BERT("Bert", .types = true),
+    BERT("DistilBert", .types = false),
+    BERT("Electra", .types = true),
+    BERT("ConvBert", .types = true, .keeps = true),
+    BERT("MobileBert", .types = true),
+    BERT("SqueezeBert", .types = true),
+    BERT("LayoutLM", .types = true),
+    BERT("Lxmert", .types = true),
+    BERT("DPRContextEncoder", .types = true, .always_lower = true),
+    BERT("DPRQuestionEncoder", .types = true, .always_lower = true),
     ROBERTA("Roberta"),
     ROBERTA("Longformer"),
     ROBERTA("Bart"),
+    ROBERTA("LED"),
+    ROBERTA("Mvp"),
+    GPT2("GPT2", GPT2, .lower = false),
+    GPT2("CodeGen", GPT2, .lower = false),
+    GPT2("Blenderbot", ROBERTA, .prefix_space = true, .mask_left_strip = true),
     CLASS("MPNet", WORDPIECE, BERT, ROBERTA, CLS, SEP, MPNET, .lower = true, .mask_left_strip = true),
     CLASS("Deberta", BPE, BYTES, DOUBLE, CLS, SEP, DEBERTA, .types = true),
     CLASS("XLMRoberta", UNIGRAM, PIECES, DOUBLE, BOS, EOS, ROBERTA, .prefix_space = true),
@@ -47,6 +57,16 @@ static const brim_tokenizer_class classes[] = {
     CLASS("Albert", UNIGRAM, ALBERT, BERT, CLS, SEP, ALBERT, .lower = true, .prefix_space = true),
     CLASS("DebertaV2", UNIGRAM, DEBERTA, BERT, CLS, SEP, DEBERTA, .prefix_space = true, .types = true),
 };
+
+/* Those of transformers that are not here, without "Tokenizer"; of two only the "Fast" one. */
+static const char others[] =
+    "Barthez Bartpho BertGeneration BertJapanese Bertweet BigBird BioGpt BlenderbotSmall ByT5 CLIP CTRL Canine Clvp "
+    "CodeLlama Cohere CpmAnt Cpm DPRContextEncoderTokenizerFast DPRQuestionEncoderTokenizerFast DPRReader Dia Esm Esmc FNet "
+    "FSMT FastSpeech2Conformer Flaubert Funnel GPTNeoXJapanese GPTNeoX GPTSw3 Gemma Herbert Lasr LayoutLMv2 LayoutLMv3 "
+    "LayoutXLM Llama Luke M2M100 MBart50 MBart MLuke Marian MarkupLM Mgpstr MyT5 Nllb Nougat OpenAIGPT PLBart Parakeet "
+    "Pegasus Perceiver Phobert ProphetNet Qwen2 Qwen3_5 Rag Reformer RemBert RoCBert RoFormer SeamlessM4T Siglip2 Siglip "
+    "Speech2Text SpeechT5 Splinter T5 Tapas Tipsv2 Udop VideoPrism Vits Wav2Vec2CTC Wav2Vec2PhonemeCTC Whisper XGLM XLM "
+    "XLNet";
 
 static const char *const of_models[][2] = {{"bert", "BertTokenizer"},           {"ernie", "BertTokenizer"},
                                            {"distilbert", "BertTokenizer"},     {"electra", "BertTokenizer"},
@@ -60,9 +80,50 @@ static const char *const of_models[][2] = {{"bert", "BertTokenizer"},           
                                            {"camembert", "CamembertTokenizer"}, {"albert", "AlbertTokenizer"},
                                            {"deberta-v2", "DebertaV2Tokenizer"}};
 
+static size_t without(const char *end, const char *name, size_t length) {
+  const size_t size = strlen(end);
+  return length > size && memcmp(name + length - size, end, size) == 0 ? length - size : length;
+}
+
+bool brim_class_is_other(const char *name, size_t length) {
+  const size_t bare = without("Fast", name, length), stem = without("Tokenizer", name, bare);
+  for (const char *at = others; *at; at += strspn(at, " ")) {
+    const size_t size = strcspn(at, " ");
+    if ((size == length || (size == stem && stem < bare)) && memcmp(at, name, size) == 0)
+      return true;
+    at += size;
+  }
+  return false;
+}
+
+static bool is_type(const brim_json_value *section, const char *type) {
+  return brim_json_is_string(brim_json_get(section, "type"), type);
+}
+
+static bool is_flag(const brim_json_value *object, const char *key, bool set) {
+  const brim_json_value *value = brim_json_get(object, key);
+  return value && value->kind == BRIM_JSON_BOOL && (value->as.integer != 0) == set;
+}
+
+/* The id in ["</s>", 2]. */
+static bool has_id(const brim_json_value *pair, int64_t id) {
+  const brim_json_value *name = pair ? brim_json_first(pair) : NULL, *number = name ? brim_json_after(pair, name) : NULL;
+  return number && number->kind == BRIM_JSON_INT && number->as.integer == id;
+}
+
+bool brim_class_is_herbert(const char *name, size_t length, const brim_json_value *root) {
+  const brim_json_value *model = brim_json_get(root, "model"), *normalizer = brim_json_get(root, "normalizer"),
+                        *ends = brim_json_get(root, "post_processor");
+  return brim_fields_is(name, without("Fast", name, length), "HerbertTokenizer") && is_type(model, "BPE") &&
+         brim_json_is_string(brim_json_get(model, "end_of_word_suffix"), "</w>") && is_type(normalizer, "BertNormalizer") &&
+         is_flag(normalizer, "clean_text", true) && is_flag(normalizer, "handle_chinese_chars", true) &&
+         is_flag(normalizer, "strip_accents", false) && is_flag(normalizer, "lowercase", false) &&
+         is_type(brim_json_get(root, "pre_tokenizer"), "BertPreTokenizer") && is_type(ends, "BertProcessing") &&
+         has_id(brim_json_get(ends, "sep"), 2) && has_id(brim_json_get(ends, "cls"), 0);
+}
+
 const brim_tokenizer_class *brim_class_named(const char *name, size_t length) {
-  if (length > 4 && memcmp(name + length - 4, "Fast", 4) == 0)
-    length -= 4;
+  length = without("Fast", name, length);
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
     if (brim_fields_is(name, length, classes[i].name))
       return &classes[i];
@@ -105,6 +166,7 @@ int brim_class_settings_read(const brim_tokenizer_class *class, const brim_json_
   BRIM_TRY(brim_json_read_bool(config, root, "strip_accents", &strip, err));
   if (accents && accents->kind == BRIM_JSON_BOOL)
     out->accents = strip;
+  out->lower = out->lower || class->always_lower;
   return brim_json_read_int(config, root, "unk_id", 0, INT32_MAX - 1, &out->unk_id, err);
 }
 

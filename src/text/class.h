@@ -31,7 +31,8 @@ typedef enum brim_class_texts {
 typedef enum brim_class_ends {
   BRIM_ENDS_BERT,    /* cls A sep, cls A sep B sep with types */
   BRIM_ENDS_ROBERTA, /* RobertaProcessing */
-  BRIM_ENDS_DOUBLE   /* first A last, first A last last B last, all of type 0 */
+  BRIM_ENDS_DOUBLE,  /* first A last, first A last last B last, all of type 0 */
+  BRIM_ENDS_OWN      /* as the file says, or nowhere */
 } brim_class_ends;
 
 typedef struct brim_tokenizer_class {
@@ -42,6 +43,8 @@ typedef struct brim_tokenizer_class {
   brim_role first, last;         /* what begins and ends a text */
   const char *roles[BRIM_ROLES]; /* tokens that no file names */
   bool lower, prefix_space;      /* do_lower_case, add_prefix_space where no file says them */
+  bool always_lower;             /* do_lower_case says nothing */
+  bool keeps;                    /* a tokenizer.json as it is, but for its post-processor */
   bool types;                    /* its models take token_type_ids */
   bool mask_left_strip;          /* of a mask that is only a text */
   const char *unused[4];         /* special tokens besides, where no file names any; ends with NULL */
@@ -50,6 +53,10 @@ typedef struct brim_tokenizer_class {
 /* The class of that name ("Fast" at its end or not) and of that model_type; NULL: tokenizer.json is taken as it stands. */
 const brim_tokenizer_class *brim_class_named(const char *name, size_t length);
 const brim_tokenizer_class *brim_class_of_model(const char *model_type, size_t length);
+/* A class of transformers that is not here. */
+bool brim_class_is_other(const char *name, size_t length);
+/* HerBERT's class, beside a tokenizer.json that says what this class builds, as all of its folders have it. */
+bool brim_class_is_herbert(const char *name, size_t length, const brim_json_value *root);
 /* Models of that type have tokenizer.json taken as it stands, whatever class is named. */
 bool brim_class_is_none(const char *model_type, size_t length);
 

@@ -7,10 +7,13 @@
 #include "text/beginning.h"
 #include "text/fast.h"
 #include "text/fields.h"
+#include "text/files.h"
 #include "text/resolve.h"
 #include "text/tokenizer.h"
 #include "text/unicode_tables.h"
 #include <string.h>
+
+#define MERGES "merges.txt"
 
 enum { FILE_LIMIT = 1 << 30 };
 
@@ -192,13 +195,28 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+static bool is_pairs(const char *path) {
+  return ends_with(path, "vocab.json");
+}
+
+static bool is_vocabulary(const char *path) {
+  return ends_with(path, "vocab.txt") || is_pairs(path);
+}
+
+bool brim_tokenizer_reads(const char *path, const char *name) {
+  bool reads = is_pairs(path) && strcmp(name, MERGES) == 0;
+  for (int i = 0; i < BRIM_BESIDE_FILES && is_vocabulary(path); i++)
+    reads = reads || strcmp(name, brim_beside_names[i]) == 0;
+  return reads;
+}
+
 static int load_vocabulary(brim_tokenizer *t, const char *path, const char *folder, bool bpe, brim_error *err) {
   brim_tokenizer_file *file, *merges = NULL;
   brim_json_document *document = NULL;
   BRIM_TRY(keep(t, path, bpe ? "vocab.json" : "vocab.txt", &file, err));
   BRIM_TRY(refuse_other(file, path, err));
   if (bpe)
-    BRIM_TRY(keep_beside(t, folder, "merges.txt", &merges, err));
+    BRIM_TRY(keep_beside(t, folder, MERGES, &merges, err));
   if (bpe && !merges)
     return brim_error_at(err, BRIM_E_IO, path, 0, -1, "a vocab.json needs a merges.txt beside it");
   BRIM_TRY(brim_beside_load(t->runtime, folder, &t->beside, err));
@@ -215,8 +233,8 @@ static int load_vocabulary(brim_tokenizer *t, const char *path, const char *fold
 static int load_file(brim_tokenizer *t, const char *path, const char *folder, bool alone, brim_error *err) {
   brim_tokenizer_file *file;
   brim_json_document *document;
-  if (ends_with(path, "vocab.txt") || ends_with(path, "vocab.json"))
-    return load_vocabulary(t, path, folder, ends_with(path, "vocab.json"), err);
+  if (is_vocabulary(path))
+    return load_vocabulary(t, path, folder, is_pairs(path), err);
   BRIM_TRY(keep(t, path, "tokenizer.json", &file, err));
   BRIM_TRY(refuse_other(file, path, err));
   if (!alone)

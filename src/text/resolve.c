@@ -78,10 +78,16 @@ static int meet_vocabulary(resolver *r, int32_t *count) {
 
 /* ---- whether a class can build from it ------------------------------------------------------------------------ */
 
+/* The file's own sections are taken, not what the class builds. */
+static bool takes_file(const resolver *r) {
+  return r->root && (!r->class || r->class->keeps);
+}
+
 /* A token that no file names, and that the vocabulary lacks, has no meaning for the model. -1: there is none. */
 static int missing_role(const resolver *r) {
   const brim_role needed[] = {BRIM_ROLE_UNK, r->class->first, r->class->last};
-  for (size_t i = r->class->family != BRIM_WORDPIECE; i < sizeof needed / sizeof *needed; i++) {
+  for (size_t i = r->class->family != BRIM_WORDPIECE; i < sizeof needed / sizeof *needed && r->class->ends != BRIM_ENDS_OWN;
+       i++) {
     const brim_said_token *role = &r->tokens.roles[needed[i]];
     const brim_said_token *token = role->text ? brim_said_find(&r->tokens, role->text, role->length) : NULL;
     if (!token || (token->id < 0 && (role->text == r->class->roles[needed[i]] || needed[i] == BRIM_ROLE_UNK)))
@@ -91,13 +97,17 @@ static int missing_role(const resolver *r) {
 }
 
 /* The two files do not belong together; `what` is wrong between them. */
-static int refuse_class(const resolver *r, const char *what) {
+static int refuse_named(const resolver *r, const char *what, const char *name, size_t length) {
   const bool config = r->named && r->beside->config && brim_json_get(brim_json_root(r->beside->config), "tokenizer_class");
   return brim_error_at(
       r->err, BRIM_E_MISMATCH, r->from->file->name, 0, -1,
-      "%s, and %s means a %s: tokenizer_config.json must name the right tokenizer_class (PreTrainedTokenizerFast "
+      "%s, and %s means a %.*s: tokenizer_config.json must name the right tokenizer_class (PreTrainedTokenizerFast "
       "takes a tokenizer.json as it stands)",
-      what, config ? "tokenizer_config.json" : "config.json", r->class->name);
+      what, config ? "tokenizer_config.json" : "config.json", (int)length, name);
+}
+
+static int refuse_class(const resolver *r, const char *what) {
+  return refuse_named(r, what, r->class->name, strlen(r->class->name));
 }
 
 static int refuse_family(const resolver *r) {
@@ -117,16 +127,30 @@ static int refuse_missing(const resolver *r, brim_role role) {
   return brim_error_at(r->err, BRIM_E_FORMAT, r->from->file->name, 0, -1, "%s; name it in tokenizer_config.json", what);
 }
 
+/* Without a tokenizer.json such a class may add tokens at the ends; none of brim's does. */
+static int refuse_added_ends(const resolver *r) {
+  static const char *const keys[] = {"add_bos_token", "add_eos_token"};
+  const brim_json_document *config = r->beside->config;
+  bool added = false;
+  for (size_t i = 0; i < 2 && config && !r->root && r->class && r->class->ends == BRIM_ENDS_OWN && !added; i++)
+    BRIM_TRY(brim_json_read_bool(config, brim_json_root(config), keys[i], &added, r->err));
+  return added ? refuse_class(r, "brim adds no bos_token or eos_token without a tokenizer.json") : BRIM_OK;
+}
+
 /* The class, and all tokens with their ids. */
 static int choose_class(resolver *r) {
   int32_t count;
+  const brim_json_value *other = brim_beside_other(r->beside);
   r->class = brim_beside_class(r->beside, &r->named);
-  if (!r->root && (!r->class || r->class->family != family_of(r))) {
+  if (other && !brim_class_is_herbert(other->as.text, other->length, r->root))
+    return refuse_named(r, "brim does not build every kind of tokenizer", other->as.text, other->length);
+  if (!r->root && (!r->class || (!r->named && r->class->family != family_of(r)))) {
     const char *name = r->from->merges ? "RobertaTokenizer" : "BertTokenizer";
     r->class = brim_class_named(name, strlen(name));
   }
-  if (r->class && r->class->family != family_of(r))
+  if (r->class && !takes_file(r) && r->class->family != family_of(r))
     return refuse_family(r);
+  BRIM_TRY(refuse_added_ends(r));
   BRIM_TRY(brim_beside_tokens(r->runtime, r->beside, r->class, r->root ? r->document : NULL, r->root, &r->tokens, r->err));
   BRIM_TRY(meet_vocabulary(r, &count));
   const int missing = r->class ? missing_role(r) : -1;
@@ -163,28 +187,29 @@ static void copy_section(resolver *r, brim_json_writer *json, const char *name) 
     brim_json_put_string(json, name, NULL);
 }
 
-/* One class leaves the file's post-processor as it is. */
+/* Some classes leave the file's post-processor as it is. */
 static bool keeps_ends(const resolver *r) {
   const brim_json_value *ends = brim_json_get(r->root, "post_processor");
-  return r->class->texts == BRIM_TEXTS_ALBERT && ends && ends->kind != BRIM_JSON_NULL;
+  return !r->class || r->class->ends == BRIM_ENDS_OWN ||
+         (r->class->texts == BRIM_TEXTS_ALBERT && ends && ends->kind != BRIM_JSON_NULL);
 }
 
 static int write_sections(resolver *r) {
-  static const char *const others[] = {"normalizer", "pre_tokenizer", "post_processor", "decoder"};
+  static const char *const texts[] = {"normalizer", "pre_tokenizer", "decoder"};
   brim_json_writer json = {.out = &r->sections};
   brim_json_open_object(&json, NULL);
   brim_json_put_string(&json, "version", "1.0");
   brim_json_put_string(&json, "truncation", NULL);
   brim_json_put_string(&json, "padding", NULL);
   BRIM_TRY(brim_said_write(&r->tokens, &json, r->err));
-  if (r->class)
+  if (!takes_file(r))
     brim_class_write(&json, r->class, &r->settings, find_charsmap(r));
-  if (r->class && keeps_ends(r))
+  for (size_t i = 0; takes_file(r) && i < sizeof texts / sizeof *texts; i++)
+    copy_section(r, &json, texts[i]);
+  if (keeps_ends(r))
     copy_section(r, &json, "post_processor");
-  else if (r->class)
+  else
     brim_class_write_ends(&json, r->class, &r->settings, marker_of(r, r->class->first), marker_of(r, r->class->last));
-  for (size_t i = 0; !r->class && i < sizeof others / sizeof *others; i++)
-    copy_section(r, &json, others[i]);
   brim_json_close_object(&json);
   return brim_text_status(&r->sections, r->err);
 }
@@ -321,7 +346,7 @@ static int compare_sections(resolver *r, bool *same) {
 
 static int is_same(resolver *r, bool *same) {
   *same = false;
-  if (!r->root || (r->class && !same_model(r)))
+  if (!r->root || (!takes_file(r) && !same_model(r)))
     return BRIM_OK;
   BRIM_TRY(compare_tokens(r, same));
   if (!*same || !r->class)
@@ -334,7 +359,7 @@ static int is_same(resolver *r, bool *same) {
 static int compose(resolver *r, brim_text *out) {
   brim_json_writer json = {.out = out, .comma = true};
   brim_text_append(out, r->sections.data, r->sections.length - 1);
-  if (r->class)
+  if (!takes_file(r))
     BRIM_TRY(write_class_model(r, &json));
   else
     put_raw(r, &json, "model", r->model);

@@ -305,7 +305,7 @@ static int collect(reader *r, const brim_json_document *document, const brim_jso
   brim_said_tokens extra = *r->out; /* so far */
   tokens_init(r->out, extra.runtime);
   memcpy(r->out->roles, extra.roles, sizeof extra.roles);
-  int status = !r->class ? read_own(r, document, tokenizer, false) : BRIM_OK;
+  int status = !r->class || r->class->keeps ? read_own(r, document, tokenizer, false) : BRIM_OK;
   sort_listed(r);
   take_flags(r);
   for (size_t i = 0; i < r->listed.count && status == BRIM_OK; i++)

@@ -1,6 +1,7 @@
 /* save.c: a tokenizer's files, by name and as they are written. */
 #include <string.h>
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -74,7 +75,7 @@ static int save_one(const brim_tokenizer *t, const char *folder, const char *nam
   char *path = brim_path_join(t->runtime, folder, name);
   if (!path)
     return BRIM_NOMEM(err);
-  int status = brim_file_write_all(t->runtime, path, bytes, length, err);
+  int status = brim_file_write_own(t->runtime, path, bytes, length, err);
   brim_release(t->runtime, path);
   return status;
 }

@@ -67,6 +67,14 @@ static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints
                               "a checkpoint would be written here, but this is something else: move it away");
 }
 
+/* That the run's folder was removed is said elsewhere (brim_run_folder_held). */
+static int checkpoint_say_removed(const brim_run_folder *folder, const brim_folder *aside, int status, brim_error *err) {
+  if (status != BRIM_E_IO || brim_path_exists(aside ? brim_folder_path(aside) : folder->checkpoints))
+    return status;
+  return brim_error_at(err, BRIM_E_MISMATCH, folder->checkpoints, 0, -1,
+                       "a checkpoint was removed while it was written: let nothing else remove checkpoints during the run");
+}
+
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
                          const brim_saving *saving, const brim_train_state *state, const float *average,
                          const brim_train_identity *identity, const brim_supply *supply, brim_error *err) {
@@ -84,6 +92,7 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
     status = checkpoint_fill(brim_folder_path(aside), runtime, model, tokenizer, saving, state, average, identity, supply, err);
   if (!status)
     status = there ? brim_folder_replace(aside, err) : brim_folder_commit_new(aside, err);
+  status = checkpoint_say_removed(folder, aside, status, err);
   brim_folder_free(aside);
   brim_release(runtime, path);
   return status;

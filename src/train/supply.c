@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -367,7 +368,7 @@ static char *feed_path(const brim_supply *s, const char *folder, int32_t rank) {
 static int save_position(const brim_supply *s, const char *folder, int32_t rank, const char *position, size_t length,
                          brim_error *err) {
   char *path = feed_path(s, folder, rank);
-  int status = path ? brim_file_write_all(s->runtime, path, position, length, err) : BRIM_NOMEM(err);
+  int status = path ? brim_file_write_own(s->runtime, path, position, length, err) : BRIM_NOMEM(err);
   brim_release(s->runtime, path);
   return status;
 }

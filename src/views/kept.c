@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "report/event_log.h"
@@ -124,7 +125,7 @@ int brim_judged_write(brim_runtime *runtime, const char *folder, const brim_judg
     put_set(&out, i, &sets[i]);
   int status = brim_text_status(&out, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+    status = brim_file_write_own(runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   return status;
 }

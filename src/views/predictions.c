@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/sort.h"
@@ -23,7 +24,7 @@ static brim_answer answer_of(const brim_model *model, const float *logits, doubl
   const brim_labels *labels = brim_model_labels(model);
   return (brim_answer){.outputs = brim_model_outputs(model),
                        .names = (const char *const *)labels->names,
-                       .numbered = labels->integers,
+                       .literal = labels->form != BRIM_FORM_NAME,
                        .bare = brim_model_scores_bare(model),
                        .logits = logits,
                        .scores = scores};
@@ -226,7 +227,7 @@ static int write_predictions(brim_runtime *runtime, const char *path, const brim
   }
   int status = brim_text_status(&out, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+    status = brim_file_write_own(runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   brim_release(runtime, scores);
   return status;
@@ -340,7 +341,7 @@ static int write_json(brim_runtime *runtime, const char *folder, const brim_fold
   brim_folds_json(&json, result, task);
   int status = path ? brim_text_status(&json, err) : BRIM_NOMEM(err);
   if (!status)
-    status = brim_file_write_all(runtime, path, json.data, json.length, err);
+    status = brim_file_write_own(runtime, path, json.data, json.length, err);
   brim_text_free(&json);
   brim_release(runtime, path);
   return status;

@@ -497,7 +497,7 @@ static int write_report(brim_runtime *runtime, const brim_runs *runs, const char
   if (!status)
     status = brim_page_settings(page, runs, err);
   if (!status)
-    status = brim_page_write(page, path, err);
+    status = brim_page_write_own(page, path, err);
   brim_page_free(page);
   return status;
 }

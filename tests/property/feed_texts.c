@@ -199,7 +199,7 @@ static void check_refused(const brim_feed_options *o) {
   int status = BRIM_OK;
   while (status == BRIM_OK)
     status = brim_feed_next(f.feed, &batch, &err);
-  ok(status == BRIM_E_FORMAT && strstr(err.message, "the row has 5 texts, more than most_texts 4"), "%s", err.message);
+  ok(status == BRIM_E_FORMAT && strstr(err.message, "the row has 5 texts, and at most 4 are read here"), "%s", err.message);
   close_feed(&f);
   fewer.plan.max_tokens = 30, fewer.plan.oversize = BRIM_OVERSIZE_ERROR;
   f = open_feed(&fewer, 1);

@@ -119,6 +119,40 @@ class Columns(unittest.TestCase):
             self.assertEqual({made.labels.values[row["labels"]] for row in made}, {"x", "y"})
 
 
+class Classes(unittest.TestCase):
+    """The names of a ClassLabel, in their order and with those that no row has, whatever holds the column."""
+
+    def test_names(self):
+        datasets = module("datasets")
+        names, values = ["z", "a", "rare"], {"text": TEXTS, "label": [0, 1, 1, 0], "many": [[0], [1], [0, 1], [0]], "words": [text.split() for text in TEXTS], "tags": [[0] * len(text.split()) for text in TEXTS],
+                                             "unknown": [0, -1, 1, 0]}
+        one = datasets.ClassLabel(names=names)
+        rows = datasets.Dataset.from_dict(values, features=datasets.Features({"text": datasets.Value("string"), "label": one, "many": datasets.Sequence(one), "tags": datasets.Sequence(one), "unknown": one,
+                                                                              "words": datasets.Sequence(datasets.Value("string"))}))
+        table, path = rows.data.table, HERE / "classes.parquet"
+        rows.to_parquet(path)
+        holders = {"Dataset": lambda: rows, "selected": lambda: rows.select(range(4)), "IterableDataset": rows.to_iterable_dataset, "shuffled": lambda: rows.to_iterable_dataset().shuffle(seed=1), "filtered": lambda: rows.to_iterable_dataset().filter(lambda row: True),
+                   "Table": lambda: table, "RecordBatchReader": table.to_reader, "RecordBatch": lambda: table.to_batches()[0], "Parquet": lambda: path,
+                   "transformed": lambda: rows.with_transform(lambda batch: batch)}
+        for name, holder in holders.items():
+            for how in ({}, {"label_column": "many"}, {"task": "tokens", "text_column": "words", "label_column": "tags"}, {"label_column": "unknown", "missing_label": "skip"}):
+                with self.subTest(name, **how):
+                    self.assertEqual(brim.Dataset.of(holder(), TOKENIZER, **how).labels.names, names)
+            self.assertEqual(sorted(row["labels"] for row in brim.Dataset.of(holder(), TOKENIZER)), [0, 0, 1, 1])
+        for splits in (datasets.DatasetDict, datasets.IterableDatasetDict):
+            of = splits({split: rows if splits is datasets.DatasetDict else rows.to_iterable_dataset() for split in ("train", "test")})
+            found = brim.train(HERE / "model", of, max_steps=1, progress=False)
+            self.assertEqual((found.model.labels.names, found.evaluations[-1]["rows"]), (names, 4))
+            self.assertEqual(found.model.evaluate(of["test"])["rows"], 4)
+
+    def test_others(self):
+        """a schema that says classes of a column that has its names already is as if it did not"""
+        pa = module("pyarrow")
+        said = json.dumps({"info": {"features": {"label": {"names": ["n", "p", "more"], "_type": "ClassLabel"}}}})
+        of = lambda labels: brim.Dataset.of(pa.table({"text": TEXTS, "label": labels}).replace_schema_metadata({"huggingface": said}), TOKENIZER).labels.names
+        self.assertEqual((of([0, 1, 1, 0]), of(["x", "y", "x", "y"])), (["n", "p", "more"], ["x", "y"]))
+
+
 class Indexed:
     """Rows of torch: a length and an index."""
 

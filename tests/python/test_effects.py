@@ -126,6 +126,8 @@ class Training:
         path = HERE / f"{self.task}-{seed}.jsonl"
         if not path.exists():
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        if self.rows == "opened":
+            return self.opened(path)
         if self.rows == "dataset":
             tokenizer = brim.Tokenizer(MODEL)
             if self.task == "mlm":
@@ -137,23 +139,39 @@ class Training:
             return brim.Dataset.of(path, tokenizer, labelled=True, task=TASKS[self.task], max_length=24)
         return path
 
+    def opened(self, path, **more):
+        """A stream that was made before."""
+        tokenizer, how = brim.Tokenizer(MODEL), {"batch_size": 6, "max_length": 24, **more}
+        if self.task == "mlm":
+            return brim.data.stream(path, tokenizer, **{"numbering": "tokens", **how})
+        if self.task in SEVERAL:
+            texts, label = {"embedding": (["anchor", "positive"], None), "scored": (["sentence1", "sentence2"], "score"), "rerank": (["query", "document"], "label")}[self.task]
+            return brim.data.stream(path, tokenizer, **{"text_columns": texts, "paired": self.task == "rerank", "label_column": label, "need_label": label is not None,
+                                                        "labels": brim.Labels(None, task=TASKS[self.task]), **how})
+        names = {"regression": None, "tokens": ["B-X", "O"]}.get(self.task, ["n", "p"])
+        shape = {"task": self.task} if self.task in ("multi_label", "tokens") else {}
+        return brim.data.stream(path, tokenizer, **{"labels": brim.Labels(names, **shape), **how})
+
     def special(self, value):
         if value == "EVAL":
-            return self.data(seed=50, count=9)
+            return Training(self.task).data(seed=50, count=9) if self.rows == "opened" else self.data(seed=50, count=9)
         if value == "TEST":
             return [{n: v for n, v in row.items() if n not in ("label", "ner_tags")} for row in rows_of(self.task, 60, 5)]
         return special(value)
 
     def __call__(self, **more):
         given = {name: self.special(value) for name, value in {**self.given, **more}.items()}
-        task = given.pop("task", "auto" if self.rows == "dataset" and self.task not in SEVERAL | {"mlm"} else TASKS[self.task])
+        task = given.pop("task", "auto" if self.rows in ("dataset", "opened") and self.task not in SEVERAL | {"mlm"} else TASKS[self.task])
         if self.rows == "stream":
             given.setdefault("stream", True)
             if self.task in SEVERAL | {"mlm"} and not {"max_steps", "epochs", "num_train_epochs"} & given.keys():
                 given["max_steps"] = 6
+        if self.rows == "opened":
+            given.setdefault("max_steps", 6)
+        if self.rows in ("stream", "opened"):
             if self.task in SEVERAL:
                 given.setdefault("loss", {"embedding": "in-batch", "scored": "cosent", "rerank": "bce"}[self.task])
-        if not {"batch_size", "per_device_train_batch_size", "train_batch_size"} & given.keys():
+        if self.rows != "opened" and not {"batch_size", "per_device_train_batch_size", "train_batch_size"} & given.keys():
             given["batch_size"] = 6
         model = MODEL
         if self.loaded:
@@ -210,7 +228,7 @@ def trainings():
         yield Training(task)
     for task in TASKS:
         for rows, given in (("memory", {"output": "out"}), ("memory", {"eval": "EVAL"}), ("memory", {"eval": "EVAL", "output": "out"}), ("memory", {"folds": 2}), ("memory", {"folds": 2, "output": "out"}),
-                            ("memory", {"loaded": True}), ("file", {}), ("stream", {}), ("dataset", {})):
+                            ("memory", {"loaded": True}), ("file", {}), ("stream", {}), ("dataset", {}), ("opened", {})):
             if task == "mlm" and "folds" in given:
                 continue
             yield Training(task, rows, **given)
@@ -253,9 +271,9 @@ class Effects(unittest.TestCase):
                 self.assertIsNone(wrong, f"{call}: {wrong}")
 
     def test_train(self):
-        """every option of brim.train, for every task, of rows in memory, files, streams and Datasets, with a folder, evaluations, folds, a loaded model"""
+        """every option of brim.train, for every task, of rows in memory, files, streams (given as files, and made before) and Datasets, with a folder, evaluations, folds, a loaded model"""
         cases = [(call, keyword) for call in trainings() for name, keyword in OF_TRAINING.items()
-                 if name not in call.given and name not in ALIASES and not (name == "stream" and call.rows == "stream")]
+                 if name not in call.given and name not in ALIASES and not (name == "stream" and call.rows in ("stream", "opened"))]
         self.sweep(cases, 150)
 
     def test_events_and_comparisons(self):

@@ -239,9 +239,13 @@ class Pairs(unittest.TestCase):
             self.assertEqual(kept, [task == "rerank"] * 2)
         beside = brim.train(FOLDERS / "st-mean-normalize", PAIRS, task="embedding", folds=2, test=SCORED, **HOW).averages[0]["metrics"]
         self.assertEqual([beside[name] == beside[name] for name in ("spearman", "accuracy")], [True, False])  # of a set with scores
-        for rows, measured in ((ASKED, True), ([{"query": row["query"], "document": row["document"]} for row in ASKED], False)):
-            beside = brim.train(HERE / "model", ASKED, task="rerank", folds=2, test=rows, **HOW).averages[0]["metrics"]
-            self.assertEqual(bool(beside) and beside["ndcg"] > 0, measured)
+        bare = [{"query": row["query"], "document": row["document"]} for row in ASKED]
+        half = [row if i % 2 else {**row, "label": None} for i, row in enumerate(ASKED)]
+        groups = [{"query": row["query"], "documents": [row["document"], "other"]} for row in ASKED]
+        for how in ({"test": ASKED}, {"test": bare}, {"test": half}, {"test": groups}, {"eval": ASKED}):  # what is to be predicted is not measured
+            beside = brim.train(HERE / "model", ASKED, task="rerank", folds=2, **how, **HOW).averages[0]
+            self.assertEqual(bool(beside["metrics"]) and beside["metrics"]["ndcg"] > 0, "eval" in how)
+            self.assertGreaterEqual(len(beside["logits"]), len(ASKED))
 
     def test_stream(self):
         """Rows of files that are read again in each epoch: the weights of the command."""

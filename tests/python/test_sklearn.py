@@ -144,6 +144,19 @@ class Regressors(unittest.TestCase):
         made = TextClassifier(MODEL, max_steps=1).fit(frame[["text"]], frame["label"])
         self.assertEqual(TextClassifier(MODEL, max_steps=1).fit(frame.rename(columns={"label": "text_pair"}), frame["label"]).classes_.tolist(), made.classes_.tolist())
 
+    def test_tables_of_arrow(self):
+        """of one column, and of two; a column alone"""
+        pa = case.module("pyarrow")
+        texts, y = ["a", "b"], ["x", "y"]
+        one, two = pa.table({"review": texts}), pa.table({"text": texts, "other": texts})
+        short = lambda X: TextClassifier(MODEL, max_steps=1).fit(X, y).predict_proba(X).tolist()
+        for X in (one, one.to_batches()[0], one["review"], one["review"].combine_chunks()):
+            self.assertEqual(short(X), short(texts))
+        for X in (two, two.to_batches()[0]):
+            self.assertEqual(short(X), short(list(zip(texts, texts))))
+        with self.assertRaisesRegex(ValueError, 'X has the column "label"'):
+            short(pa.table({"text": texts, "label": y}))
+
     def test_what_fit_is_given(self):
         """options that fit itself says are no parameters"""
         for kind in (TextClassifier, TextRegressor):

@@ -387,7 +387,9 @@ class PaddingFree(unittest.TestCase):
                         alone = model(**{k: v for k, v in mine.items() if k != "attention_mask"}).last_hidden_state
                     self.assertLess((found[0] - want).abs().max().item(), 1e-5)
                     self.assertGreater((alone[0] - want).abs().max().item(), 1e-2)
-                    self.assertEqual([len(part) for part in brim.torch.split_rows(found, mine)], rows.lengths.tolist())
+                    for ragged in (mine, batch("none")):
+                        self.assertEqual([len(part) for part in brim.torch.split_rows(found, ragged)], rows.lengths.tolist())
+                    self.assertRaisesRegex(ValueError, "the batch is padded", brim.torch.first_tokens, batch("longest"))
 
     def test_of_the_tokenizer(self):
         """without a model the tokenizer's folder says where positions begin; flash attention's lengths come when they are asked for"""
@@ -636,6 +638,44 @@ class Pooling(unittest.TestCase):
                     self.assertLess(float(((self.plain_logits_of if own else self.logits_of)(folder / pooling) - want).abs().max()), 1e-5)
                     plain = brim.Model(folder).logits(["a text", "another, longer text"]).tolist()
                     self.assertGreater(float((torch.tensor(plain) - want).abs().max()), 1e-4)
+
+
+class Runs(Pooling):
+    """README.md of a run: its lines cut texts and pairs as the run's folder has brim cut them."""
+    TEXTS = ["a film that was long and dull and slow and bad and no good at all", "great fun", "the plot was funny and the story was good and long"]
+    SECONDS = ["but very funny and great and good and warm and long", "the story was bad and no good at all and dull and slow", "so slow"]
+
+    def lines_of(self, folder, pairs):
+        """README.md's lines, of other texts."""
+        readme = folder / "README.md"
+        written = readme.read_text()
+        texts = re.sub(r"^texts = .*$", f"texts = {self.TEXTS!r}", written, flags=re.M)
+        readme.write_text(re.sub(r"^pairs = .*$", f"pairs = {self.SECONDS if pairs else None!r}", texts, flags=re.M))
+        try:
+            return self.logits_of(folder), written
+        finally:
+            readme.write_text(written)
+
+    def test_readme(self):
+        cases = [({"pooling": "mean"}, {}), ({"pooling": "max"}, {"truncation_side": "left"}), ({"layers": "weighted:2"}, {}),
+                 ({"pooling": "mean"}, {"truncation": "only_second"}), ({"no_type_ids": True}, {"truncation": "only_first", "truncation_side": "left"}),
+                 ({"pooling": "mean", "windows": 2}, {}), ({"pooling": "max", "no_type_ids": True}, {"max_length": None})]
+        for number, (options, cutting) in enumerate(cases):
+            for pairs in (False, True):
+                if pairs and "windows" in options or not pairs and ("truncation" in cutting or options == {"no_type_ids": True}):
+                    continue  # of pairs alone, or not of them
+                with self.subTest(options, cutting=cutting, pairs=pairs):
+                    run = HERE / f"lines-{number}-{pairs}"
+                    own = dict(options)
+                    windows = {"windows": own.pop("windows")} if "windows" in own else {}
+                    data = brim.Dataset.from_texts(self.TEXTS, TOKENIZER, pairs=self.SECONDS if pairs else None, labels=["a", "b", "a"],
+                                                   **{"max_length": 24 if pairs else 15, **cutting, **windows})
+                    brim.train(HERE / "model", data, output=run, max_steps=2, batch_size=4, lr=1e-2, **own)
+                    got, readme = self.lines_of(run, pairs)
+                    want = brim.Model(run).logits(list(zip(self.TEXTS, self.SECONDS, strict=True)) if pairs else self.TEXTS)
+                    differs = [row > 1e-5 for row in (got - torch.tensor(want.tolist())).abs().max(1).values.tolist()]
+                    self.assertEqual(differs, [True, False, True] if windows else [False] * 3)
+                    self.assertEqual("up to 16 windows that overlap by 2 tokens" in readme, bool(windows))
 
 
 class Types(Pooling):

@@ -1,6 +1,8 @@
 """Folders of tokenizers beside transformers: the folder as it is edited, and what brim saves of it. Skipped without transformers."""
+import json
 import os
 import pathlib
+import random
 import sys
 import tempfile
 import unittest
@@ -12,6 +14,7 @@ try:
 except ImportError:
     print("1..0 # SKIP transformers is not installed")
     sys.exit(0)
+import tokenizer_classes as classes
 import tokenizer_folders as folders
 
 import brim
@@ -41,6 +44,47 @@ class Folders(unittest.TestCase):
                 saved += 1
         print(f"# transformers {transformers.__version__}: {equal} folders equal, and {saved} of what was saved")
         self.assertGreater(equal, 450 // STEP)
+
+    def test_classes(self):
+        """every class of transformers, named for every kind of file: the same ids, or a refusal that names the class"""
+        every, equal, refused = list(classes.cases()), 0, set()
+        with tempfile.TemporaryDirectory() as place:
+            for number, (name, files) in enumerate(every if STEP == 1 else random.Random(7).sample(every, len(every) // 60)):
+                title = name.split(",")[0]
+                if title in refused:  # whatever the files are
+                    continue
+                folder = folders.write(pathlib.Path(place, str(number)), files)
+                try:
+                    tokenizer = brim.Tokenizer(folder)
+                except brim.Error as failure:
+                    self.assertIn("tokenizer_config.json", str(failure), name)
+                    refused.update([title] * ("does not build" in str(failure)))
+                    continue
+                try:
+                    theirs = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+                    want = classes.of(lambda *texts, how=theirs: how(*texts)["input_ids"])
+                except Exception:  # nobody can train with such a folder there
+                    continue
+                self.assertEqual(classes.of(lambda *texts, how=tokenizer: list(how.encode(*texts).ids)), want, name)
+                equal += 1
+        print(f"# {equal} folders equal, {len(refused)} classes refused")
+        self.assertGreater(equal, 2000 if STEP == 1 else 20)
+
+    def test_herbert(self):
+        """the folders of its class that transformers writes give the same ids, and what a person changed in one is refused"""
+        pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"abcdefghijklmnopqrstuvwxyz", *(letter + "</w>" for letter in "aeilmnory.,!"), "fi", "fil", "film</w>"]
+        made = transformers.HerbertTokenizer(vocab={piece: at for at, piece in enumerate(pieces)}, merges=[("f", "i"), ("fi", "l"), ("fil", "m</w>")])
+        with tempfile.TemporaryDirectory() as place:
+            made.save_pretrained(place)
+            ours = brim.Tokenizer(place)
+            for texts in [*([text] for text in classes.TEXTS), classes.folders.PAIR, ("A film, a zebra!",)]:
+                self.assertEqual(list(ours.encode(*texts).ids), made(*texts)["input_ids"], texts)
+            file = pathlib.Path(place, "tokenizer.json")
+            changed = json.loads(file.read_text())
+            changed["normalizer"]["lowercase"] = True
+            file.write_text(json.dumps(changed))
+            with self.assertRaisesRegex(brim.Error, "means a HerbertTokenizer"):
+                brim.Tokenizer(place)
 
     def test_file(self):
         """a tokenizer.json that is named itself is saved so that AutoTokenizer takes it as it stands, whatever the model is"""

@@ -158,11 +158,12 @@ class Training(unittest.TestCase):
                 self.assertTrue(filecmp.cmp(whole / "model.safetensors", run / "model.safetensors", shallow=False), run)
 
     def test_rows_of_another_model(self):
-        """Rows that were encoded longer than the model is are refused, not cut, unless a length is given."""
+        """Rows that were encoded longer than the model is are refused, not cut, also where a length is given."""
         rows = brim.Dataset.from_texts(["good film " * 60, "bad plot"], brim.Tokenizer(MODEL), labels=["1", "0"])
         with self.assertRaisesRegex(brim.errors.MismatchError, "row 0 has 122 tokens"):
             brim.train(MODEL, rows, max_steps=1)
-        self.assertEqual(brim.train(MODEL, rows, max_steps=1, max_length=20).tokens, 24)
+        with self.assertRaisesRegex(brim.errors.UsageError, "max_length is 20, and the rows, .*, have up to 122 tokens: give it where the Dataset is made"):
+            brim.train(MODEL, rows, max_steps=1, max_length=20)
 
     def test_stop_and_resume(self):
         """A run that is stopped and resumed has the weights of one that was not."""
@@ -212,8 +213,8 @@ class Training(unittest.TestCase):
             result = brim.train(model, train, eval=long, max_steps=1)
             self.assertEqual(result.evaluations[0]["rows"], 8)
             self.assertEqual(result.evaluations[0]["tokens"], 8 * result.model.max_length)
-        result = brim.train(MODEL, rows, eval=long, max_steps=1, max_length=10)
-        self.assertEqual(result.evaluations[0]["tokens"], 80)
+        result = brim.train(MODEL, rows, eval=long, max_steps=1, max_length=20)
+        self.assertEqual(result.evaluations[0]["tokens"], 160)
 
     def test_rows_of_a_step(self):
         """16, or what max_tokens holds, or what is said."""

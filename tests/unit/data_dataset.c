@@ -30,7 +30,7 @@ static void from_file(void) {
   ok(s.label == 1 && s.length == 4, "the last row");
   const brim_labels *labels = brim_dataset_labels(d);
   ok(labels && labels->count == 2 && !strcmp(labels->names[0], "neg") && !strcmp(labels->names[1], "pos"), "the mapping");
-  ok(labels->task == BRIM_TASK_CLASSIFICATION && !labels->integers, "its task");
+  ok(labels->task == BRIM_TASK_CLASSIFICATION && labels->form == BRIM_FORM_NAME, "its task");
   brim_dataset_free(d);
 
   options.source.need_label = false;
@@ -52,7 +52,7 @@ static void single_texts(void) {
   ok_int(load(scratch_write("a.tsv", "text\tlabel\na\t1\nb\t0\nab\t1\n"), &options, &d, NULL), BRIM_OK, "single texts");
   brim_dataset_sample(d, 2, &s);
   ok(!s.type_ids && s.label == 1 && !brim_dataset_has_pairs(d), "have no types");
-  ok(brim_dataset_labels(d)->integers, "labels are class ids");
+  ok(brim_dataset_labels(d)->form == BRIM_FORM_NUMBER, "labels are integers");
   brim_dataset_free(d);
   options.task = BRIM_TASK_REGRESSION;
   ok_int(load(scratch_file("a.tsv"), &options, &d, NULL), BRIM_OK, "regression on integers");

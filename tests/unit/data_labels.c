@@ -33,7 +33,7 @@ static int add_row(brim_label_taker *taker, const char *text, bool lists, int li
   return brim_label_taker_add(taker, &label, err);
 }
 
-/* "task count integers [names] values" or "!code message" of some labels, one a line of the file "f". */
+/* "task form names: values" or "!code message" of some labels, one a line of the file "f". */
 static const char *take_rows(const char *const *labels, int count, bool lists, brim_task task, const brim_labels *known) {
   static char out[2048];
   brim_label_taker taker;
@@ -49,7 +49,10 @@ static const char *take_rows(const char *const *labels, int count, bool lists, b
   if (status == BRIM_OK) {
     const char *const names[] = {
         [BRIM_TASK_CLASSIFICATION] = "classes", [BRIM_TASK_REGRESSION] = "regression", [BRIM_TASK_MULTI_LABEL] = "many"};
-    int at = snprintf(out, sizeof out, "%s%s", names[made.task], made.integers ? " integers" : "");
+    int at = snprintf(out, sizeof out, "%s%s", names[made.task],
+                      made.form == BRIM_FORM_NUMBER    ? " integers"
+                      : made.form == BRIM_FORM_BOOLEAN ? " booleans"
+                                                       : "");
     for (int32_t i = 0; made.names && i < made.count; i++)
       at += snprintf(out + at, sizeof out - (size_t)at, " %s", made.names[i]);
     at += snprintf(out + at, sizeof out - (size_t)at, ":");
@@ -85,17 +88,17 @@ static void inference(void) {
   ok_string(TAKE(AUTO, NULL, "1", "0", "1"), "classes integers 0 1: 1 0 1", "integers from 0 stay as they are");
   ok_string(TAKE(AUTO, NULL, "0", "10", "9", "8", "7", "6", "5", "4", "3", "2", "1"),
             "classes integers 0 1 2 3 4 5 6 7 8 9 10: 0 10 9 8 7 6 5 4 3 2 1", "by value, not by text");
-  ok_string(TAKE(AUTO, NULL, "1", "-1", "1"), "classes -1 1: 1 0 1", "-1 and 1");
-  ok_string(TAKE(AUTO, NULL, "5", "1", "3"), "classes 1 3 5: 2 0 1", "gaps");
+  ok_string(TAKE(AUTO, NULL, "1", "-1", "1"), "classes integers -1 1: 1 0 1", "-1 and 1");
+  ok_string(TAKE(AUTO, NULL, "5", "1", "3"), "classes integers 1 3 5: 2 0 1", "gaps");
   ok_string(TAKE(AUTO, NULL, "18446744073709551616", "9", "-18446744073709551616"),
-            "classes -18446744073709551616 9 18446744073709551616: 2 1 0", "integers of any size");
+            "classes integers -18446744073709551616 9 18446744073709551616: 2 1 0", "integers of any size");
   ok_string(TAKE(AUTO, NULL, "9223372036854775807", "-9223372036854775808", "9223372036854775806"),
-            "classes -9223372036854775808 9223372036854775806 9223372036854775807: 2 0 1", "large integers");
-  ok_string(TAKE(AUTO, NULL, "7", "7"), "classes 7: 0 0", "one class");
+            "classes integers -9223372036854775808 9223372036854775806 9223372036854775807: 2 0 1", "large integers");
+  ok_string(TAKE(AUTO, NULL, "7", "7"), "classes integers 7: 0 0", "one class");
   ok_string(TAKE(AUTO, NULL, "pos", "neg", "neutral", "neg"), "classes neg neutral pos: 2 0 1 0", "strings, sorted");
   ok_string(TAKE(AUTO, NULL, "b", "B", " a", "\xC3\xA9", "a"), "classes  a B a b \xC3\xA9: 3 1 0 4 2",
             "strings by byte, spaces kept");
-  ok_string(TAKE(AUTO, NULL, "true", "false"), "classes false true: 1 0", "booleans are strings");
+  ok_string(TAKE(AUTO, NULL, "true", "false"), "classes booleans false true: 1 0", "booleans are strings");
   ok_string(TAKE(AUTO, NULL, "0.5", "-1e-3", "2.0", ".25"), "regression: 0.5 -0.001 2 0.25", "decimals");
   ok_string(TAKE(AUTO, NULL, "1e3", "2.5"), "regression: 1000 2.5", "an exponent is a decimal");
   ok_string(TAKE(AUTO, NULL, "nan", "inf", "1.2.3", "1e999"), "classes 1.2.3 1e999 inf nan: 3 2 0 1",
@@ -112,18 +115,25 @@ static void names(void) {
   ok_string(TAKE(AUTO, NULL, "'007", "'7", "'08"), "classes 007 08 7: 0 2 1", "strings");
   ok_string(TAKE(AUTO, NULL, "'10", "'9"), "classes 10 9: 0 1", "strings are sorted as such");
   ok_string(TAKE(AUTO, NULL, "'1.10", "'4.5", "'1.1"), "classes 1.1 1.10 4.5: 1 2 0", "strings are no values");
-  ok_string(TAKE(AUTO, NULL, "#10", "#9"), "classes 9 10: 1 0", "numbers");
+  ok_string(TAKE(AUTO, NULL, "#10", "#9"), "classes integers 9 10: 1 0", "numbers");
   ok_string(TAKE(AUTO, NULL, "#0", "#-0"), "classes integers 0: 0 0", "-0 is the number 0");
-  ok_string(TAKE(AUTO, NULL, "!true", "!false"), "classes false true: 1 0", "booleans");
+  ok_string(TAKE(AUTO, NULL, "!true", "!false"), "classes booleans false true: 1 0", "booleans");
   ok_string(TAKE(CLASSIFY, NULL, "'1", "#1", "#9", "#10"), "classes 1 10 9: 0 0 2 1",
             "the string 1 and the number have one name");
   ok_string(TAKE(CLASSIFY, NULL, "1.10", "1.1", "1"), "classes 1 1.1 1.10: 2 1 0", "1.10 is a name");
   ok_string(TAKE(CLASSIFY, NULL, "#1.10", "#1.1"), "classes 1.1: 0 0", "of JSON's numbers it is the number");
   ok_string(TAKE(CLASSIFY, NULL, "1.0", "1", "0.0", "0"), "classes integers 0 1: 1 1 0 0", "1.0 is 1");
   ok_string(TAKE(REGRESS, NULL, "'1.5", "2"), "regression: 1.5 2", "a string, where the task says that it is a value");
-  ok(strstr(TAKE(AUTO, NULL, "#1", "'2"), "label \"2\" is not a number, but the first label, \"1\""), "a string among numbers");
-  ok(strstr(TAKE(AUTO, NULL, "!true", "'true"), "label \"true\" is not a number, but the first label, \"true\""),
+  ok(strstr(TAKE(AUTO, NULL, "#1", "'2"), "label \"2\" is a text, but the first label, \"1\" (f line 1), is an integer"),
+     "a string among numbers");
+  ok(strstr(TAKE(AUTO, NULL, "!true", "'true"),
+            "label \"true\" is a text, but the first label, \"true\" (f line 1), is a boolean"),
      "a string among booleans");
+  ok(strstr(TAKE(AUTO, NULL, "'1", "#1"), "label \"1\" is an integer, but the first label, \"1\" (f line 1), is a text"),
+     "a number among strings");
+  ok_string(TAKE(AUTO, NULL, "!true", "false", "true"), "classes booleans false true: 1 0 1", "booleans of JSON and of a field");
+  ok_string(TAKE(AUTO, NULL, "true", "!false"), "classes booleans false true: 1 0", "the same the other way round");
+  ok_string(TAKE(AUTO, NULL, "'1", "'5"), "classes 1 5: 0 1", "strings stay strings");
   ok(strstr(TAKE(AUTO, NULL, "['fun']", "['old', 'fun']"), "every label looks like a list in one text"),
      "lists that Python printed");
   ok_string(TAKE(AUTO, NULL, "[POS]", "[NEG]"), "classes [NEG] [POS]: 1 0", "brackets alone are no list");
@@ -133,12 +143,12 @@ static void names(void) {
 static void none(void) {
   ok_string(TAKE(AUTO, NULL, "0", "-1", "2", "1"), "classes integers 0 1 2: 0 nan 2 1", "-1 beside 0, 1, 2");
   ok_string(TAKE(AUTO, NULL, "0", "-1", "1"), "classes integers 0 1: 0 nan 1", "-1 beside 0 and 1");
-  ok_string(TAKE(CLASSIFY, NULL, "0", "-1", "1"), "classes -1 0 1: 1 0 2", "the same where the task is given");
+  ok_string(TAKE(CLASSIFY, NULL, "0", "-1", "1"), "classes integers -1 0 1: 1 0 2", "the same where the task is given");
   ok_string(TAKE(CLASSIFY, NULL, "0", "-1", "2", "1"), "classes integers 0 1 2: 0 nan 2 1", "with more classes none");
   ok_string(TAKE(CLASSIFY, NULL, "0.0", "-1.0", "2.0", "1.0"), "classes 0.0 1.0 2.0: 0 nan 2 1", "as decimals");
-  ok_string(TAKE(AUTO, NULL, "-1", "1"), "classes -1 1: 0 1", "without 0 it is a class");
-  ok_string(TAKE(AUTO, NULL, "-1", "3", "1"), "classes -1 1 3: 0 2 1", "with gaps as well");
-  ok_string(TAKE(AUTO, NULL, "1", "-100", "2"), "classes 1 2: 0 nan 1", "-100 in any case");
+  ok_string(TAKE(AUTO, NULL, "-1", "1"), "classes integers -1 1: 0 1", "without 0 it is a class");
+  ok_string(TAKE(AUTO, NULL, "-1", "3", "1"), "classes integers -1 1 3: 0 2 1", "with gaps as well");
+  ok_string(TAKE(AUTO, NULL, "1", "-100", "2"), "classes integers 1 2: 0 nan 1", "-100 in any case");
   ok_string(TAKE(AUTO, NULL, "'0", "'-1", "'1", "'-100"), "classes -1 -100 0 1: 2 0 3 1", "strings are names");
   ok_string(TAKE(REGRESS, NULL, "-1", "-100"), "regression: -1 -100", "values are values");
   ok(strstr(TAKE(AUTO, NULL, "-100", "-100"), "no row has a label"), "nothing else");
@@ -214,7 +224,7 @@ static void known(void) {
             "!7 f: line 2: label \"bad\" is not among the 3 known labels: neg, neutral, pos", "an unknown name");
   ok_string(TAKE(AUTO, &words, "1"), "!7 f: line 1: label \"1\" is not among the 3 known labels: neg, neutral, pos",
             "an integer is no name");
-  ok_string(TAKE(AUTO, &signs, "1", "-1", "1.0", "#1", "'1"), "classes -1 1: 1 0 1 1 1", "known numbers");
+  ok_string(TAKE(AUTO, &signs, "1", "-1", "1.0", "#1", "'1"), "classes integers -1 1: 1 0 1 1 1", "known numbers");
   ok(strstr(TAKE(AUTO, &signs, "+1"), "label \"+1\" is not among"), "another writing is another name");
   ok(strstr(TAKE(AUTO, &signs, "'1.0"), "label \"1.0\" is not among"), "a string is no number");
   ok_string(TAKE(AUTO, &signs, "0"), "!7 f: line 1: label \"0\" is not among the 2 known labels: -1, 1", "an unknown number");
@@ -228,7 +238,7 @@ static void known(void) {
   ok_string(TAKE(CLASSIFY, &value, "2", "2.5"), "regression: 2 2.5", "the mapping's task goes before the option");
 
   ok_int(brim_labels_copy(data_runtime, &signs, &copy, NULL), BRIM_OK, "a copy");
-  ok(copy.count == 2 && strcmp(copy.names[0], "-1") == 0 && !copy.integers, "what it holds");
+  ok(copy.count == 2 && strcmp(copy.names[0], "-1") == 0 && copy.form == BRIM_FORM_NUMBER, "what it holds");
   brim_labels_free(&copy);
   ok_int(brim_labels_copy(data_runtime, &value, &copy, NULL), BRIM_OK, "a copy of a regression");
   ok(copy.count == 1 && copy.task == REGRESS && !copy.names, "what it holds");
@@ -252,7 +262,7 @@ static void lists(void) {
   ok(strstr(LISTS(AUTO, NULL, "b,a", "a,b,a"), "!5 f: line 2: \"a\" is twice in this list of labels"), "a label twice");
   ok(strstr(LISTS(AUTO, NULL, "1,0,1"), "(multi-hot), name those that are 1 instead"), "1 or 0 for every label");
   ok_string(LISTS(AUTO, NULL, "", "2,0", "1"), "many integers 0 1 2: 0|0|0 1|0|1 0|1|0", "lists of integers, the first empty");
-  ok_string(LISTS(AUTO, NULL, "10,9", "-1"), "many -1 9 10: 0|1|1 1|0|0", "by value, not by text");
+  ok_string(LISTS(AUTO, NULL, "10,9", "-1"), "many integers -1 9 10: 0|1|1 1|0|0", "by value, not by text");
   ok_string(LISTS(AUTO, NULL, "0.5,1.0", "2.5,-1.5"), "regression: 0.5|1 2.5|-1.5", "lists of decimals are values");
   ok_string(LISTS(AUTO, NULL, "", "", "0.5,1.0"),
             "!5 f: line 1: the list of labels is empty, but line 3 has decimals, which are values: every row of a regression has "
@@ -271,7 +281,7 @@ static void lists(void) {
             "a mixture");
   ok_string(LISTS(CLASSIFY, NULL, "a"),
             "!5 f: line 1: the label is a list, but classification has one class a row: choose the task multi-label", "a list");
-  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: a label in the list is empty: write a|b for two labels, not a||b",
+  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: label 2 of the list is empty: write a|b for two labels, not a||b",
             "an empty item");
 #define SHARE                                                                                                                    \
   "!5 f: line 1: the list of labels holds 0.5: a row has a label or not (names, or 1.0 and 0.0 for every label there "           \
@@ -461,6 +471,8 @@ static void odd(void) {
   odd_is(classes, "0,2", "0,5", "x", -1, numbers);
   odd_is(classes, "2026-01-02", "2026-01-03", "1,5", -1, numbers);
   odd_is(classes, ",", "%", "$", -1, numbers);
+  odd_is(classes, "1", "\xEF\xBC\x92", "3", 1, numbers);
+  odd_is(classes, "\xEF\xBC\xA1", "\xEF\xBC\x92", "3", -1, numbers);
   odd_is(classes, "neg", "NA", "pos", 1, missing);
   odd_is(classes, "neg", "\\N", "#N/A", 1, missing);
   odd_is(classes, "none", "None", "na", -1, missing);

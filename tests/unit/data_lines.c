@@ -140,10 +140,10 @@ static void jsonl_errors(void) {
             "jsonl: a list as label");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\",2,true,0.5]}\n{\"text\":\"b\",\"label\":[]}\n", NULL),
             "0 1 0 [a] - [x\\x002\\x00true\\x000.5\\x00]\n1 2 38 [b] - []\n", "jsonl: lists of all kinds, and an empty one");
-  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[[1]]}\n", NULL),
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[[1]]}\n", &need),
             "!5 a.jsonl: line 1, byte 21: \"label\" holds an array where a string, a number or a boolean is expected\n",
             "jsonl: a list in a list");
-  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\\u0000y\"]}\n", NULL),
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\\u0000y\"]}\n", &need),
             "!5 a.jsonl: line 1, byte 21: the label holds a NUL byte: remove it\n", "jsonl: a NUL in a label of a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":[\"a\"]}\n", NULL),
             "!5 a.jsonl: line 1, byte 8: \"text\" is an array where a string is expected; if this is a table by its columns, "
@@ -274,8 +274,23 @@ static void unlabelled(void) {
   ok_string(data_read_text("a.csv", "text,label\na,\n", &skip), "0 2 11 [a] - []\n", "none of many labels is a label");
 }
 
+/* A label that is not asked for is not judged. */
+static void unread_labels(void) {
+  static const char *const labels[] = {"{\"x\":1}",           "[[1],[2]]",       "[{}]",
+                                       "[\"a\",{\"b\":[1]}]", "[\"a\\u0000b\"]", "1,\"label\":2"};
+  for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+    char line[200];
+    snprintf(line, sizeof line, "{\"label\":%s,\"text\":\"a\"}\n{\"text\":\"b\",\"label\":\"B\"}\n", labels[i]);
+    const char *got = data_read_text("a.jsonl", line, &(brim_source_options){0});
+    ok(strstr(got, "[a] - ") && strstr(got, "[b] - [B]"), "%s: %s", labels[i], got);
+    got = data_read_text("a.jsonl", line, &(brim_source_options){.need_label = true});
+    ok(strncmp(got, "!5 a.jsonl: line 1", 18) == 0, "where it is asked for: %s", got);
+  }
+}
+
 int main(void) {
   data_start(1);
+  unread_labels();
   tsv();
   txt();
   alike();

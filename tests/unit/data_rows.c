@@ -77,10 +77,11 @@ static void lists(void) {
   expect("and of second halves", "a.jsonl", lines, pairs, "a+b a+c a+de|f+g f+h|i+|");
   expect("any text that is too short excludes its row", "a.jsonl", lines, long_enough, "a b c de|f g h|");
   expect("more than there may be", "a.jsonl", lines, few,
-         "!5 a.jsonl: line 1, byte 0: the row has 4 texts, more than most_texts 3: raise it, or give fewer\n");
+         "!5 a.jsonl: line 1, byte 0: the row has 4 texts, and at most 3 are read here, in a stream one of each column: give "
+         "fewer, or read the rows without a stream\n");
   expect("no text where one must be", "a.jsonl", "{\"anchor\": \"a\", \"positive\": []}\n", two,
-         "!5 a.jsonl: line 1, byte 0: the list in \"positive\" has no text: fill it in, or do not ask for one in every row "
-         "(least_columns)\n");
+         "!5 a.jsonl: line 1, byte 0: the list in \"positive\" has no text, and each row needs one: fill it in, or leave out "
+         "the row\n");
   expect("null where one must be", "a.jsonl", "{\"anchor\": \"a\", \"positive\": null}\n", two,
          "!5 a.jsonl: line 1, byte 0: \"positive\" is null: fill it in\n");
   expect("what is no text", "a.jsonl", "{\"anchor\": \"a\", \"positive\": [3]}\n", two,

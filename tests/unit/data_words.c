@@ -189,6 +189,37 @@ static void truncated(const brim_tokenizer *tokenizer) {
   brim_dataset_free(d);
 }
 
+static void refused(const brim_tokenizer *tokenizer, const brim_dataset_options *options, const char *tag, const char *wrong) {
+  char text[100];
+  brim_error err = {0};
+  brim_dataset *d;
+  snprintf(text, sizeof text, "{\"tokens\":[\"a\"],\"tags\":[%s]}\n{\"tokens\":[\"a\"],\"tags\":[%s]}\n", tag, wrong);
+  const char *path = scratch_write("a.jsonl", text);
+  const int status = brim_dataset_load(data_runtime, &path, 1, tokenizer, options, &d, &err);
+  ok((status == BRIM_E_MISMATCH || status == BRIM_E_FORMAT) && err.line == 2, "refused: %s", err.message);
+}
+
+/* Where a model's classes are numbers, a number is a name, and never the number of a class. */
+static void known_numbers(const brim_tokenizer *tokenizer) {
+  static const char *const names[] = {"1", "2", "5"}, *const wrong[] = {"0", "\"0\"", "3", "-1"};
+  brim_labels labels;
+  if (brim_labels_make(data_runtime, BRIM_TASK_TOKENS, names, 3, &labels, NULL))
+    return;
+  const brim_dataset_options options = {.source.need_label = true, .labels = &labels};
+  for (int strings = 0; strings < 2; strings++) {
+    brim_labels_set_strings(&labels, strings > 0);
+    brim_dataset *d = load(tokenizer, "a.jsonl", "{\"tokens\":[\"a\",\"b\",\"c\"],\"tags\":[2,1,5]}\n", options);
+    ok_string(shown(d, 0), "2:-1:-100 5:0:1 6:1:0 7:2:2 3:-1:-100", "by name");
+    brim_dataset_free(d);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+      refused(tokenizer, &options, "1", wrong[i]);
+  }
+  const char *path = scratch_write("a.conll", "a 1\nb 0\n");
+  brim_dataset *d;
+  ok_int(brim_dataset_load(data_runtime, &path, 1, tokenizer, &options, &d, NULL), BRIM_E_MISMATCH, "a field of a file, too");
+  brim_labels_free(&labels);
+}
+
 /* With a model's classes: by name, or by number; any other is refused with its place. */
 static void known(const brim_tokenizer *tokenizer) {
   static const char *const names[] = {"O", "B-X", "B-A"}, *const wrong[] = {"7", "-1", "\"B-Y\"", "\"\"", "0.5"};
@@ -203,14 +234,8 @@ static void known(const brim_tokenizer *tokenizer) {
   d = load(tokenizer, "a.jsonl", "{\"tokens\":[\"a\",\"b\",\"c\"],\"tags\":[2,0,-100]}\n", options);
   ok_string(shown(d, 0), "2:-1:-100 5:0:2 6:1:0 7:2:-100 3:-1:-100", "by number");
   brim_dataset_free(d);
-  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    char text[100];
-    brim_error err = {0};
-    snprintf(text, sizeof text, "{\"tokens\":[\"a\"],\"tags\":[0]}\n{\"tokens\":[\"a\"],\"tags\":[%s]}\n", wrong[i]);
-    const char *path = scratch_write("a.jsonl", text);
-    const int status = brim_dataset_load(data_runtime, &path, 1, tokenizer, &options, &d, &err);
-    ok((status == BRIM_E_MISMATCH || status == BRIM_E_FORMAT) && err.line == 2, "refused: %s", err.message);
-  }
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    refused(tokenizer, &options, "0", wrong[i]);
   brim_labels_free(&labels);
 }
 
@@ -296,6 +321,7 @@ int main(void) {
   loaded(tokenizer);
   truncated(tokenizer);
   known(tokenizer);
+  known_numbers(tokenizer);
   in_memory(tokenizer);
   elsewhere(tokenizer);
   brim_tokenizer_free(tokenizer);

@@ -546,21 +546,21 @@ static void check_readme(void) {
   const char *folder = scratch_make_folder("readme");
   char path[600];
   snprintf(path, sizeof path, "%s/README.md", folder);
-  if (load("{\"model_type\":\"roberta\"}", NULL, &c, &err) || brim_readme_save(case_runtime, &c, folder, &err))
+  if (load("{\"model_type\":\"roberta\"}", NULL, &c, &err) || brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err))
     case_stop("readme", &err);
   ok(access(path, F_OK) != 0, "the first token needs no explanation");
   c.pooling = BRIM_POOLING_MEAN;
-  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "the mean of all tokens does");
+  ok_int(brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err), BRIM_OK, "the mean of all tokens does");
   char *text = case_read_file(path, &length);
   ok(strstr(text, "(hidden * real).sum(1)") && strstr(text, "model.classifier(pooled.unsqueeze(1))"), "by the family's head");
   brim_runtime_release(case_runtime, text);
   c.pooling = BRIM_POOLING_MAX, c.ignores_types = true;
-  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "the largest values, in its place");
+  ok_int(brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err), BRIM_OK, "the largest values, in its place");
   text = case_read_file(path, &length);
   ok(strstr(text, "masked_fill") && strstr(text, "zeros_like"), "without token types");
   brim_runtime_release(case_runtime, text);
   c.pooling = BRIM_POOLING_CLS, c.types = 2;
-  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "the first token, without token types");
+  ok_int(brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err), BRIM_OK, "the first token, without token types");
   text = case_read_file(path, &length);
   ok(strstr(text, "zeros_like") && strstr(text, "\"its pair\"") && !strstr(text, "hidden"), "which pairs have");
   brim_runtime_release(case_runtime, text);
@@ -573,18 +573,19 @@ static void check_readme(void) {
                 {{1, true}, "looks at the last layer ("}};
   for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
     c.mixed = layers[i].mixed;
-    ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "so do layers");
+    ok_int(brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err), BRIM_OK, "so do layers");
     text = case_read_file(path, &length);
     ok(strstr(text, layers[i].words) != NULL, "it %s..", layers[i].words);
     brim_runtime_release(case_runtime, text);
   }
   c.mixed = (brim_mixed){0};
-  ok(!brim_readme_save(case_runtime, &c, folder, &err) && access(path, F_OK) != 0, "brim's own goes where it is wrong");
+  ok(!brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err) && access(path, F_OK) != 0,
+     "brim's own goes where it is wrong");
   scratch_write("readme/README.md", "mine\n");
   c.pooling = BRIM_POOLING_MEAN;
-  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "somebody else's stays");
+  ok_int(brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err), BRIM_OK, "somebody else's stays");
   c.pooling = BRIM_POOLING_CLS;
-  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "with either pooling");
+  ok_int(brim_readme_save(case_runtime, &c, &(brim_saving){0}, folder, &err), BRIM_OK, "with either pooling");
   text = case_read_file(path, &length);
   ok_string(text, "mine\n", "as it was");
   brim_runtime_release(case_runtime, text);

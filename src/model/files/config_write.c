@@ -1,6 +1,7 @@
 /* config_write.c: config.json as it was read, with what training decides put in its place. */
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -358,7 +359,7 @@ int brim_config_save(brim_runtime *runtime, const brim_config *config, const cha
   write_config(&out, config);
   int status = brim_text_status(&out, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+    status = brim_file_write_own(runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   brim_release(runtime, path);
   return status;

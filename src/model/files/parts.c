@@ -6,6 +6,7 @@
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/files/modules.h"
 #include "task/task.h"
@@ -107,10 +108,14 @@ static int list_modules(brim_runtime *runtime, const brim_json_value *root, char
 }
 
 int brim_listed_modules(brim_runtime *runtime, const char *folder, char ***names, size_t *count, brim_error *err) {
-  brim_json_document *d;
+  brim_json_document *d = NULL;
   *names = NULL;
   *count = 0;
-  int status = brim_module_json(runtime, folder, "", "modules.json", &d, err);
+  char *path = brim_path_join(runtime, folder, "modules.json");
+  int status = !path                     ? BRIM_NOMEM(err)
+               : brim_path_is_file(path) ? brim_module_json(runtime, folder, "", "modules.json", &d, err)
+                                         : BRIM_OK;
+  brim_release(runtime, path);
   if (status && status != BRIM_E_MEMORY)
     return BRIM_OK;
   if (!status && d)

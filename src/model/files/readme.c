@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -31,7 +32,7 @@ int brim_readme_is_ours(brim_runtime *runtime, const char *folder, bool *ours, b
 
 /* transformers' tokenizers give a second text its own type. */
 static bool hides_types(const brim_config *config) {
-  return config->ignores_types && config->types > 1 && !brim_task_shape(config->labels.task)->words;
+  return config->ignores_types && config->types > 1 && brim_task_rules_of(config->labels.task)->head == BRIM_HEAD_OF_TEXTS;
 }
 
 bool brim_readme_wanted(const brim_config *config) {
@@ -45,6 +46,15 @@ static void put_layers(brim_text *out, const brim_config *config) {
     brim_text_printf(out, " %d layers", (int)config->mixed.count);
   else
     brim_text_string(out, " layer");
+}
+
+static void put_windows(brim_text *out, brim_windowing windows) {
+  if (windows.most > 1)
+    brim_text_printf(
+        out,
+        "\nOf a longer text they take one window. brim looks at up to %d windows that overlap by %d tokens, and takes the "
+        "mean of their\nlogits.\n",
+        (int)windows.most, (int)windows.overlap);
 }
 
 static void put_reasons(brim_text *out, const brim_config *config) {
@@ -101,17 +111,29 @@ static void put_pooled(brim_text *out, const brim_config *config) {
   brim_text_printf(out, "    logits = %s\n", config->family->pooled_logits);
 }
 
-static void put_readme(brim_text *out, const brim_config *config) {
+/* The tokenizer's files say how long a text may be and which end of it is cut; which text of a pair, they say to brim alone. */
+static void put_batch(brim_text *out, const brim_config *config, brim_truncation truncation) {
+  const bool longest = truncation <= BRIM_LONGEST_FIRST;
+  brim_text_printf(
+      out,
+      "texts = [\"a text\", \"another, longer text\"]\n"
+      "pairs = %s  # second texts, or None\n"
+      "batch = tokenizer(texts, pairs, padding=True, truncation=%s%s%s, max_length=min(tokenizer.model_max_length, %d), "
+      "return_tensors=\"pt\")\n",
+      hides_types(config) ? "[\"its pair\", \"a second text\"]" : "None", longest ? "True" : "\"",
+      longest ? "" : brim_truncation_name(truncation), longest ? "" : "\" if pairs else True",
+      (int)brim_config_max_length(config));
+}
+
+static void put_readme(brim_text *out, const brim_config *config, const brim_saving *saving) {
   brim_text_string(out, MARK "# This model in transformers\n\n");
   put_reasons(out, config);
   brim_text_printf(out,
                    "```python\nimport torch\n%sfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n\n"
                    "tokenizer = AutoTokenizer.from_pretrained(\".\")  # this folder\n"
-                   "model = AutoModelForSequenceClassification.from_pretrained(\".\").eval()\n"
-                   "batch = tokenizer([\"a text\", \"another, longer text\"], %spadding=True, truncation=True, max_length=%d, "
-                   "return_tensors=\"pt\")\n",
-                   brim_config_mixes(config) ? "from safetensors.torch import load_file\n" : "",
-                   hides_types(config) ? "[\"its pair\", \"a second text\"], " : "", (int)brim_config_max_length(config));
+                   "model = AutoModelForSequenceClassification.from_pretrained(\".\").eval()\n",
+                   brim_config_mixes(config) ? "from safetensors.torch import load_file\n" : "");
+  put_batch(out, config, saving->cutting.truncation);
   if (config->ignores_types)
     brim_text_string(out, "batch[\"token_type_ids\"] = torch.zeros_like(batch[\"input_ids\"])\n");
   brim_text_string(out, "with torch.no_grad():\n");
@@ -120,26 +142,29 @@ static void put_readme(brim_text *out, const brim_config *config) {
   else
     brim_text_string(out, "    logits = model(**batch).logits\n");
   brim_text_string(out, "print(logits)\n```\n");
+  put_windows(out, saving->windows);
 }
 
-static int write_readme(brim_runtime *runtime, const brim_config *config, const char *path, brim_error *err) {
+static int write_readme(brim_runtime *runtime, const brim_config *config, const brim_saving *saving, const char *path,
+                        brim_error *err) {
   brim_text out;
   brim_text_init(&out, runtime);
-  put_readme(&out, config);
+  put_readme(&out, config, saving);
   int status = brim_text_status(&out, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+    status = brim_file_write_own(runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   return status;
 }
 
-int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
+int brim_readme_save(brim_runtime *runtime, const brim_config *config, const brim_saving *saving, const char *folder,
+                     brim_error *err) {
   const bool wanted = brim_readme_wanted(config);
   char *path = brim_path_join(runtime, folder, "README.md");
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   const bool there = path && brim_path_is_taken(path), ours = there && is_ours(path);
   if (!status && wanted && (!there || ours))
-    status = write_readme(runtime, config, path, err);
+    status = write_readme(runtime, config, saving, path, err);
   else if (!status && !wanted && ours)
     unlink(path); /* of a model that was here before; if it cannot be removed, it is no reason to fail */
   brim_release(runtime, path);

@@ -41,7 +41,9 @@ int brim_store_check(const brim_store *store, const brim_stored *tensor, brim_er
 /* All elements as `real`, from F32, F16, BF16 or F64; another dtype is BRIM_E_UNSUPPORTED. */
 int brim_store_read(const brim_store *store, const brim_stored *tensor, real *to, brim_error *err) BRIM_CHECK;
 
-/* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */
+/* Safetensors: names, shapes (rank <= 2) and float data, into a folder of brim's own (base/file.h), or the file that a user
+ * named.
+ */
 typedef struct brim_tensor {
   const char *name;
   int32_t rank;
@@ -50,5 +52,7 @@ typedef struct brim_tensor {
 } brim_tensor;
 int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count,
                        brim_error *err) BRIM_CHECK;
+int brim_tensors_write_named(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count,
+                             brim_error *err) BRIM_CHECK;
 
 #endif

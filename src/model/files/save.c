@@ -129,9 +129,11 @@ static int write_weights(brim_model *model, const char *folder, brim_error *err)
 
 static int write_tokenizer(const brim_model *model, const brim_tokenizer *tokenizer, const brim_saving *saving,
                            const char *folder, brim_error *err) {
-  brim_tokenizer_saving how = {.words = brim_model_takes_words(model), .no_type_ids = !brim_model_reads_types(model)};
-  if (saving)
-    how.max_length = saving->max_length, how.windows = saving->windows, how.cutting = saving->cutting;
+  const brim_tokenizer_saving how = {.max_length = saving->max_length,
+                                     .words = brim_model_takes_words(model),
+                                     .no_type_ids = !brim_model_reads_types(model),
+                                     .windows = saving->windows,
+                                     .cutting = saving->cutting};
   return brim_tokenizer_write(tokenizer, folder, &how, err); /* brim_model_look has looked */
 }
 
@@ -139,13 +141,16 @@ int brim_model_save(brim_model *model, const brim_tokenizer *tokenizer, const br
                     brim_saved *saved, brim_error *err) {
   BRIM_GIVEN(err, model, folder);
   brim_saved ignored;
+  brim_saving how = saving ? *saving : (brim_saving){0};
   if (!model->values)
     return brim_model_no_values(err);
   BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   BRIM_TRY(brim_model_look(model, tokenizer, folder, saved ? saved : &ignored, err));
   if (tokenizer)
-    BRIM_TRY(write_tokenizer(model, tokenizer, saving, folder, err));
+    BRIM_TRY(write_tokenizer(model, tokenizer, &how, folder, err));
   BRIM_TRY(write_weights(model, folder, err));
   BRIM_TRY(brim_config_save(model->runtime, &model->config, folder, err));
-  return brim_readme_save(model->runtime, &model->config, folder, err);
+  if (tokenizer && !how.cutting.truncation)
+    how.cutting.truncation = brim_tokenizer_truncation(tokenizer);
+  return brim_readme_save(model->runtime, &model->config, &how, folder, err);
 }

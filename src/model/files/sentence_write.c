@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -12,7 +13,7 @@
 static int write_file(brim_runtime *runtime, const char *folder, const char *name, const char *text, size_t length,
                       brim_error *err) {
   char *path = brim_path_join(runtime, folder, name);
-  const int status = path ? brim_file_write_all(runtime, path, text, length, err) : BRIM_NOMEM(err);
+  const int status = path ? brim_file_write_own(runtime, path, text, length, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
   return status;
 }

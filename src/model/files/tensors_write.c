@@ -1,4 +1,5 @@
 /* tensors_write.c: writes a safetensors file. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/model.h"
@@ -53,17 +54,25 @@ static int write_file(brim_file *file, const brim_text *header, const brim_tenso
   return brim_file_commit(file, err);
 }
 
-int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count, brim_error *err) {
+static int write_to(brim_runtime *runtime, const char *path, bool own, const brim_tensor *tensors, int count, brim_error *err) {
   brim_text header;
   brim_file *file = NULL;
   brim_text_init(&header, runtime);
   write_header(&header, tensors, count);
   int status = brim_text_status(&header, err);
   if (!status)
-    status = brim_file_create(runtime, path, &file, err);
+    status = own ? brim_file_create_own(runtime, path, &file, err) : brim_file_create(runtime, path, &file, err);
   if (!status)
     status = write_file(file, &header, tensors, count, err);
   brim_file_free(file);
   brim_text_free(&header);
   return status;
+}
+
+int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count, brim_error *err) {
+  return write_to(runtime, path, true, tensors, count, err);
+}
+
+int brim_tensors_write_named(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count, brim_error *err) {
+  return write_to(runtime, path, false, tensors, count, err);
 }

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "brim/train.h"
+#include "text/files.h"
 #include "train/folder/owned.h"
 
 typedef struct input {
@@ -125,6 +126,22 @@ static bool is_part(const char *name) {
          is == BRIM_NAME_TENSORBOARD || brim_owned_step_of(name, &step);
 }
 
+/* A tokenizer's file alone, and those next to it that are read with it. */
+static int add_tokenizer_file(check *c, const brim_path *from) {
+  const size_t name = brim_path_last(from->path, &(size_t){0});
+  BRIM_TRY(add_file(c, from->path, from));
+  DIR *names = folder_of(from->path, c->at) ? opendir(c->at) : NULL;
+  const struct dirent *entry;
+  int status = BRIM_OK;
+  while (names && !status && (entry = readdir(names)))
+    if (brim_tokenizer_reads(from->path, entry->d_name) &&
+        snprintf(c->entry, PATH_MAX, "%.*s%s", (int)name, from->path, entry->d_name) < PATH_MAX)
+      status = add_file(c, c->entry, from);
+  if (names)
+    closedir(names);
+  return status;
+}
+
 /* The first `used` bytes of c->entry are the folder's name. All is read of a folder that is a part of another. */
 static int add_names(check *c, size_t used, const brim_path *from, bool (*is_read)(const char *name), bool parts) {
   DIR *names = opendir(c->entry);
@@ -164,7 +181,7 @@ static int add_modules(check *c, const char *folder, const brim_path *from) {
 
 static int add_model(check *c, const brim_path *from) {
   if (!brim_path_is_folder(from->path))
-    return add_file(c, from->path, from);
+    return add_tokenizer_file(c, from);
   BRIM_TRY(add_folder(c, from->path, from, is_of_model, true));
   return add_modules(c, from->path, from);
 }

@@ -284,12 +284,21 @@ static void find_cuts(search *s) {
 }
 
 static void add_query(search *s, uint64_t query, const bool *hits, uint64_t relevant) {
-  const double share = 1 / (double)s->report->queries;
   for (int i = 0; i < s->report->at_count; i++) {
     brim_ranking_metrics *sum = &s->report->at[i];
     const brim_retrieval one = brim_retrieval_at(hits, s->found[query], relevant, sum->k);
-    sum->accuracy += one.accuracy * share, sum->precision += one.precision * share, sum->recall += one.recall * share;
-    sum->ndcg += one.ndcg * share, sum->mrr += one.mrr * share, sum->map += one.map * share;
+    sum->accuracy += one.accuracy, sum->precision += one.precision, sum->recall += one.recall;
+    sum->ndcg += one.ndcg, sum->mrr += one.mrr, sum->map += one.map;
+  }
+}
+
+/* Sums become means by one division, so that all of n is 1. */
+static void divide(search *s) {
+  const double queries = (double)s->report->queries;
+  for (int i = 0; i < s->report->at_count; i++) {
+    brim_ranking_metrics *m = &s->report->at[i];
+    m->accuracy /= queries, m->precision /= queries, m->recall /= queries;
+    m->ndcg /= queries, m->mrr /= queries, m->map /= queries;
   }
 }
 
@@ -321,8 +330,10 @@ static int judge(search *s) {
     }
     add_query(s, q, hits, relevant_count(s, s->kept[q]));
   }
-  if (!status)
+  if (!status) {
+    divide(s);
     count_missing(s, there);
+  }
   brim_release(s->runtime, hits);
   brim_release(s->runtime, there);
   return status;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/leftovers.h"
 #include "base/memory.h"
@@ -43,23 +44,31 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
       log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
 }
 
-/* Folders that a run makes: those of folds are looked at where they are made, and of predictions there are files. */
-static bool is_folder_of_run(const char *name) {
+/* What is wrong with what has a name of a run's, or NULL. Folders of folds are looked at where they are made. */
+static const char *find_odd(const char *name, const char *path) {
   const brim_owned_name is = brim_owned_name_of(name);
-  return is != BRIM_NAME_OTHER && is != BRIM_NAME_FOLD && is != BRIM_NAME_PREDICTIONS;
+  const bool link = brim_path_is_link(path), folder = brim_path_is_folder(path), checkpoints = is == BRIM_NAME_CHECKPOINTS;
+  if ((is == BRIM_NAME_FOLDS || is == BRIM_NAME_PREDICTIONS) && strchr(name, '.') && folder && !link)
+    return "this is a folder, and a run in folds writes a file of its name: move it away";
+  if (is == BRIM_NAME_OTHER || is == BRIM_NAME_FOLD || is == BRIM_NAME_PREDICTIONS)
+    return NULL;
+  if (checkpoints && !link && !folder)
+    return "a run has a folder of this name, and this is none: move it away";
+  if (!link || !(checkpoints || folder))
+    return NULL;
+  return checkpoints
+             ? "this is a link, and a run's checkpoints are in its own folder: remove the link, or name another folder (which "
+               "may be a link itself)"
+             : "this is a link, and a run's files are in its own folder: remove the link, or name another folder (which may "
+               "be a link itself)";
 }
 
-static int refuse_link(brim_runtime *runtime, const char *output, const char *name, brim_error *err) {
-  const bool checkpoints = brim_owned_name_of(name) == BRIM_NAME_CHECKPOINTS;
+static int refuse_odd(brim_runtime *runtime, const char *output, const char *name, brim_error *err) {
   char *path = brim_path_join(runtime, output, name);
   if (!path)
     return BRIM_NOMEM(err);
-  const bool linked = brim_path_is_link(path) && (checkpoints || brim_path_is_folder(path));
-  const int status = linked ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
-                                            "this is a link, and a run's %s in its own folder: remove the link, or "
-                                            "name another folder (which may be a link itself)",
-                                            checkpoints ? "checkpoints are" : "files are")
-                            : BRIM_OK;
+  const char *odd = find_odd(name, path);
+  const int status = odd ? brim_error_at(err, BRIM_E_USAGE, path, 0, -1, "%s", odd) : BRIM_OK;
   brim_release(runtime, path);
   return status;
 }
@@ -71,8 +80,7 @@ static int folder_refuse_links(brim_runtime *runtime, const char *output, brim_e
   BRIM_TRY(brim_list_folder(runtime, output, &names, &count, err));
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++)
-    if (is_folder_of_run(names[i]))
-      status = refuse_link(runtime, output, names[i], err);
+    status = refuse_odd(runtime, output, names[i], err);
   brim_names_free(runtime, names, count);
   return status;
 }
@@ -111,7 +119,7 @@ static int folder_own_log(brim_runtime *runtime, const char *log, bool may_chang
     return brim_error_at(err, BRIM_E_USAGE, log, 0, -1, "a run's log is a file, and this is none: name another folder");
   int status = there ? brim_file_read_all(runtime, log, 0, &bytes, &length, err) : BRIM_OK;
   if (!status)
-    status = brim_file_write_all(runtime, log, bytes, length, err);
+    status = brim_file_write_own(runtime, log, bytes, length, err);
   brim_runtime_release(runtime, bytes);
   return status;
 }
@@ -152,7 +160,7 @@ static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, br
   BRIM_TRY(brim_owned_run(folder->runtime, folder->output, &holds_run, &stranger, err));
   brim_release(folder->runtime, stranger);
   if (!holds_run)
-    return BRIM_OK;
+    return folder_clean(folder, err);
   if (!resume && !overwrite)
     return brim_error_at(err, BRIM_E_USAGE, folder->output, 0, -1,
                          "the folder holds a run already: resume it (resume), replace it (overwrite), or name another folder");

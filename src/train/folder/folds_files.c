@@ -17,7 +17,7 @@ static int page_is_ours(brim_runtime *runtime, const char *folder, const char *n
   char tail[97] = "", *path = brim_path_join(runtime, folder, name);
   if (!path)
     return BRIM_NOMEM(err);
-  FILE *file = brim_path_is_folder(path) ? NULL : fopen(path, "rbe");
+  FILE *file = brim_path_is_file(path) ? fopen(path, "rbe") : NULL;
   if (file && fseek(file, -(long)(sizeof tail - 1), SEEK_END) == 0)
     tail[fread(tail, 1, sizeof tail - 1, file)] = 0;
   if (file)
@@ -32,7 +32,7 @@ int brim_folds_files_open(brim_runtime *runtime, const char *folder, brim_folds_
   BRIM_TRY(brim_folds_files_in(runtime, folder, &out->there, err));
   char *path = brim_path_join(runtime, folder, "folds.json");
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && out->there && brim_path_exists(path) && !brim_path_is_folder(path))
+  if (!status && out->there && brim_path_is_file(path))
     status = brim_json_load(runtime, path, FINISHED_LIMIT, &out->finished, err);
   brim_release(runtime, path);
   return status == BRIM_E_FORMAT ? BRIM_OK : status; /* another program's, or damaged */

@@ -14,7 +14,7 @@ static int file_begins(brim_runtime *runtime, const char *folder, const char *na
   char head[64] = "", *path = brim_path_join(runtime, folder, name);
   if (!path)
     return BRIM_NOMEM(err);
-  FILE *file = brim_path_exists(path) && !brim_path_is_folder(path) ? fopen(path, "rbe") : NULL;
+  FILE *file = brim_path_is_file(path) ? fopen(path, "rbe") : NULL;
   size_t got = file ? fread(head, 1, strlen(want), file) : 0;
   if (file)
     fclose(file);

@@ -30,8 +30,9 @@ int brim_log_open(brim_runtime *runtime, const char *path, brim_log_file *log, b
     return BRIM_NOMEM(err);
   log->file = brim_off_standard(open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   struct stat info;
-  int status = log->file < 0 || fstat(log->file, &info) != 0 ? brim_error_system(err, path, "open", errno) : BRIM_OK;
-  if (!status && !S_ISREG(info.st_mode))
+  const bool other = log->file < 0 && (errno == EISDIR || errno == ENXIO); /* a folder, a socket */
+  int status = !other && (log->file < 0 || fstat(log->file, &info) != 0) ? brim_error_system(err, path, "open", errno) : BRIM_OK;
+  if (!status && (other || !S_ISREG(info.st_mode)))
     status = brim_error_at(err, BRIM_E_USAGE, path, 0, -1, "a run's log is a file, and this is none: name another folder");
   if (!status)
     status = log_lock(log, err);

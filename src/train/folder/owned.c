@@ -183,7 +183,8 @@ int brim_owned_tensorboard(brim_runtime *runtime, const char *folder, bool *ours
   return status;
 }
 
-/* What a run that never began may leave: an empty log, an empty folder of checkpoints, and TensorBoard's first file. */
+/* What a run that never began may leave: an empty log, an empty folder of checkpoints, TensorBoard's first file, and what was
+ * about to be renamed. */
 static int find_stranger(brim_runtime *runtime, const char *folder, bool foreign_checkpoints, char **stranger, brim_error *err) {
   char **names;
   size_t count;
@@ -195,7 +196,8 @@ static int find_stranger(brim_runtime *runtime, const char *folder, bool foreign
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status && !*stranger; i++) {
     if ((strcmp(names[i], BRIM_LOG_NAME) == 0 && log == BRIM_LOG_NONE) ||
-        (strcmp(names[i], "checkpoints") == 0 && !foreign_checkpoints) || (strcmp(names[i], "tensorboard") == 0 && tensorboard))
+        (strcmp(names[i], "checkpoints") == 0 && !foreign_checkpoints) || (strcmp(names[i], "tensorboard") == 0 && tensorboard) ||
+        brim_is_temporary(names[i]))
       continue;
     if (!(*stranger = brim_copy_string(runtime, names[i], strlen(names[i]))))
       status = BRIM_NOMEM(err);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -203,7 +204,7 @@ static int copy_log(const replacement *r, brim_error *err) {
   if (!status)
     status = brim_file_read_all(runtime, r->folder->log.path, 0, &bytes, &length, err);
   if (!status)
-    status = brim_file_write_all(runtime, to, bytes, length, err);
+    status = brim_file_write_own(runtime, to, bytes, length, err);
   brim_runtime_release(runtime, bytes);
   brim_release(runtime, to);
   return status;

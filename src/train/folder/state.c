@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/hashmap.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -285,7 +286,7 @@ int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_t
   state_text(&text, state, identity, hashes);
   int status = brim_text_status(&text, err);
   if (!status)
-    status = brim_file_write_all(runtime, path, text.data, text.length, err);
+    status = brim_file_write_own(runtime, path, text.data, text.length, err);
   brim_text_free(&text);
   return status;
 }
@@ -325,9 +326,8 @@ static int state_parses(brim_runtime *runtime, const char *path, bool *parses, b
 int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours, brim_error *err) {
   static const char oldest[] = "{\"version\":2,\"brim\":\"";
   char *bytes = NULL;
-  size_t length = 0;
+  size_t length = *ours = 0;
   struct stat info;
-  *ours = false;
   if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > STATE_LIMIT)
     return BRIM_OK;
   BRIM_TRY(brim_file_read_all(runtime, path, STATE_LIMIT, &bytes, &length, err));

@@ -185,7 +185,7 @@ int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_
   if (!status)
     status = compute(&in, &r, err);
   if (!status)
-    status = brim_tensors_write(runtime, output, r.tensors, r.count, err);
+    status = brim_tensors_write_named(runtime, output, r.tensors, r.count, err);
   if (r.gradients)
     brim_flat_unmap(model, r.gradients);
   brim_model_zero_gradients(model);
@@ -305,7 +305,7 @@ static int write_weights(brim_runtime *runtime, brim_model *model, const char *o
     tensors[i] = (brim_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, values + p->offset};
   }
   if (!status)
-    status = brim_tensors_write(runtime, output, tensors, count, err);
+    status = brim_tensors_write_named(runtime, output, tensors, count, err);
   if (values)
     brim_flat_unmap(model, values);
   brim_release(runtime, tensors);

@@ -209,7 +209,7 @@ static int compute(job *j, const brim_loss_options *options, const char *output,
   BRIM_TRY(add(j, "loss", 1, 1, 0, &single, err));
   BRIM_TRY(add(j, "grad_norm", 1, 1, 0, &norm, err));
   BRIM_TRY(add_gradients(j, &norm, err));
-  return brim_tensors_write(j->runtime, output, j->tensors, j->count, err);
+  return brim_tensors_write_named(j->runtime, output, j->tensors, j->count, err);
 }
 
 int brim_inspect_step(brim_runtime *runtime, brim_model *model, const brim_dataset *rows, const brim_loss_options *loss,

@@ -24,6 +24,7 @@ for similarity in cosine dot euclidean manhattan; do
   python3 "$CASES/../retrieval.py" report.json corpus.jsonl queries.jsonl relevant.tsv $similarity d.jsonl q.jsonl
 done
 evaluate $FILES --at 1,7 -q | grep -v seconds
+evaluate $FILES --at 100 --json -q | grep -o '"accuracy@100":[^,]*'
 evaluate $FILES --json -j 1 --batch-size 1 -q | sed 's/,"seconds.*//' > one.json
 evaluate $FILES --json -j 3 -q | sed 's/,"seconds.*//' | cmp - one.json && echo "the same for any threads and batches"
 evaluate --scored-pairs pairs.csv --json > report.json

@@ -24,6 +24,8 @@ brim analyze -t model --html data/one.csv data
 brim analyze -t model --html model/vocab.txt io.csv
 brim compare -m model --train io.csv --eval named=io.csv --html soft.csv
 brim tokenize -t model/vocab.txt io.csv -o model/vocab.txt
+brim tokenize -t model/vocab.txt io.csv -o model/tokenizer_config.json
+brim predict -m run -t model/vocab.txt io.csv -o model/config.json
 brim tokenize -t model --config config.json io.csv -o config.json
 brim plan --lengths lengths -o lengths
 brim plan --lengths lengths --simulate ranks=2,bandwidth=1,latency=1,model=model -o model/config.json
