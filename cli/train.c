@@ -291,7 +291,7 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *rate = brim_event_field(event, "lr"), *former_rate = brim_event_field(event, "former_lr");
   const brim_field *before = brim_event_field(event, "former_kernels"), *lost = brim_event_field(event, "log_lost");
   if (step && total)
-    cli_note(cli, "the run goes on after step %lld of %lld", (long long)step->integer, (long long)total->integer);
+    cli_note(cli, "the run continues after step %lld of %lld", (long long)step->integer, (long long)total->integer);
   if (lost && lost->integer && step)
     cli_note(cli, "log.jsonl does not have all of the %lld steps that were done: its curves begin again here",
              (long long)step->integer);

@@ -143,7 +143,7 @@ def of_event(kind: str, fields: dict[str, Any], swa_start: float = 0) -> None:
     elif kind == "eval":
         log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
     elif kind == "resume":
-        log.info("the run goes on after step %d of %d", fields["step"], fields["total_steps"])
+        log.info("the run continues after step %d of %d", fields["step"], fields["total_steps"])
         if fields["log_lost"]:
             log.warning("log.jsonl does not have all of the %d steps that were done: its curves begin again here", fields["step"])
         if fields["former_steps"] is not None:

@@ -520,6 +520,16 @@ class Streams(unittest.TestCase):
             self.assertEqual(self.keys(after, 45 - stop), want[stop:])
             self.assertEqual(self.keys(pickle.loads(pickle.dumps(before)), 45 - stop), want[stop:])
 
+    def test_changed_states(self):
+        """no number of a state becomes another one unnoticed"""
+        stream = self.open()
+        self.keys(stream, 5)
+        state = stream.state_dict()
+        for name in ("epoch", "window", "rows_taken", "steps_done"):
+            with self.subTest(name), self.assertRaises(brim.Error):
+                self.open().load_state_dict({**state, name: state[name] + 1})
+        self.open().load_state_dict(dict(reversed(state.items())))
+
     def test_epochs_by_number(self):
         endless = [k for k in self.keys(self.open(), 45) if k[0] == 1]
         s = self.open(epochs=1)
