@@ -158,6 +158,15 @@ static const char *shown(const brim_labels *labels, int32_t c, char name[64]) {
   return name;
 }
 
+/* Whose F1 the metric is. */
+static const char *of_class(const brim_labels *labels, char text[96]) {
+  char name[64];
+  if (labels->count != 2 || !labels->names)
+    return "";
+  snprintf(text, 96, " (of %s)", shown(labels, 1, name));
+  return text;
+}
+
 /* What has labels. */
 static const char *items_of(const verdict *v) {
   return v->counted ? "tokens" : "rows";
@@ -213,7 +222,7 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const brim_labels *labels = v->labels;
   int count = brim_metrics_fields(labels->task, m, fields);
-  char rows[32], number[BRIM_METRIC_TEXT];
+  char rows[32], number[BRIM_METRIC_TEXT], name[96];
   int width = 9;
   for (int i = 0; i < count; i++)
     width = (int)strlen(fields[i].name) > width ? (int)strlen(fields[i].name) : width;
@@ -223,10 +232,9 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   if (v->counted)
     brim_text_printf(out, "%-*s %s\n", width, v->counted, rows);
   for (int i = 0; i < count; i++)
-    if (isfinite(fields[i].real))
-      brim_text_printf(out, "%-*s %s\n", width, fields[i].name, brim_metric_text(fields[i].real, number));
-    else
-      brim_text_printf(out, "%-*s undefined\n", width, fields[i].name);
+    brim_text_printf(out, "%-*s %s%s\n", width, fields[i].name,
+                     isfinite(fields[i].real) ? brim_metric_text(fields[i].real, number) : "undefined",
+                     strcmp(fields[i].name, "f1") == 0 ? of_class(labels, name) : "");
   if (!v->scores)
     return;
   put_class_rows(out, v, name_width(labels));
@@ -303,7 +311,8 @@ const cli_command cli_evaluate = {
     .least_operands = 0,
     .most_operands = 1000,
     .operands_are = CLI_READS_DATA,
-    .description = "Prints the loss and the metrics of the model's task. Classes: accuracy, F1 and Matthews correlation, "
+    .description = "Prints the loss and the metrics of the model's task. Classes: accuracy, F1 (of two that of the "
+                   "second, of more their mean) and Matthews correlation, "
                    "precision, recall and F1 of each class, and the confusion matrix (with --json up to 512 classes; beyond "
                    "that the pairs most often confused). Many labels: the share of rows with every label right, and F1 "
                    "(micro, macro). Values: RMSE, Pearson and Spearman correlation. The loss is the mean over rows, without "

@@ -299,11 +299,13 @@ static int load_model(cli_call *cli, cli_job *job) {
     status = cli_fill(&cli->arguments, CLI_MODEL, &options, &cli->error);
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &options, &job->model, &cli->error);
+  const bool kept = checkpoint.folder != NULL; /* whose weights take the place of all tensors */
   brim_checkpoint_info_free(&checkpoint);
   if (status)
     return status;
   note_names(cli, "tensors of the file are not used", brim_model_unused_count(job->model), brim_model_unused_name, job->model);
-  note_names(cli, "tensors are new", brim_model_initialized_count(job->model), brim_model_initialized_name, job->model);
+  if (!kept)
+    note_names(cli, "tensors are new", brim_model_initialized_count(job->model), brim_model_initialized_name, job->model);
   note_former_classes(cli, job->model);
   return BRIM_OK;
 }

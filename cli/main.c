@@ -44,7 +44,10 @@ static bool is_name(char c) {
 static bool is_option(const cli_call *cli, const char *text, size_t at, size_t length) {
   const bool alone = (at == 0 || !strchr("/.-\"'=", text[at - 1])) && !(at >= 8 && memcmp(text + at - 8, "padding ", 8) == 0) &&
                      !(text[at + length] && strchr("/.\"'=", text[at + length]));
-  return length > 0 && alone && memchr(text + at, '_', length) && cli_find_option(cli->arguments.options, text + at, length);
+  const bool bracketed = at > 0 && text[at - 1] == '(' &&
+                         text[at + length] == ')'; /* a single word is one only there: (resume) */
+  return length > 0 && alone && (bracketed || memchr(text + at, '_', length)) &&
+         cli_find_option(cli->arguments.options, text + at, length);
 }
 
 /* The library names options as Python does: max_length is --max-length here. */

@@ -63,8 +63,11 @@ static void share_cores(cli_call *cli) {
 int cli_ranks_open(cli_call *cli) {
   const brim_launch launch = brim_launch_find();
   cli->group = brim_group_single();
-  if (!launch.launcher || launch.world_size == 1 || !works_in_ranks(cli->command->name))
+  if (!launch.launcher || launch.world_size == 1 || !works_in_ranks(cli->command->name)) {
+    if (cli_given(&cli->arguments, "rank-timeout"))
+      cli_note(cli, "--rank-timeout has no effect: this process is alone");
     return BRIM_OK;
+  }
   int status = brim_runtime_new(&(brim_runtime_options){.threads = 1}, &cli->ranks_runtime, &cli->error);
   if (!status)
     status = brim_ranks_open_process(cli->ranks_runtime, (double)cli->values->rank_timeout, &cli->ranks, &cli->error);

@@ -65,9 +65,11 @@ static const cli_option options[] = {
     INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .needs = "swa-start", .to = {TRAIN(swa_every)},
             .shown = "about twenty times", .help = "steps between two weights that are averaged"),
     HEADING("Evaluation"),
-    TEXT("best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
-         .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
-         .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
+    TEXT(
+        "best-metric", best_metric, "NAME", .needs = "eval folds fold-column", .to = {TRAIN(best_metric)},
+        .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
+        .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME. f1 is that of the second of two "
+                "classes, or the mean of more"),
     CHOICE("keep", keep, "best|last", .needs = "eval folds fold-column", .to = {TRAIN(final)}, .parse = parse_keep,
            .shown = "best, with --patience or --best-metric, else last",
            .help = "the model at the end: that of the best evaluation, or that of the last step"),
@@ -288,6 +290,8 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
   const brim_field *former = brim_event_field(event, "former_steps"), *kernels = brim_event_field(event, "kernels");
   const brim_field *rate = brim_event_field(event, "lr"), *former_rate = brim_event_field(event, "former_lr");
   const brim_field *before = brim_event_field(event, "former_kernels"), *lost = brim_event_field(event, "log_lost");
+  if (step && total)
+    cli_note(cli, "the run continues after step %lld of %lld", (long long)step->integer, (long long)total->integer);
   if (lost && lost->integer && step)
     cli_note(cli, "log.jsonl does not have all of the %lld steps that were done: its curves begin again here",
              (long long)step->integer);

@@ -89,7 +89,8 @@ BRIM_API bool brim_feed_step_over(const brim_feed *feed);
 BRIM_API void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width);
 
 /* Appends the present place as a JSON object: version, a hash of the configuration, one of each shard, the place where the window
- * begins, the places of the rows that waited for it (fewer than two steps have, as a rule), and the batch in it. */
+ * begins, the places of the rows that waited for it (fewer than two steps have, as a rule), the batch in it, and a digest of
+ * all of them: a state in which a number was changed is BRIM_E_FORMAT. */
 BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) BRIM_CHECK;
 /* Goes to a saved place: the next batch is the one after it. The window is read and encoded again, what came before it is passed
  * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves

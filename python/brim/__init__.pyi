@@ -289,7 +289,7 @@ def train(
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row, also by fold_column; test: rows that all folds predict together; their labels are not looked at. The model then keeps its weights;
+    the whole), or the fold of each row, also by fold_column, or pairs of rows as scikit-learn's split() gives them; test: rows that all folds predict together; their labels are not looked at. The model then keeps its weights;
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
@@ -385,7 +385,8 @@ def train(
     keep_checkpoints: int. Number of newest checkpoints to keep besides the best; 0: all. Default: the newest and the best.
     swa_start: float. Average the weights from this share of the steps on (0.75, say) into the final model; 0: do not average. Default: 0.
     swa_every: int. Steps between two weights that are averaged. Default: about twenty times.
-    best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse.
+    best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. f1 is that of the second of two classes,
+        or the mean of more. Default: accuracy or rmse.
     keep: Literal["best", "last"]. The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience
         or best_metric, else last.
     patience: int. Stop after N evaluations in a row without an improvement; 0: never. Default: 0.

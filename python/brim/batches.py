@@ -52,6 +52,10 @@ class Batch:
         numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows, blocks)
         return _remake_batch, (arrays, numbers, self.pad_id, self.values, self.labelled, self.types, self.layout, self.epoch, self.index)
 
+    def __getattr__(self, name: str) -> Any:
+        hint = ": batch.torch() has them, of a ragged batch in one row; batch.ids has the ids" if name in ("input_ids", "attention_mask", "token_type_ids", "position_ids") else ""
+        raise AttributeError(f"a Batch has no {name}{hint}", name=name, obj=self)
+
     def __repr__(self) -> str:
         return f"Batch({len(self)} rows, {self.tokens} tokens, {self.slots} slots, epoch {self.epoch}, batch {self.index})"
 

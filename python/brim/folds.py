@@ -16,6 +16,27 @@ def one_number(folds):
     return _options.whole("folds", one, most=_options.MOST) if isinstance(one, numbers.Integral) else one
 
 
+def of_splits(folds: Any) -> Any:
+    """Pairs of rows to train on and rows to hold out, as scikit-learn's split() gives them, as the fold of each row; what is none stays what it is."""
+    if hasattr(folds, "__next__"):
+        folds = list(folds)
+    if not isinstance(folds, (list, tuple)) or not folds or not all(isinstance(one, (list, tuple)) and len(one) == 2 for one in folds):
+        return folds
+    parts = [tuple(map(_rows.as_list, pair)) for pair in folds]
+    count = len(parts[0][0]) + len(parts[0][1])
+    found: list[int | None] = [None] * count
+    for fold, (train, held) in enumerate(parts):
+        if len(train) + len(held) != count:
+            raise UsageError(f"folds: the pair {fold} has {len(train)} rows to train on and {len(held)} to hold out, and {count} rows are split")
+        for row in (_options.whole("folds", one) for one in held):
+            if not 0 <= row < count or found[row] is not None:
+                raise UsageError(f"folds: the pair {fold} holds out row {row}, which " + (f"is none of the {count}" if not 0 <= row < count else "another holds out too: each row is held out once"))
+            found[row] = fold
+    if None in found:
+        raise UsageError(f"folds: no pair holds out row {found.index(None)}: each row is held out once")
+    return found
+
+
 def _folds_given(folds):
     """Folds of rows, as whole numbers."""
     rows = _rows.as_list(folds)

@@ -8,7 +8,7 @@ import tempfile
 import warnings
 from typing import Any, NamedTuple, Sequence
 
-from . import _core, rows as _rows, runtime as _runtime, shapes as _shapes
+from . import _core, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
 from .study import _Paged
 
 
@@ -125,6 +125,10 @@ def _remake(metrics: dict[str, Any], kept: bytes, rows: dict[str, Any] | None) -
 
 # ---- their texts -----------------------------------------------------------------------------------------------------
 
+#: How a file's records become rows: those that are left out keep their numbers.
+_READ = ("format", "header", "delimiter", "quote", "max_record", "skip_damaged")
+
+
 def _decoded(dataset, tokenizer, row: int) -> tuple[str, None]:
     """What the model saw: of rows that cannot be asked for their texts again."""
     here = row if row < len(dataset) and dataset.row(row)["origin"] == row else next(i for i in range(len(dataset)) if dataset.row(i)["origin"] == row)
@@ -154,7 +158,7 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
         if _rows.is_files(data):
             files = _rows.paths_of(data)
             if not _rows.table_files(files):
-                judged.read(_rows.encoded(files), {"text_column": text, "pair_column": pair})
+                judged.read(_rows.encoded(files), {"text_column": text, "pair_column": pair, **_options.for_files({name: columns[name] for name in _READ if name in columns})})
                 return
             data = _rows.read_tables(files)
         texts = _rows.texts_at(data, rows, text, pair) or [_decoded(dataset, tokenizer, row) for row in rows]

@@ -174,7 +174,7 @@ class TextOptions(TypedDict, total=False):
     prompts: Sequence[str | None] | None
 
 
-class PredictOptions(TypedDict, total=False):
+class ComputeOptions(TypedDict, total=False):
     """Options of predictions; none changes a result by more than rounding, but precision."""
 
     batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"]
@@ -189,6 +189,39 @@ class PredictOptions(TypedDict, total=False):
     precision: Literal["fp32", "bf16", "fp16", "int8"]
     """Int8 multiplies bytes in the layers: faster on processors with VNNI, and close to fp32, not equal. bf16 multiplies 16-bit values, as
     training with precision bf16 does: closer. Default: fp32."""
+
+
+class PredictOptions(TypedDict, total=False):
+    """Options of predictions, and of how the rows are read."""
+
+    batching: Literal["sequential", "random", "uniform", "sorted", "bucketed", "packed"]
+    """Which rows go together. Default: sorted."""
+    padding: Literal["none", "longest", "max_length"]
+    """What is computed: only tokens, up to the batch's longest row, or up to max_length. Default: none."""
+    batch_size: int
+    """Rows computed at once. Default: 32."""
+    max_tokens: int
+    """Most tokens (with padding: slots) computed at once; together with batch_size it only cuts a step into parts, which changes no result.
+    Default: no limit."""
+    precision: Literal["fp32", "bf16", "fp16", "int8"]
+    """Int8 multiplies bytes in the layers: faster on processors with VNNI, and close to fp32, not equal. bf16 multiplies 16-bit values, as
+    training with precision bf16 does: closer. Default: fp32."""
+    format: Literal["csv", "tsv", "jsonl", "txt", "conll"]
+    """Format of the data. Default: by the file's name; standard input is txt."""
+    delimiter: str
+    """Csv, tsv: the character between columns; the word tab is accepted. Default: a comma in csv, a tab in tsv."""
+    quote: Literal["csv", "none", "backslash"]
+    """Whether "..." encloses fields; backslash: a quote inside them may be \\". Default: csv: csv, tsv: none."""
+    where: Mapping[str, str]
+    """Read only rows whose column has this value; if given several times, all must hold."""
+    min_chars: int
+    """Leave out rows whose text has fewer characters, not counting spaces around it. Default: 0."""
+    skip_damaged: bool
+    """Leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping."""
+    max_record: int
+    """Refuse a longer record: usually a quote before it was never closed. Default: 1 GiB."""
+    header: bool
+    """Whether the first line of csv and tsv has the names of columns. Default: True."""
 
 
 class TrainOptions(TypedDict, total=False):
@@ -283,7 +316,8 @@ class TrainOptions(TypedDict, total=False):
     keep_checkpoints: int. Number of newest checkpoints to keep besides the best; 0: all. Default: the newest and the best.
     swa_start: float. Average the weights from this share of the steps on (0.75, say) into the final model; 0: do not average. Default: 0.
     swa_every: int. Steps between two weights that are averaged. Default: about twenty times.
-    best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse.
+    best_metric: str. Metric that decides which checkpoint is best; of the first eval, or SET/NAME. f1 is that of the second of two classes,
+        or the mean of more. Default: accuracy or rmse.
     keep: Literal["best", "last"]. The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience
         or best_metric, else last.
     patience: int. Stop after N evaluations in a row without an improvement; 0: never. Default: 0.
@@ -466,7 +500,8 @@ class TrainOptions(TypedDict, total=False):
     swa_every: int | None
     """Steps between two weights that are averaged. Default: about twenty times."""
     best_metric: str | None
-    """Metric that decides which checkpoint is best; of the first eval, or SET/NAME. Default: accuracy or rmse."""
+    """Metric that decides which checkpoint is best; of the first eval, or SET/NAME. f1 is that of the second of two classes, or the mean of more.
+    Default: accuracy or rmse."""
     keep: Literal["best", "last"] | None
     """The model at the end: that of the best evaluation, or that of the last step. Default: best, with patience or best_metric, else last."""
     patience: int | None

@@ -13,9 +13,9 @@ from . import _core, device as _device, embedding as _embedding, hub as _hub, ki
 from .dataset import Dataset, Files, refuse_encoded
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
-from .keywords import PredictOptions
+from .keywords import ComputeOptions, PredictOptions
 from .labels import Labels, _labels, natural
-from .notes import log, of_entities, of_names as _of_names, of_spaces as _of_spaces, of_saved as _of_saved
+from .notes import log, of_entities, of_left_out as _of_left_out, of_names as _of_names, of_readme as _of_readme, of_spaces as _of_spaces, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
 from .tokenizer import Tokenizer, _tokenizer
@@ -214,6 +214,7 @@ class Model:
         that it would be written through, are refused before anything is written; a link in a file's place is replaced, with a warning."""
         self._refuse_unkept()
         _of_saved(*self._core.save(os.fsencode(folder), self.tokenizer._core, self._cut_at or 0, *(self._windowing or (0, 0))))
+        _of_readme(os.fsdecode(folder))
 
     def _has_unkept(self) -> bool:
         """What follows the encoder is in the folder alone."""
@@ -259,12 +260,22 @@ class Model:
         """Tokens that a row is cut to: those that fit, or fewer where the training or the tokenizer says so, as a run's does."""
         return min(self.max_length, self._cut_at or self.tokenizer.max_length or self.max_length)
 
-    def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
+    def _encoded(self, data, options, **how) -> tuple[Dataset, dict[str, Any], dict[str, Any]]:
+        """The rows, the options that said how they are read, and those that say how they are computed."""
+        reading, computing = _options.split_reading(options)
+        if reading.get("min_chars") and not how["labelled"] and not is_read(data, False):
+            raise UsageError("min_chars: each row in memory has its answer; it leaves out rows of files")
+        dataset = self._dataset(data, reading=reading, **how)
+        if reading:
+            _of_left_out(dataset, "rows", bool(reading.get("skip_damaged")))
+        return dataset, reading, computing
+
+    def _dataset(self, data, *, labelled: bool, max_length: int | None, reading: dict[str, Any], **columns) -> Dataset:
         _rows.refuse_batches(data)
-        refuse_encoded(data, max_length=max_length, **columns)
+        refuse_encoded(data, max_length=max_length, **columns, **reading)
         if max_length is not None:
             whole("max_length", max_length, 1)
-        how = {"max_length": max_length or self._longest(), "runtime": self._runtime}
+        how = {"max_length": max_length or self._longest(), "runtime": self._runtime, **(reading if is_read(data, labelled) else _options.of_rows(reading))}
         if _shapes.of(self.task).several_texts and not isinstance(data, Dataset):
             return self._of_pairs(data, labelled, columns, how)
         if self._windowing and not isinstance(data, Dataset):  # as the run made them
@@ -320,9 +331,9 @@ class Model:
         data = _data_or_file(data, file)
         if isinstance(data, (list, tuple)) and not data and not on_device:
             return _core.array("f", b"", 0, self.outputs)
-        dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
+        dataset, _, computing = self._encoded(data, options, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
         with _progress.shown(progress) as listen:
-            return self._core.predict(dataset._core, options, listen, 0, len(dataset), on_device)
+            return self._core.predict(dataset._core, computing, listen, 0, len(dataset), on_device)
 
     def predict(self, data: Any = None, **options: Any) -> list[Any]:
         """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. threshold: a label holds from this
@@ -333,12 +344,12 @@ class Model:
         return list(self.predict_each(data, **options))
 
     def rank(self, query: str | bytes, documents: Iterable[str | bytes], *, top_k: int | None = None, max_length: int | None = None,
-             progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[PredictOptions]) -> list[Ranked]:
+             progress: bool | Callable[[str, dict[str, Any]], Any] | None = None, **options: Unpack[ComputeOptions]) -> list[Ranked]:
         """A reranker's order of the documents for a query: (index, score, text) of each, the best first; of one score, in the order that they were
         given in. top_k: the first so many. The rest as for ``logits``.
 
             best = model.rank("where can I live", documents, top_k=3)[0].text"""
-        _kinds.check(Model.rank, locals(), PredictOptions)
+        _kinds.check(Model.rank, locals(), ComputeOptions)
         if not _shapes.of(self.task).joins_pairs:
             raise UsageError(f"the model is of {self.task}: a reranker ranks documents")
         if not isinstance(query, (str, bytes)):
@@ -370,17 +381,17 @@ class Model:
         data = _data_or_file(data, file)
         if isinstance(data, (list, tuple)) and not data:
             return iter(())
-        dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
+        dataset, _, computing = self._encoded(data, options, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
         if dataset.firsts is not None and not dataset._core.windows():
             raise UsageError("the rows have several texts each: an answer is of one text, or of one pair")
-        return self._windows(dataset, options, progress, how)
+        return self._windows(dataset, computing, progress, how)
 
     def _windows(self, dataset, options, progress, how) -> Iterator[Prediction]:
         tokens = _shapes.of(self.task).words
         size = max(_WINDOW // (4 * self.outputs * (dataset.longest if tokens else 1)), 64)
         for first in range(0, len(dataset), size):
             with _progress.shown(progress) as listen:
-                logits = self._core.predict(dataset._core, dict(options), listen, first, min(size, len(dataset) - first))
+                logits = self._core.predict(dataset._core, options, listen, first, min(size, len(dataset) - first))
             flat = memoryview(logits).cast("B").cast("f")
             if tokens:
                 yield from self._of_words(dataset, first, min(size, len(dataset) - first), flat)
@@ -479,18 +490,18 @@ class Model:
                  label_column: str | None = None, progress: bool | Callable[[str, dict[str, Any]], Any] | None = None,
                  **options: Unpack[PredictOptions]) -> Evaluation:
         """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
-        accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
+        accuracy, f1 (of the second of two classes, or the mean of more), matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
         are most wrong (``wrong``), the outcome of every row (``rows``)."""
         _kinds.check(Model.evaluate, locals(), PredictOptions)
         _options.within(dict(options))
         self._check_trained()
         self._refuse_masks()
-        dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
-                                label_column=label_column)
+        dataset, reading, computing = self._encoded(data, options, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
+                                             label_column=label_column)
         with _progress.shown(progress) as listen:
-            metrics, judged, found = self._core.evaluate(dataset._core, options, listen)
+            metrics, judged, found = self._core.evaluate(dataset._core, computing, listen)
         of_entities(self.labels)
-        add_texts(judged, data, dataset, self.tokenizer, {"text_column": text_column, "pair_column": pair_column})
+        add_texts(judged, data, dataset, self.tokenizer, {"text_column": text_column, "pair_column": pair_column, **reading})
         rows = dict(zip(("label", "predicted", "loss", "score", "label_score"), found)) if isinstance(found, tuple) else {"logits": found}
         return Evaluation(of_task(self.task, metrics), judged, rows)
 
@@ -502,6 +513,11 @@ def gives_vectors(folder: str) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(modules, list) and any(str(one.get("type", "")).endswith("Pooling") for one in modules if isinstance(one, dict))
+
+
+def is_read(data: Any, labelled: bool) -> bool:
+    """Whether it names text files. A str names one where rows have labels, and is a text where they have none."""
+    return _rows.is_text_files(data) and (labelled or not isinstance(data, str) and all(isinstance(one, os.PathLike) for one in (data if isinstance(data, (list, tuple)) else [data])))
 
 
 def _data_or_file(data, file):

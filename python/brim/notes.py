@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import logging
 import math
+import pathlib
 from collections.abc import Collection
 from typing import Any
 
@@ -12,13 +13,19 @@ from .progress import numbers
 log = logging.getLogger("brim")
 
 
-def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
-    """Rows that were left out (damaged: also those that cannot be read), and rows that were cut."""
+def of_left_out(dataset, name: str, damaged: bool) -> None:
+    """Rows that were left out (damaged: also those that cannot be read)."""
     excluded, rows = dataset.excluded, len(dataset)
     if excluded:
         file, line, _, reason = excluded[0]
         log.log(logging.WARNING if damaged else logging.INFO, "%s: %s of %s rows are left out, the first at %s %s: %s", _rows.shown(file or name), f"{len(excluded):,}", f"{len(excluded) + rows:,}",
                     "line" if line else "row", f"{line or excluded[0][2]:,}", reason)
+
+
+def of_rows(dataset, name: str, max_length: int, damaged: bool) -> None:
+    """Rows that were left out, and rows that were cut."""
+    of_left_out(dataset, name, damaged)
+    rows = len(dataset)
     if dataset.truncated and dataset._core.windows() and not dataset._facts["has_pairs"]:  # which are cut
         log.warning("%s: %s of %s rows (%.1f %%) were longer than their windows, %s tokens lost; max_windows changes it", name, f"{dataset.truncated:,}",
                     f"{rows:,}", 100 * dataset.truncated / rows, f"{dataset.lost:,}")
@@ -98,9 +105,10 @@ def of_entities(labels) -> None:
         log.warning("the labels are not all O, B-X, I-X, E-X or S-X: there are no metrics of whole entities")
 
 
-def of_model(facts: dict[str, Any]) -> None:
-    """Tensors that are new or not used, and classes that were named otherwise."""
-    for what, names in (("tensors of the file are not used", facts["unused"]), ("tensors are new", facts["new"])):
+def of_model(facts: dict[str, Any], checkpoints: pathlib.Path | None) -> None:
+    """Tensors that are new (not where a checkpoint has them all) or not used, and classes that were named otherwise."""
+    kept = checkpoints is not None and any(checkpoints.glob("step-*/state.json"))
+    for what, names in (("tensors of the file are not used", facts["unused"]), ("tensors are new", () if kept else facts["new"])):
         if names:
             log.info("%d %s: %s%s", len(names), what, ", ".join(names[:3]), ", ..." if len(names) > 3 else "")
     former, now = facts["former"], facts["labels"]
@@ -135,7 +143,7 @@ def of_event(kind: str, fields: dict[str, Any], swa_start: float = 0) -> None:
     elif kind == "eval":
         log.info("step %d, %s: %s", fields["step"], fields["name"], numbers(fields))
     elif kind == "resume":
-        log.info("the run resumes at step %d", fields["step"])
+        log.info("the run continues after step %d of %d", fields["step"], fields["total_steps"])
         if fields["log_lost"]:
             log.warning("log.jsonl does not have all of the %d steps that were done: its curves begin again here", fields["step"])
         if fields["former_steps"] is not None:
@@ -171,6 +179,19 @@ def of_saved(links: int, link: str, own_readme: bool) -> None:
         log.warning("README.md in the folder is not brim's and stays: how transformers computes this model is not said there")
 
 
+def of_readme(folder: str | None) -> None:
+    """A README.md of brim's in a folder that a model was written to: it is there where transformers computes something else."""
+    if folder is None:
+        return
+    path = pathlib.Path(folder, "README.md")
+    try:
+        ours = path.read_bytes().startswith(b"<!-- written by brim -->")
+    except OSError:  # none
+        return
+    if ours:
+        log.warning("transformers opens this model, but computes other numbers: %s has lines that compute these", path)
+
+
 def _of_negatives(rows: int, negatives: int, equal: int) -> None:
     """In-batch: what the rows of the first step were compared with."""
     if negatives:
@@ -180,7 +201,8 @@ def _of_negatives(rows: int, negatives: int, equal: int) -> None:
 
 
 def of_result(result, swa_start: float) -> None:
-    """Which step's model it is."""
+    """Which step's model it is, and who reads its folder."""
+    of_readme(result.output)
     if swa_start and not result.averaged:
         log.warning("the run ended before averaging began (swa_start=%g): the model has its last weights, not their mean", swa_start)
     if result.stopped_early:

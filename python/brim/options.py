@@ -306,6 +306,12 @@ def of_rows(how: dict[str, Any], *, strict: bool = True, error: type[Exception] 
     return {name: value for name, value in how.items() if name not in _OF_FILES and name != "progress"}
 
 
+def split_reading(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of predictions: what says how rows are read, and what says how they are computed."""
+    names = _keywords.PredictOptions.__annotations__.keys() - _keywords.ComputeOptions.__annotations__
+    return ({name: value for name, value in options.items() if name in names and value is not None}, {name: value for name, value in options.items() if name not in names})
+
+
 def for_files(how: dict[str, Any]) -> dict[str, Any]:
     """Options of reading as the library names them."""
     names = {"header": "no_header", "missing_label": "skip_unlabelled"}

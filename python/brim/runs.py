@@ -139,6 +139,7 @@ def run_folds(model, dataset, evals, tests, output, seed, limit, told, options, 
         texts(one)
     if folders:
         _core.report(model._runtime, _rows.encoded(folders[:16]), os.fsencode(folder))
+        _notes.of_readme(folders[0])
     for part in (found, *found["folds"], *found["averages"]):
         part["metrics"] = part["metrics"] and of_task(model.task, part["metrics"])
     if told.measure:

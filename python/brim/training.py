@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import numbers
 import os
+import pathlib
 import queue
 import re
 import threading
@@ -16,7 +17,7 @@ from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, not
 from .dataset import Cut, Dataset, refuse_encoded
 from .errors import STOP, Error, MismatchError, UsageError
 from .feed import Stream, Streamed, refuse_streamed
-from .folds import Folds, one_number
+from .folds import Folds, of_splits, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
 from .labels import Labels, _labels
@@ -118,7 +119,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row, also by fold_column; test: rows that all folds predict together; their labels are not looked at. The model then keeps its weights;
+    the whole), or the fold of each row, also by fold_column, or pairs of rows as scikit-learn's split() gives them; test: rows that all folds predict together; their labels are not looked at. The model then keeps its weights;
     output has a run for each fold, predictions.jsonl and folds.json.
     Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
     first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
@@ -308,7 +309,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     if not isinstance(model, Model):
         model = Model(model, labels=known_by, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling, layers=layers, dense=dense,
                       dense_activation=dense_activation, reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
-        _notes.of_model(model._facts)
+        _notes.of_model(model._facts, pathlib.Path(os.fsdecode(output), "checkpoints") if options.get("resume") and output is not None else None)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
         if asked == "auto" and not several and labels is None and dataset is not None and dataset._facts["whole_values"] and not isinstance(train_rows, Dataset):
@@ -336,10 +337,10 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             if paired:
                 raise MismatchError(f"{paired}: its rows are pairs of texts, as two texts of a row are without labels, and those of the training data are single texts: give the texts alone")
             sources |= {"valid": (train_rows, dataset)}
-            texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
+            texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, {**columns, **source})
             how = Folds(folds, fold_seed, stratify, more["fold_column"], train_rows, {**columns, **source}, text_columns)
             return _runs.run_folds(model, dataset, evals + tests, len(tests), output, seed, limit, told, options, how, texts, tokenizer)
-        return _runs.run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, columns)
+        return _runs.run(model, opened or dataset, evals, output, seed, limit, told, options, sources, tokenizer, {**columns, **source})
 
 
 _CALL = train  #: whose argument has its name
@@ -466,7 +467,7 @@ def _share_said(more) -> str:
 
 def _folds_asked(folds, more, share, stratify):
     """The number of folds, the fold of each row, or None; what contradicts itself is refused."""
-    folds = one_number(folds)
+    folds = of_splits(one_number(folds))
     column = more["fold_column"]
     if stratify and not isinstance(folds, int):
         raise UsageError("stratify: " + ("it is for folds: give folds=5" if folds is None and column is None else "folds has each row's fold already: leave it out"))

@@ -392,3 +392,11 @@ int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, ch
   *length = g.length;
   return BRIM_OK;
 }
+
+int brim_file_refuse_pointer(const char *path, const char *bytes, size_t length, brim_error *err) {
+  static const char git[] = "version https://git-lfs";
+  if (length < sizeof git || memcmp(bytes, git, sizeof git - 1) != 0)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, path, 1, -1,
+                       "this is Git LFS's note of where the file is, not the file: fetch it with git lfs pull");
+}

@@ -9,6 +9,8 @@ int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_
  * cuts it before it writes. */
 #define BRIM_FILE_ALL UINT64_MAX
 int brim_file_cut(brim_file *file, uint64_t keep, brim_error *err) BRIM_CHECK;
+/* What Git LFS keeps in a file's place is BRIM_E_FORMAT. */
+int brim_file_refuse_pointer(const char *path, const char *bytes, size_t length, brim_error *err) BRIM_CHECK;
 
 /* A file of a folder that brim fills: what has its name, be it a link, a pipe or a device, is replaced and never opened. */
 int brim_file_create_own(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) BRIM_CHECK;

@@ -1,4 +1,5 @@
 /* A document as one flat array of values in the order of the text: a container is followed by what it holds. */
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -83,7 +84,9 @@ int brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_j
   size_t length;
   *out = NULL;
   BRIM_TRY(brim_file_read_all(runtime, path, limit, &bytes, &length, err));
-  int status = brim_json_parse(runtime, bytes, length, path, out, err);
+  int status = brim_file_refuse_pointer(path, bytes, length, err);
+  if (status == BRIM_OK)
+    status = brim_json_parse(runtime, bytes, length, path, out, err);
   if (status == BRIM_OK)
     (*out)->owned = bytes;
   else

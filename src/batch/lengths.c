@@ -19,8 +19,8 @@ static int bad_length(uint64_t row, int32_t length, brim_error *err) {
 
 static int too_long(const brim_recipe *recipe, uint64_t row, int32_t length, int64_t slots, brim_error *err) {
   return brim_error_set(err, BRIM_E_MISMATCH,
-                        "row %llu with %d tokens takes %lld slots, more than max_tokens %lld: raise it, lower max_length, or set "
-                        "oversize to truncate or alone",
+                        "row %llu with %d tokens takes %lld slots, more than max_tokens %lld: raise it, lower max_length, or "
+                        "choose truncate or alone (oversize)",
                         (unsigned long long)row, (int)length, (long long)slots, (long long)recipe->budget.slots);
 }
 
@@ -79,12 +79,12 @@ static int too_many(const brim_recipe *recipe, uint64_t row, const brim_row_size
   const brim_budget *budget = &recipe->budget;
   if (size->texts > budget->texts)
     return brim_error_set(err, BRIM_E_MISMATCH,
-                          "row %llu has %d texts, more than max_rows %lld: raise it, or set oversize to alone",
+                          "row %llu has %d texts, more than max_rows %lld: raise it, or choose alone (oversize)",
                           (unsigned long long)row, (int)size->texts, (long long)budget->texts);
   return brim_error_set(
       err, BRIM_E_MISMATCH,
       "row %llu with %d tokens in %d texts takes %lld slots, more than max_tokens %lld: raise it, encode with a "
-      "lower max_length, or set oversize to alone",
+      "lower max_length, or choose alone (oversize)",
       (unsigned long long)row, (int)size->tokens, (int)size->texts, (long long)slots, (long long)budget->slots);
 }
 

@@ -138,11 +138,10 @@ static int set_limit(const brim_plan_options *o, brim_budget *budget, brim_error
   }
   bool wide = o->padding == BRIM_PAD_MAX_LENGTH && o->oversize == BRIM_OVERSIZE_ERROR && o->max_tokens;
   if (wide && budget->full_width > o->max_tokens)
-    return brim_error_set(
-        err, BRIM_E_USAGE,
-        "max_tokens %lld is less than the %d slots of one padded row: raise it, lower max_length, or set oversize "
-        "to truncate or alone",
-        (long long)o->max_tokens, (int)budget->full_width);
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "max_tokens %lld is less than the %d slots of one padded row: raise it, lower max_length, or choose "
+                          "truncate or alone (oversize)",
+                          (long long)o->max_tokens, (int)budget->full_width);
   return BRIM_OK;
 }
 

@@ -26,9 +26,8 @@ static bool is_written_number(const char *given) {
   const char *name = strlen(given) < sizeof plain ? narrow(given, plain, sizeof plain) : given;
   static const char inner[] = "0123456789.,'%", outer[] = "0123456789.,'%+-$";
   const size_t length = strlen(name);
-  size_t at = name[0] && strchr(outer, name[0]) ? 1 : 0;
-  at += strspn(name + at, inner);
-  return at > 0 && at == length && strpbrk(name, "0123456789");
+  const size_t sign = length && strchr(outer, name[0]) ? 1 : 0;
+  return length && sign + strspn(name + sign, inner) == length && strpbrk(name, "0123456789");
 }
 
 /* All are numbers, and the one at *first is written so. */

@@ -117,10 +117,12 @@ int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labe
   return BRIM_OK;
 }
 
+/* A sharp s is two, and a sigma at a word's end is a sigma: their capitals say so. */
 static void add_decomposed(brim_text *out, uint32_t code) {
-  uint32_t parts[BRIM_DECOMPOSITION_MAX];
+  enum { SHARP_S = 0xDF, FINAL_SIGMA = 0x3C2, SIGMA = 0x3C3 };
+  uint32_t parts[BRIM_DECOMPOSITION_MAX] = {'s', 's'};
   char bytes[4];
-  const int count = brim_char_decompose(code, false, parts);
+  const int count = code == SHARP_S ? 2 : brim_char_decompose(code == FINAL_SIGMA ? SIGMA : code, true, parts);
   for (int i = 0; i < count; i++)
     brim_text_append(out, bytes, (size_t)brim_utf8_encode(parts[i], bytes));
 }
@@ -135,7 +137,7 @@ static void strip_number(brim_text *out) {
 }
 
 /* What a reader sees of the name: without spaces around it and characters that are not shown, in small letters, which are taken
- * apart into letters and accents; a number as numbers are written. */
+ * apart into letters and accents, as wide as usual; a number as numbers are written. */
 static void plain_name(brim_text *out, const char *name) {
   size_t length = strlen(name), last = 0;
   brim_text_clear(out);

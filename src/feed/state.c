@@ -11,7 +11,8 @@
 #include "feed/feed.h"
 #include "text/encode.h"
 
-#define VERSION 4
+#define VERSION 5
+#define FORMER  4 /* without a digest, and still read */
 
 /* ---- configuration ---------------------------------------------------------------------------------------- */
 
@@ -136,21 +137,35 @@ static void put_beginning(brim_json_writer *json, const brim_feed *feed, const b
     brim_json_put_count(json, "tokens_repeated", b->ledger.tokens_repeated);
 }
 
+/* The object stays open. */
+static int put_state(const brim_feed *feed, const brim_feed_position *position, brim_json_writer *json, brim_error *err) {
+  brim_json_open_object(json, NULL);
+  brim_json_put_integer(json, "brim_feed", VERSION);
+  put_hex(json, "configuration", feed->configuration);
+  brim_json_open_array(json, "shards");
+  for (size_t i = 0; i < feed->shards.count; i++)
+    put_hex(json, NULL, feed->shards.prints[i]);
+  brim_json_close_array(json);
+  brim_json_put_count(json, "steps_done", position->step);
+  brim_json_put_count(json, "parts_done", position->part);
+  brim_json_put_count(json, "world_size", position->world);
+  if (feed->slices.world)
+    brim_json_put_integer(json, "rank", feed->slices.rank);
+  put_beginning(json, feed, &position->beginning);
+  return brim_text_status(json->out, err);
+}
+
+/* Of the state as it is written: white space and the order of members, which are others after a way through Python, do not count.
+ */
+static uint64_t digest_of(const brim_text *text, size_t from) {
+  return brim_hash64(text->data + from, text->length - from, VERSION);
+}
+
 int brim_state_write(const brim_feed *feed, const brim_feed_position *position, brim_text *out, brim_error *err) {
   brim_json_writer json = {.out = out};
-  brim_json_open_object(&json, NULL);
-  brim_json_put_integer(&json, "brim_feed", VERSION);
-  put_hex(&json, "configuration", feed->configuration);
-  brim_json_open_array(&json, "shards");
-  for (size_t i = 0; i < feed->shards.count; i++)
-    put_hex(&json, NULL, feed->shards.prints[i]);
-  brim_json_close_array(&json);
-  brim_json_put_count(&json, "steps_done", position->step);
-  brim_json_put_count(&json, "parts_done", position->part);
-  brim_json_put_count(&json, "world_size", position->world);
-  if (feed->slices.world)
-    brim_json_put_integer(&json, "rank", feed->slices.rank);
-  put_beginning(&json, feed, &position->beginning);
+  const size_t from = out->length;
+  BRIM_TRY(put_state(feed, position, &json, err));
+  put_hex(&json, "digest", digest_of(out, from));
   brim_json_close_object(&json);
   return brim_text_status(out, err);
 }
@@ -269,12 +284,26 @@ static int read_beginning(const brim_feed *feed, const brim_json_value *root, br
   return read_waiting(feed, brim_json_get(root, "waiting"), b, err);
 }
 
+/* What was read is what was written, in every number. */
+static int compare_digest(const brim_feed *feed, const brim_feed_position *position, const brim_json_value *digest,
+                          brim_error *err) {
+  uint64_t written = 0;
+  brim_text text;
+  brim_text_init(&text, feed->runtime);
+  brim_json_writer json = {.out = &text};
+  int status = put_state(feed, position, &json, err);
+  if (!status && !(read_hex(digest, &written) && written == digest_of(&text, 0)))
+    status = malformed(err);
+  brim_text_free(&text);
+  return status;
+}
+
 static int read_state(const brim_feed *feed, const brim_json_value *root, brim_feed_position *position, brim_error *err) {
   uint64_t version = 0, configuration = 0,
            world = feed->options.plan.world_size > 1 ? (uint64_t)feed->options.plan.world_size : 1;
   if (!read_count(root, "brim_feed", &version) || !read_hex(brim_json_get(root, "configuration"), &configuration))
     return malformed(err);
-  if (version != VERSION)
+  if (version != VERSION && version != FORMER)
     return brim_error_set(err, BRIM_E_MISMATCH, "the state has version %llu, this brim reads version %d: begin again",
                           (unsigned long long)version, VERSION);
   BRIM_TRY(compare_shards(feed, brim_json_get(root, "shards"), err));
@@ -288,12 +317,15 @@ static int read_state(const brim_feed *feed, const brim_json_value *root, brim_f
       !read_count(root, "world_size", &position->world))
     return malformed(err);
   if (feed->slices.world)
-    return compare_slice(feed, root, position->world, err);
-  if (position->part && position->world != world)
+    BRIM_TRY(compare_slice(feed, root, position->world, err));
+  else if (position->part && position->world != world)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the state was saved inside a step of %llu ranks: another world_size can begin only between two steps",
                           (unsigned long long)position->world);
-  return BRIM_OK;
+  const brim_json_value *digest = brim_json_get(root, "digest");
+  if (version == FORMER)
+    return digest ? malformed(err) : BRIM_OK;
+  return compare_digest(feed, position, digest, err);
 }
 
 int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_position *position, brim_error *err) {

@@ -125,8 +125,8 @@ static int check_texts(const brim_producer *p, const brim_encoded *row, brim_err
     return BRIM_OK;
   return brim_error_at(
       err, BRIM_E_USAGE, row->file, row->line, row->byte,
-      "the row's %d texts take %lld slots, more than max_tokens %lld: raise it, lower max_length, or set oversize "
-      "to alone",
+      "the row's %d texts take %lld slots, more than max_tokens %lld: raise it, lower max_length, or choose alone "
+      "(oversize)",
       (int)row->text_count, (long long)slots, (long long)o->max_tokens);
 }
 
@@ -142,8 +142,8 @@ static int check_budget(const brim_producer *p, const brim_encoded *row, brim_er
     slots = o->max_length;
   slots = (slots + multiple_of(o) - 1) / multiple_of(o) * multiple_of(o);
   return brim_error_at(err, BRIM_E_USAGE, row->file, row->line, row->byte,
-                       "the row takes %lld slots, more than max_tokens %lld: raise it, lower max_length, or set oversize to "
-                       "truncate or alone",
+                       "the row takes %lld slots, more than max_tokens %lld: raise it, lower max_length, or choose truncate "
+                       "or alone (oversize)",
                        (long long)slots, (long long)o->max_tokens);
 }
 

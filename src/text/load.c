@@ -1,4 +1,5 @@
 /* load.c: from files to a tokenizer. */
+#include "base/file.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -120,10 +121,7 @@ int brim_tokenizer_parse(brim_tokenizer *out, const char *bytes, size_t length, 
 
 /* What lies in a file's place as a rule: what Git keeps instead of it, or the page of a server that did not have it. */
 static int refuse_other(const brim_tokenizer_file *f, const char *path, brim_error *err) {
-  static const char git[] = "version https://git-lfs";
-  if (f->length >= sizeof git && memcmp(f->bytes, git, sizeof git - 1) == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, path, 1, -1,
-                         "this is Git LFS's note of where the file is, not the file: fetch it with git lfs pull");
+  BRIM_TRY(brim_file_refuse_pointer(path, f->bytes, f->length, err));
   if (f->length && f->bytes[0] == '<' && memchr(f->bytes, '>', f->length < 64 ? f->length : 64) &&
       strncmp(f->bytes, "<s>", 3) != 0)
     return brim_error_at(err, BRIM_E_FORMAT, path, 1, -1, "this is a page of a server, not %s: fetch the file again", f->name);

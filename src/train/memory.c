@@ -59,7 +59,7 @@ static int refuse(const brim_memory_question *q, brim_error *err) {
     snprintf(advice, sizeof advice, "checkpoint_activations (%.1f MB), ", megabytes(needed_to_train(q, &anew)));
   return brim_error_set(err, BRIM_E_USAGE,
                         "memory_limit: %.1f MB are too few: this run fits into %.1f MB, with one row of %d tokens at once; less "
-                        "would take %sfreeze, or max_length %d (%.1f MB)",
+                        "would take %sfewer trained layers (freeze), or max_length %d (%.1f MB)",
                         megabytes(q->limit), megabytes(needed_to_train(q, &least)), (int)least.max_length, advice,
                         (int)shorter.max_length, megabytes(needed_to_train(q, &shorter)));
 }

@@ -102,8 +102,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   t->small = t->metric ? t->metric->small : o->best_is_small;
   if (!t->metric && !o->own_metrics) {
     brim_metric_names(brim_model_task(t->model), names, sizeof names);
-    return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: use one of %s",
-                          o->best_metric, names);
+    return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: use one of %s%s",
+                          o->best_metric, names, strstr(names, "matthews") ? " (f1: the mean; of two classes the second's)" : "");
   }
   while (slash && t->metric_set < count &&
          !(strlen(evals[t->metric_set].name) == set && memcmp(evals[t->metric_set].name, o->best_metric, set) == 0))

@@ -5,6 +5,7 @@ import pickle
 import tempfile
 import traceback
 import unittest
+import warnings
 
 import brim
 import case
@@ -519,6 +520,16 @@ class Streams(unittest.TestCase):
             self.assertEqual(self.keys(after, 45 - stop), want[stop:])
             self.assertEqual(self.keys(pickle.loads(pickle.dumps(before)), 45 - stop), want[stop:])
 
+    def test_changed_states(self):
+        """no number of a state becomes another one unnoticed"""
+        stream = self.open()
+        self.keys(stream, 5)
+        state = stream.state_dict()
+        for name in ("epoch", "window", "rows_taken", "steps_done"):
+            with self.subTest(name), self.assertRaises(brim.Error):
+                self.open().load_state_dict({**state, name: state[name] + 1})
+        self.open().load_state_dict(dict(reversed(state.items())))
+
     def test_epochs_by_number(self):
         endless = [k for k in self.keys(self.open(), 45) if k[0] == 1]
         s = self.open(epochs=1)
@@ -576,6 +587,32 @@ class Streams(unittest.TestCase):
         with os.fdopen(read) as answer:
             self.assertEqual([tuple(k) for k in json.load(answer)], want)
         os.waitpid(child, 0)
+
+
+class FilesThatAreAnswered(unittest.TestCase):
+    """Predictions and evaluations read files as training does."""
+
+    def test_options_of_reading(self):
+        folder = case.folder()
+        path = folder / "asked.csv"
+        path.write_text("good,1,a\nbad,0,b\ngood good,1,b\n,1,b\n")
+        model = brim.train(folder / "model", [("good", "1"), ("bad", "0")] * 4, max_steps=1, progress=False).model
+        read = {"header": False, "text_column": "0"}
+        self.assertEqual(len(model.predict(file=path, **read)), 4)
+        for ask in (model.predict, model.logits):
+            with self.assertLogs("brim", "INFO") as said:
+                self.assertEqual(len(ask(file=path, where={"2": "b"}, min_chars=1, **read)), 2)
+            self.assertIn("2 of 4 rows are left out", said.output[0])
+        lines = folder / "asked.text"
+        lines.write_bytes(path.read_bytes().replace(b",", b";"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # the texts of the most wrong rows are read in the same way
+            found = model.evaluate([lines], format="csv", delimiter=";", label_column="1", where={"2": "b"}, min_chars=1, **read)
+        self.assertEqual((found["rows"], {row.text for row in found.wrong} - {"bad", "good good"}), (2, set()))
+        self.assertTrue(found.wrong)
+        for name, value in {"where": {"a": "b"}, "format": "csv", "header": False, "min_chars": 2}.items():
+            with self.subTest(name), self.assertRaisesRegex(brim.errors.UsageError, name):
+                model.predict(["good"], **{name: value})
 
 
 if __name__ == "__main__":

@@ -328,7 +328,7 @@ class Effects(unittest.TestCase):
         calls += [Named("evaluate of rows", lambda **more: classes.evaluate(rows_of("classification", 9, 8), **more), brim.Model.evaluate, keywords.PredictOptions),
                   Named("evaluate of pairs", lambda **more: pairs.evaluate(path, **more), brim.Model.evaluate, keywords.PredictOptions),
                   Named("embed", lambda **more: vectors.embed(text, **more), brim.Model.embed),
-                  Named("rank", lambda **more: scores.rank("good", text, **more), brim.Model.rank, keywords.PredictOptions),
+                  Named("rank", lambda **more: scores.rank("good", text, **more), brim.Model.rank, keywords.ComputeOptions),
                   Named("evaluate_retrieval", lambda **more: vectors.evaluate_retrieval(**{**asked, **more}), brim.Model.evaluate_retrieval),
                   Named("evaluate_similarity", lambda **more: vectors.evaluate_similarity(scored, **more), brim.Model.evaluate_similarity),
                   Named("encode", lambda **more: classes.encode(text, **more), brim.Model.encode),

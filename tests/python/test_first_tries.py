@@ -355,6 +355,10 @@ TRIES = [
     ("a number", "trained().predict(3)", fails(TypeError, "a text, a list of texts, a table or a file is needed, not 3")),
     ("probabilities", "round(sum(trained().predict('good')[0].scores.values()), 6)", 1.0),
     ("evaluate of rows", "trained().evaluate(PAIRS)['accuracy'], trained().evaluate(DICTS)['rows'], trained().evaluate(COLUMNS)['rows']", (1.0, 24, 24)),
+    ("a batch's parts by their names elsewhere", "next(iter(brim.Dataset.of(PAIRS, brim.Tokenizer(MODEL)).batches())).input_ids", fails(AttributeError, "no input_ids: batch.torch() has them")),
+    ("folds as scikit-learn splits", "brim.train(MODEL, PAIRS, folds=(([*range(k), *range(k + 12, 24)], [*range(k, k + 12)]) for k in (0, 12)), max_steps=1).fold.tolist().count(1)", 12),
+    ("a row that no fold holds out", "brim.train(MODEL, PAIRS, folds=[([*range(12)], [*range(12, 24)])], max_steps=1)", fails(brim.errors.UsageError, "no pair holds out row 0")),
+    ("a row that two folds hold out", "brim.train(MODEL, PAIRS, folds=[([*range(12)], [*range(12, 24)])] * 2, max_steps=1)", fails(brim.errors.UsageError, "the pair 1 holds out row 12, which another")),
     # sentence-transformers
     ("a folder made for mean pooling", "brim.train(sentences(), PAIRS, max_steps=1)", warns('made for mean pooling; pooling="mean" trains with it')),
     ("with mean pooling", "len(brim.train(sentences(), PAIRS, max_steps=1, pooling='mean').model.predict('a good film')[0].scores)", 2),

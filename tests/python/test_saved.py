@@ -162,6 +162,22 @@ class Saved(unittest.TestCase):
         self.assertRaisesRegex(brim.Error, "model.safetensors: this is a folder", classes.save, self.place / "taken")
         self.assertEqual(os.listdir(self.place / "taken"), ["model.safetensors"])
 
+    def test_other_numbers(self):
+        """what transformers computes otherwise is said wherever such a model is written, with where to read how"""
+        quick = {"max_steps": 1, "progress": False}
+        for how in ({"pooling": "mean"}, {"layers": "weighted"}, {"no_type_ids": True}):
+            name = next(iter(how))
+            with self.subTest(name), self.assertLogs("brim", "WARNING") as said:
+                model = brim.train(MODEL, [("good", "1"), ("bad", "0")] * 4, output=HERE / name, **how, **quick).model
+                model.save(HERE / f"{name}-saved")
+                self.assertEqual([str(HERE / folder / "README.md") in line for folder, line in zip((name, f"{name}-saved"), said.output)], [True, True])
+                self.assertTrue(all("computes other numbers" in line for line in said.output))
+        with self.assertLogs("brim", "WARNING") as said:
+            brim.train(MODEL, [("good", "1"), ("bad", "0")] * 8, folds=2, output=HERE / "folds", pooling="mean", **quick)
+        self.assertEqual(["computes other numbers" in line for line in said.output], [True])
+        with self.assertNoLogs("brim", "WARNING"):
+            brim.train(MODEL, [("good", "1"), ("bad", "0")] * 4, output=HERE / "usual", **quick)
+
     def test_readme(self):
         """somebody's README.md stays where brim would write its own, with a word; brim's goes with its model"""
         run = self.place / "run"

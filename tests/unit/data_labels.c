@@ -430,6 +430,9 @@ static void alike(void) {
   alike_are("True", "false", "true", true);
   alike_are("pos\t", "neg", " POS ", true);
   alike_are("a b", "b", "ab", false);
+  alike_are("stra\u00dfe", "b", "STRASSE", true);
+  alike_are("\uff21", "b", "A", true);
+  alike_are("\u03c3\u03bf\u03c6\u03cc\u03c2", "b", "\u03a3\u039f\u03a6\u038c\u03a3", true);
   alike_are("1", "0", "-1", false);
   alike_are("pos", "neg", "pos\xC2\xA0", true);
   alike_are("pos", "neg", "p\xE2\x80\x8Bos", true);

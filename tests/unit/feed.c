@@ -1,6 +1,7 @@
 /* What a feed refuses, and how it says so; memory. */
 #include "brim/feed.h"
 
+#include <ctype.h>
 #include <stdatomic.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -110,8 +111,8 @@ static void places(void) {
   brim_error err;
   o.plan = (brim_plan_options){.batching = BRIM_PACKED, .max_tokens = 8};
   ok_string(outcome(path, &o, NULL),
-            "!2 long.txt: line 2, byte 3: the row takes 10 slots, more than max_tokens 8: raise it, lower max_length, or set "
-            "oversize to truncate or alone\n",
+            "!2 long.txt: line 2, byte 3: the row takes 10 slots, more than max_tokens 8: raise it, lower max_length, or choose "
+            "truncate or alone (oversize)\n",
             "a row over the budget");
   o.plan.oversize = BRIM_OVERSIZE_TRUNCATE;
   ok_string(outcome(path, &o, NULL), "end", "which may be cut");
@@ -216,13 +217,26 @@ static void damaged_states(void) {
   const char *damage = "!5 the state of the feed is damaged: it is not what brim_feed_save wrote\n";
   ok_string(outcome(path, &plain, "{}"), damage, "an empty object");
   ok_string(outcome(path, &plain, "[1]"), damage, "no object");
-  char *version = strstr(state.data, "\"brim_feed\":4");
+  refused = true;
+  for (size_t at = 0; at < state.length; at++) {
+    char kept = state.data[at];
+    state.data[at] = kept == '0' ? '1' : '0';
+    refused &= !isxdigit(kept) || outcome(path, &plain, state.data)[0] == '!';
+    state.data[at] = kept;
+  }
+  ok(refused, "a state with another digit anywhere is refused");
+  char *version = strstr(state.data, "\"brim_feed\":5");
   version[12] = '9';
-  ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 4: begin again\n",
+  ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 5: begin again\n",
             "a later version");
   version[12] = '3';
-  ok_string(outcome(path, &plain, state.data), "!7 the state has version 3, this brim reads version 4: begin again\n",
+  ok_string(outcome(path, &plain, state.data), "!7 the state has version 3, this brim reads version 5: begin again\n",
             "an earlier version");
+  version[12] = '4';
+  ok_string(outcome(path, &plain, state.data), damage, "the version before with a digest");
+  char *digest = strstr(state.data, ",\"digest\"");
+  strcpy(digest, "}");
+  ok(outcome(path, &plain, state.data)[0] != '!', "the version before, which had none, is read");
   brim_text_free(&state);
 }
 

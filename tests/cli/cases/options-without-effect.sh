@@ -64,6 +64,7 @@ train --accum 4
 train --buf 4
 # What the order of a file does not depend on, and what single texts have not.
 for more in "--seed 7" "--epoch 2" "--seed 42 --epoch 0"; do $BRIM plan -b 4 --lengths $DATA/lengths.txt --batching sequential $more; done 2>&1
+$BRIM train -m none --train none -o none --rank-timeout 5 2>&1
 for task in tokens embedding; do
   $BRIM plan -b 4 -t none --max-length 9 --truncation only_first --task $task none.jsonl 2>&1
 done

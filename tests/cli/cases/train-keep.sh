@@ -18,4 +18,5 @@ $BRIM train --model $MODEL --train $DATA/train.csv --eval 0% --output none 2>&1
 $BRIM train --model $MODEL --train $DATA/train.csv --eval 100% --output none 2>&1
 $BRIM train --model $MODEL --train $DATA/train.csv --eval 10% --stream --output none 2>&1
 $BRIM train --model $MODEL --train $DATA/train.csv --eval 10% --folds 2 --output none 2>&1
+$BRIM train --model $MODEL --train $DATA/train.csv --eval 10% --best-metric f1_macro --output none 2>&1 | grep metric
 ls
