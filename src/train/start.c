@@ -302,7 +302,10 @@ static int start_position(brim_trainer *t, brim_error *err) {
   start_fresh(t);
   if (o->output && o->resume) /* first: what is there may be of a run of another task */
     BRIM_TRY(brim_trainer_resume(t, err));
-  return o->group.rank > 0 ? BRIM_OK : brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err);
+  if (o->group.rank > 0)
+    return BRIM_OK;
+  BRIM_TRY(brim_checkpoint_room(&t->folder, t->state.step, err));
+  return brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err);
 }
 
 /* The divisor of a step of classification is the sum of its rows' weights; that of many labels is their number. */
