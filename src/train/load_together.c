@@ -30,7 +30,7 @@ typedef struct offer {
 /* Where its rows are. */
 typedef struct location {
   int64_t descriptor; /* of the reader; -1: nowhere */
-  uint64_t fingerprint;
+  uint64_t fingerprint, stamp;
 } location;
 
 typedef struct sharing {
@@ -57,19 +57,12 @@ static bool describe_files(const sharing *s, brim_text *text) {
   brim_error ignored;
   if (brim_source_find(s->runtime, s->paths, s->path_count, &s->options->source, &source, &ignored))
     return false;
-  bool files = true;
-  for (size_t i = 0; i < source.count && files; i++) {
-    struct stat info;
-    const char *path = source.files[i].path;
-    files = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    if (!files)
-      break;
-    brim_describe_string(text, path);
-    brim_text_printf(text, "%llu %llu %lld %lld %ld ", (unsigned long long)info.st_dev, (unsigned long long)info.st_ino,
-                     (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-  }
+  const uint64_t stamp = brim_source_stamp(&source);
+  brim_text_printf(text, "%llx ", (unsigned long long)stamp);
+  for (size_t i = 0; i < source.count; i++)
+    brim_describe_string(text, source.files[i].path);
   brim_source_free(&source);
-  return files;
+  return stamp != 0;
 }
 
 /* Equal where the same files give the same rows; 0 where they are no files, or cannot be looked at: reading says why. */
@@ -124,6 +117,7 @@ static int map_rows(const sharing *s, int64_t process, const location *where, br
   char path[64];
   snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)process, (long long)where->descriptor);
   BRIM_TRY(brim_cache_read(s->runtime, path, NULL, out, err));
+  (*out)->stamp = where->stamp;
   if (brim_dataset_fingerprint(*out) == where->fingerprint)
     return BRIM_OK;
   brim_dataset_free(*out);
@@ -137,7 +131,7 @@ static void share(sharing *s, brim_dataset **dataset) {
   brim_error ignored;
   if (s->options->cache || s->followers == 0)
     return;
-  s->own = (location){.descriptor = write_memory(s, *dataset), .fingerprint = brim_dataset_fingerprint(*dataset)};
+  s->own = (location){write_memory(s, *dataset), brim_dataset_fingerprint(*dataset), (*dataset)->stamp};
   if (s->own.descriptor >= 0 && map_rows(s, getpid(), &s->own, &mapped, &ignored) == BRIM_OK) {
     brim_dataset_free(*dataset);
     *dataset = mapped;
