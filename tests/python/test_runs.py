@@ -242,7 +242,7 @@ class Rows(unittest.TestCase):
 
 
     def test_changed(self):
-        """A file of an evaluation that changes in mid-run has no texts to show beside the old rows' losses; of words the rows have them."""
+        """A file of an evaluation that changes in mid-run has no texts to show next to the old rows' losses; of words the rows have them."""
         draw = random.Random(3)
         text = lambda: " ".join(draw.choice(("good", "bad", "film", "plot", "fine", "dull")) for _ in range(6))
         texts = [{"text": text(), "label": draw.randrange(2)} for _ in range(20)]

@@ -1,4 +1,4 @@
-# An evaluation's file whose rows change in mid-run: there is no text beside the old rows' losses, of whatever task, and that is said once.
+# An evaluation's file whose rows change in mid-run: there is no text next to the old rows' losses, of whatever task, and that is said once.
 python3 - <<'END'
 import json, random
 draw = random.Random(3)
