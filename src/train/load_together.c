@@ -30,7 +30,7 @@ typedef struct offer {
 /* Where its rows are. */
 typedef struct location {
   int64_t descriptor; /* of the reader; -1: nowhere */
-  uint64_t fingerprint, stamp;
+  uint64_t fingerprint;
 } location;
 
 typedef struct sharing {
@@ -43,6 +43,7 @@ typedef struct sharing {
   offer *offers;       /* [world] */
   location *locations; /* [world] */
   location own;
+  uint64_t stamp; /* of its own files, which are those of all with its key */
   int32_t reader, followers;
 } sharing;
 
@@ -52,21 +53,21 @@ static int read_alone(const sharing *s, brim_dataset **out, brim_error *err) {
 
 /* ---- who reads what --------------------------------------------------------------------------------------- */
 
-static bool describe_files(const sharing *s, brim_text *text) {
+static bool describe_files(sharing *s, brim_text *text) {
   brim_source source;
   brim_error ignored;
   if (brim_source_find(s->runtime, s->paths, s->path_count, &s->options->source, &source, &ignored))
     return false;
-  const uint64_t stamp = brim_source_stamp(&source);
-  brim_text_printf(text, "%llx ", (unsigned long long)stamp);
+  s->stamp = brim_source_stamp(&source);
+  brim_text_printf(text, "%llx ", (unsigned long long)s->stamp);
   for (size_t i = 0; i < source.count; i++)
     brim_describe_string(text, source.files[i].path);
   brim_source_free(&source);
-  return stamp != 0;
+  return s->stamp != 0;
 }
 
 /* Equal where the same files give the same rows; 0 where they are no files, or cannot be looked at: reading says why. */
-static uint64_t key_of(const sharing *s) {
+static uint64_t key_of(sharing *s) {
   const brim_dataset_options *o = s->options;
   const char *chosen = getenv("BRIM_SHARE_ROWS");
   brim_text text;
@@ -117,7 +118,7 @@ static int map_rows(const sharing *s, int64_t process, const location *where, br
   char path[64];
   snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)process, (long long)where->descriptor);
   BRIM_TRY(brim_cache_read(s->runtime, path, NULL, out, err));
-  (*out)->stamp = where->stamp;
+  (*out)->stamp = s->stamp;
   if (brim_dataset_fingerprint(*out) == where->fingerprint)
     return BRIM_OK;
   brim_dataset_free(*out);
@@ -131,7 +132,7 @@ static void share(sharing *s, brim_dataset **dataset) {
   brim_error ignored;
   if (s->options->cache || s->followers == 0)
     return;
-  s->own = (location){write_memory(s, *dataset), brim_dataset_fingerprint(*dataset), (*dataset)->stamp};
+  s->own = (location){.descriptor = write_memory(s, *dataset), .fingerprint = brim_dataset_fingerprint(*dataset)};
   if (s->own.descriptor >= 0 && map_rows(s, getpid(), &s->own, &mapped, &ignored) == BRIM_OK) {
     brim_dataset_free(*dataset);
     *dataset = mapped;
