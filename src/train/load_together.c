@@ -43,7 +43,7 @@ typedef struct sharing {
   offer *offers;       /* [world] */
   location *locations; /* [world] */
   location own;
-  uint64_t stamp; /* of its own files, which are those of all with its key */
+  uint64_t stamp; /* of the files it reads, which are those of all with its key */
   int32_t reader, followers;
 } sharing;
 
