@@ -290,7 +290,8 @@ static int read_again(cli_call *cli, const analysis *a, brim_survey *survey, bri
   if (!status)
     status = brim_survey_read(survey, paths, count, &source, a->tokenizer, &encode, &cli->error);
   if (!status)
-    status = brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+    status = brim_passages_read(cli->runtime, paths, count, &source, brim_dataset_stamp(a->dataset), texts->passages,
+                                texts->count, &cli->error);
   cli_columns_free(&columns);
   return status;
 }

@@ -2,6 +2,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "infer.h"
+#include "views.h"
 
 static const cli_option options[] = {
     HEADING("The page"),
@@ -40,6 +41,10 @@ static int page_predictions(cli_call *cli, brim_page *page, const cli_inference 
     status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), &columns, &source);
   if (!status)
     status = brim_judged_read_texts(&judged, in->paths, in->path_count, &source, &cli->error);
+  if (status == BRIM_E_MISMATCH) {
+    cli_no_texts(cli, &cli->error);
+    status = BRIM_OK;
+  }
   if (!status)
     status = brim_page_judged(page, &judged, "", true, &cli->error);
   cli_columns_free(&columns);
@@ -72,7 +77,7 @@ static int write_page(cli_call *cli, const brim_runs *runs) {
   if (!status)
     status = brim_page_settings(page, runs, &cli->error);
   if (!status)
-    status = brim_page_write(page, given ? given : path, &cli->error);
+    status = given ? brim_page_write(page, given, &cli->error) : brim_page_write_own(page, path, &cli->error);
   if (!status)
     cli_note(cli, "the report is in %s", given ? given : path);
   brim_page_free(page);

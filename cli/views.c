@@ -12,6 +12,10 @@ static void note_failure(void *context, const char *what, const brim_error *err)
   cli_note(context, "%s: %s", what, text);
 }
 
+void cli_no_texts(cli_call *cli, const brim_error *err) {
+  note_failure(cli, "no texts of the most wrong rows", err);
+}
+
 int cli_views_open(cli_call *cli, const char *folder) {
   if (cli->group.rank > 0)
     return BRIM_OK;
@@ -63,7 +67,7 @@ void cli_views_close(cli_call *cli, bool ran) {
   brim_judged *sets = cli->views && ran ? brim_views_judged(cli->views, &count) : NULL;
   for (int i = 0; i < count; i++)
     if (read_texts(cli, &sets[i], &err))
-      note_failure(cli, "no texts of the most wrong rows", &err);
+      cli_no_texts(cli, &err);
   brim_views_close(cli->views, ran);
   cli->views = NULL;
 }

@@ -4,6 +4,8 @@
 
 #include "cli.h"
 
+/* A line: the most wrong rows are shown without their texts, and why. */
+void cli_no_texts(cli_call *cli, const brim_error *err);
 /* cli->views, for the events of a run into the folder. */
 int cli_views_open(cli_call *cli, const char *folder);
 /* A brim_evaluated_fn whose context is the cli: holds on to what the evaluation came to. */

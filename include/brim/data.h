@@ -372,7 +372,9 @@ BRIM_API brim_windowing brim_dataset_windows(const brim_dataset *dataset);
 BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /* from_samples: some type_id is not 0 */
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
-BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids, texts and labels in order */
+/* Says whether the files that the rows are from are still the same (brim_passages_read). 0: not known. */
+BRIM_API uint64_t brim_dataset_stamp(const brim_dataset *dataset);
+BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset); /* of ids, type_ids, texts and labels in order */
 /* brim_tokenizer_content of the tokenizer that encoded the rows; 0: not known, as of encoded rows that came from elsewhere until
  * it is set, which has to be done before others see them. */
 BRIM_API uint64_t brim_dataset_tokenizer(const brim_dataset *dataset);

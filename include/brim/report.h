@@ -50,6 +50,8 @@ BRIM_API int brim_page_new(brim_runtime *runtime, const char *title, brim_page *
 BRIM_API void brim_page_free(brim_page *page);
 /* Writes the file: complete or absent. The page may grow further and be written again. */
 BRIM_API int brim_page_write(brim_page *page, const char *path, brim_error *err) BRIM_CHECK;
+/* The same into a run's folder: what has the name, be it a link, a pipe or a device, is replaced and never followed. */
+BRIM_API int brim_page_write_own(brim_page *page, const char *path, brim_error *err) BRIM_CHECK;
 
 BRIM_API void brim_page_section(brim_page *page, const char *title);
 BRIM_API void brim_page_text(brim_page *page, const char *text); /* a paragraph */

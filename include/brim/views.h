@@ -32,10 +32,11 @@ typedef struct brim_passage {
   size_t length;
 } brim_passage;
 /* Fills in the texts of passages[0..count), which begin as NULL; those that it found are there after a failure too. Standard
- * input
- * ("-") cannot be read again: nothing is filled in. `source` as for the dataset; labels are not needed. */
+ * input ("-") cannot be read again: nothing is filled in. `source` as for the dataset; labels are not needed. BRIM_E_MISMATCH:
+ * the files are not those of the `stamp` (brim_dataset_stamp; 0: any are taken), and nothing is filled in. */
 BRIM_API int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path_count,
-                                const brim_source_options *source, brim_passage *passages, int count, brim_error *err) BRIM_CHECK;
+                                const brim_source_options *source, uint64_t stamp, brim_passage *passages, int count,
+                                brim_error *err) BRIM_CHECK;
 /* The same for a text that the caller has; `pair` may be NULL. passage->text begins as NULL. */
 BRIM_API int brim_passage_set(brim_runtime *runtime, brim_passage *passage, const char *text, size_t length, const char *pair,
                               size_t pair_length, brim_error *err) BRIM_CHECK;
@@ -72,6 +73,7 @@ typedef struct brim_confused {
 typedef struct brim_judged {
   char name[64]; /* of the set */
   uint64_t step, rows;
+  uint64_t stamp; /* brim_dataset_stamp of its rows */
   brim_task task;
   int32_t outputs;
   double metrics[BRIM_METRIC_FIELDS]; /* as brim_metrics_fields orders them */

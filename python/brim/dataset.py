@@ -179,11 +179,14 @@ class Dataset:
         paths = _rows.paths_of(files)
         if _rows.table_files(paths):
             _refuse_of_text_files(paths[0], skip_damaged=skip_damaged, where=where, delimiter=delimiter, cache=cache, quote=quote, max_record=max_record)
-            return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
+            stamp = _rows.stamp_of(paths)
+            made = cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
                           truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime,
                           truncation_side=truncation_side, windows=windows, max_windows=max_windows, text_columns=text_columns, least_columns=least_columns, paired=paired, numbering=numbering, blocks=blocks,
                           **({} if most_texts is None else {"most_texts": most_texts}), **({} if prompts is None else {"prompts": prompts}))
+            made._stamp = stamp
+            return made
         if need_label is None:
             need_label = numbering is None and format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
@@ -425,7 +428,7 @@ class Dataset:
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
         part = type(self)(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
-        part._kind, part._mapping, part._pair, part._cut_as = self._kind, self._mapping, self._pair, self._cut_as
+        part._kind, part._mapping, part._pair, part._cut_as, part._stamp = self._kind, self._mapping, self._pair, self._cut_as, self._stamp
         return part
 
     def _words(self, row: int):
@@ -618,6 +621,7 @@ class Dataset:
         return self._core.text_lengths()
 
     _texts: Sequence[str] = ()  # columns of a row's texts, where they were found by their names
+    _stamp: list | None = None  # of the tables that the rows are from (rows.stamp_of)
     _pair: tuple[str, str | None] | None = None  # columns of the texts of a reranker's pairs, where they were found by their names
     _mapping: Labels | None = None  # whose names are not what rows have
 

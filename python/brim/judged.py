@@ -9,6 +9,7 @@ import warnings
 from typing import Any, NamedTuple, Sequence
 
 from . import _core, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
+from .errors import MismatchError
 from .study import _Paged
 
 
@@ -158,9 +159,12 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
         if _rows.is_files(data):
             files = _rows.paths_of(data)
             if not _rows.table_files(files):
-                judged.read(_rows.encoded(files), {"text_column": text, "pair_column": pair, **_options.for_files({name: columns[name] for name in _READ if name in columns})})
+                judged.read(_rows.encoded(files), {"text_column": text, "pair_column": pair, **_options.for_files({name: columns[name] for name in _READ if name in columns})},
+                            dataset._core)
                 return
             data = _rows.read_tables(files)
+            if dataset._stamp not in (None, _rows.stamp_of(files)):
+                raise MismatchError(f"{files[0]}{' or another file' if len(files) > 1 else ''} changed after the rows were read")
         texts = _rows.texts_at(data, rows, text, pair) or [_decoded(dataset, tokenizer, row) for row in rows]
         for index, (one, other) in enumerate(map(_joined, pair) for pair in texts):
             if index < wrong:

@@ -149,8 +149,9 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
     teacher_column: one of lists of numbers."""
     files = _rows.paths_of(data) if _rows.is_files(data) else []
     in_text = bool(files) and not _rows.table_files(files)
-    names = order = None
+    names = order = stamp = None
     if files and not in_text:
+        stamp = _rows.stamp_of(files)
         data = _rows.read_tables(files)
     given = data
     if not in_text:
@@ -175,10 +176,12 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         if labelled and label is None:
             raise UsageError(f"{task}: pairs need a score or a label each; the columns are {', '.join(found.texts)}")
         pairs = _of_pairs(data, tokenizer, found, label, known, in_text, rest)
+        pairs._stamp = stamp
         pairs._pair = found.texts[0], found.texts[1]
         return pairs
     made = Dataset.of(data, tokenizer, labelled=label is not None, labels=known if label else None, text_columns=found.texts if columns else _rows.Found(found.texts), least_columns=found.least,
                       paired=joins, label_column=label, **rest)
+    made._stamp = stamp
     made._texts = found.texts
     made._pair = (found.texts[0], next(iter(found.texts[1:]), None)) if order is None or in_text else None  # which texts of a row are shown
     return made

@@ -780,6 +780,12 @@ def table_files(files: list[str]) -> list[str]:
     return files if any(are) else []
 
 
+def stamp_of(files: list[str]) -> list:
+    """Says whether files are still the same; what is not there, reading refuses."""
+    paths = [path for file in files for path in _matches(file) if os.path.exists(path)]
+    return [(path, (about := os.stat(path)).st_dev, about.st_ino, about.st_size, about.st_mtime_ns) for path in paths]
+
+
 def read_tables(files: list[str]):
     """Parquet, and Arrow's file and stream formats (Feather too), one table after the other."""
     try:

@@ -1,4 +1,5 @@
 /* call.c: long calls that give way to signals, and events for Python functions. */
+#include "base/thread.h"
 #include "core.h"
 
 #include <pthread.h>
@@ -154,7 +155,7 @@ int core_run(core_state *state, core_runtime *handle, core_work work, void *cont
   bool raised = false;
   if (!c)
     return -1;
-  if (pthread_create(&thread, NULL, run_call, c) != 0) {
+  if (brim_thread_create(&thread, run_call, c) != 0) {
     PyErr_SetString(PyExc_RuntimeError, "no thread can be started");
     c->status = -1;
   } else {

@@ -132,13 +132,17 @@ static int read_work(void *context, brim_error *error) {
   return brim_judged_read_texts(&j->judged->judged, j->paths, j->path_count, &j->source, error);
 }
 
-/* read(paths, options of a source): the texts of all wrong rows */
+/* read(paths, options of a source, Dataset): the texts of all wrong rows of the files that the data set is from */
 static PyObject *read_texts(PyObject *object, PyObject *args) {
   core_judged *self = (core_judged *)object;
-  PyObject *paths, *options;
+  PyObject *paths, *options, *rows;
   Py_ssize_t count;
   job j = {.judged = self};
-  if (!PyArg_ParseTuple(args, "OO", &paths, &options) || !core_source_options(options, &j.source) || !core_no_more(options))
+  if (!PyArg_ParseTuple(args, "OOO", &paths, &options, &rows) || !core_source_options(options, &j.source) ||
+      !core_no_more(options))
+    return NULL;
+  const core_dataset *dataset = core_cast(self->state, rows, CORE_DATASET);
+  if (!dataset)
     return NULL;
   j.paths = core_strings(paths, &count);
   j.path_count = (int)count;
@@ -146,6 +150,7 @@ static PyObject *read_texts(PyObject *object, PyObject *args) {
     PyMem_Free(j.paths);
     return NULL;
   }
+  self->judged.stamp = brim_dataset_stamp(dataset->dataset);
   const int status = core_run(self->state, self->runtime, read_work, &j);
   core_leave(self);
   PyMem_Free(j.paths);

@@ -114,7 +114,8 @@ static int work(void *context, brim_error *error) {
   if (!status && a->paths)
     status = brim_survey_read(&a->survey, a->paths, (int)a->path_count, &a->source, a->tokenizer->tokenizer, &a->encode, error);
   if (!status && a->paths)
-    status = brim_passages_read(runtime, a->paths, (int)a->path_count, &a->source, a->texts.passages, a->texts.count, error);
+    status = brim_passages_read(runtime, a->paths, (int)a->path_count, &a->source, brim_dataset_stamp(a->dataset->dataset),
+                                a->texts.passages, a->texts.count, error);
   return status ? status : brim_page_analysis(a->page, &shown, error);
 }
 

@@ -5,7 +5,7 @@
 enum { LEAST_STACK = 1 << 20 };
 
 /* `ulimit -s` says how large a thread's stack is, too: it may be small for a shell's sake, and a job needs more. */
-static int create(pthread_t *thread, void *(*main)(void *), void *context) {
+int brim_thread_create(pthread_t *thread, void *(*main)(void *), void *context) {
   pthread_attr_t attributes;
   size_t size;
   int number = pthread_attr_init(&attributes);
@@ -23,7 +23,7 @@ int brim_thread_start(pthread_t *thread, void *(*main)(void *), void *context, b
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int number = create(thread, main, context);
+  const int number = brim_thread_create(thread, main, context);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return number ? brim_error_system(err, NULL, "start a thread", number) : BRIM_OK;
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hashmap.h"
@@ -29,20 +28,17 @@ typedef struct caching {
   const brim_dataset_options *options;
   brim_source source;
   brim_cache_origin origin;
-  struct stat *before; /* [origin.count] the files when they were looked at */
-  char *buffer;        /* [PIECE] */
+  char *buffer; /* [PIECE] */
   char *path;
   char reason[1200]; /* why the rows did not come from the cache, or did not get there; "" when there is nothing to say */
 } caching;
 
 /* ---- what the rows come from ------------------------------------------------------------------------------ */
 
-static int hash_file(caching *c, const char *path, brim_cache_source *out, struct stat *info, brim_error *err) {
+static int hash_file(caching *c, const char *path, brim_cache_source *out, brim_error *err) {
   int fd = open(path, O_RDONLY | O_CLOEXEC), status = BRIM_OK;
   if (fd < 0)
     return brim_error_system(err, path, "open", errno);
-  if (fstat(fd, info) != 0)
-    status = brim_error_system(err, path, "look at", errno);
   size_t filled = 0;
   *out = (brim_cache_source){0};
   for (ssize_t n = 1; n != 0 && status == BRIM_OK;) { /* whole pieces, so that the hash is the same however reads end */
@@ -69,28 +65,15 @@ static int find_sources(caching *c, brim_error *err) {
   size_t count = c->source.count;
   c->origin.paths = brim_alloc_array(c->runtime, count, sizeof *c->origin.paths);
   c->origin.sources = brim_alloc_array(c->runtime, count, sizeof *c->origin.sources);
-  c->before = brim_alloc_array(c->runtime, count, sizeof *c->before);
   c->buffer = brim_alloc(c->runtime, PIECE);
-  if (!c->origin.paths || !c->origin.sources || !c->before || !c->buffer)
+  if (!c->origin.paths || !c->origin.sources || !c->buffer)
     return BRIM_NOMEM(err);
   for (size_t i = 0; i < count; i++) {
     c->origin.paths[i] = c->source.files[i].path;
-    BRIM_TRY(hash_file(c, c->origin.paths[i], &c->origin.sources[i], &c->before[i], err));
+    BRIM_TRY(hash_file(c, c->origin.paths[i], &c->origin.sources[i], err));
   }
   c->origin.count = count;
   return BRIM_OK;
-}
-
-/* Whether the files are still those that were hashed. */
-static bool sources_stayed(const caching *c) {
-  for (size_t i = 0; i < c->origin.count; i++) {
-    const struct stat *a = &c->before[i];
-    struct stat b;
-    if (stat(c->origin.paths[i], &b) != 0 || a->st_dev != b.st_dev || a->st_ino != b.st_ino || a->st_size != b.st_size ||
-        a->st_mtim.tv_sec != b.st_mtim.tv_sec || a->st_mtim.tv_nsec != b.st_mtim.tv_nsec)
-      return false;
-  }
-  return true;
 }
 
 /* The key, and the file's name, which is a hash of the key and the paths: a cache of changed files is replaced. */
@@ -159,7 +142,7 @@ static int read_cache(caching *c, brim_dataset **out, brim_error *err) {
 static int write_cache(caching *c, const brim_dataset *dataset, brim_error *err) {
   brim_error failure = {0};
   int status;
-  if (sources_stayed(c)) {
+  if (brim_source_stayed(&c->source)) {
     status = brim_make_folder(c->runtime, c->options->cache, &failure);
     if (status == BRIM_OK)
       status = brim_cache_write(c->runtime, c->path, &c->origin, dataset, &failure);
@@ -182,8 +165,10 @@ static int load(caching *c, const char *const *paths, int path_count, const brim
   } else {
     brim_number_format(c->reason, sizeof c->reason, "only files are kept in a cache");
   }
-  if (*out)
+  if (*out) {
+    (*out)->stamp = brim_source_stamp(&c->source);
     return tell(c, *out, true, err);
+  }
   BRIM_TRY(brim_dataset_encode(c->runtime, paths, path_count, tokenizer, c->options, out, err));
   if (files)
     BRIM_TRY(write_cache(c, *out, err));
@@ -197,7 +182,6 @@ int brim_cache_load(brim_runtime *runtime, const char *const *paths, int path_co
   int status = load(&c, paths, path_count, tokenizer, out, err);
   brim_release(runtime, c.path);
   brim_release(runtime, c.buffer);
-  brim_release(runtime, c.before);
   brim_release(runtime, c.origin.paths);
   brim_release(runtime, c.origin.sources);
   brim_source_free(&c.source);

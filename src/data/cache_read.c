@@ -381,7 +381,7 @@ static int read_all(reading *r, brim_error *err) {
 /* The whole file, mapped into the dataset, which gives it back. */
 static int map_file(reading *r, brim_error *err) {
   struct stat info;
-  int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+  int fd = open(r->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* it may be a pipe, which nobody writes */
   if (fd < 0)
     return brim_error_system(err, r->path, "open the cache", errno);
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {

@@ -213,7 +213,7 @@ static int write_file(brim_runtime *runtime, const char *path, int descriptor, c
   brim_text_init(&w.strings, runtime);
   int status = prepare(&w, err);
   if (status == BRIM_OK)
-    status = path ? brim_file_create(runtime, path, &w.file, err) : brim_file_over(runtime, descriptor, &w.file, err);
+    status = path ? brim_file_create_own(runtime, path, &w.file, err) : brim_file_over(runtime, descriptor, &w.file, err);
   if (status == BRIM_OK)
     status = write_sections(&w, err);
   brim_file_free(w.file);

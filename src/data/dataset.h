@@ -42,6 +42,7 @@ struct brim_dataset {
 
   uint64_t token_count, truncated, lost, fingerprint;
   uint64_t unlabelled_words; /* whose label is null */
+  uint64_t stamp;            /* of the files that its rows are from: brim_source_stamp */
   uint64_t tokenizer;        /* brim_tokenizer_content of the one that encoded the rows; 0: not known */
   int32_t longest, highest_id;
   int32_t most_texts;     /* of a row, or that it could have had */

@@ -139,6 +139,10 @@ uint64_t brim_dataset_fingerprint(const brim_dataset *dataset) {
   return dataset->fingerprint;
 }
 
+uint64_t brim_dataset_stamp(const brim_dataset *dataset) {
+  return dataset->stamp;
+}
+
 uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row) {
   return dataset->origins ? dataset->origins[row] : row;
 }

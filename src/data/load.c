@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/encoder.h"
 #include "data/none_rows.h"
+#include "data/reader.h"
 #include "data/source.h"
 #include "task/task.h"
 
@@ -136,11 +137,13 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   brim_label_type_read(l->taker.task, &source);
   source.none_labels |= l->taker.known ? brim_labels_none(l->taker.known) : 0;
   BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &source, &reader, err));
+  const uint64_t stamp = brim_source_stamp(&reader->source);
   BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));
   l->dataset = brim_dataset_new(l->runtime, err);
   if (!l->dataset)
     return BRIM_E_MEMORY;
   l->dataset->from_texts = true;
+  l->dataset->stamp = stamp;
   brim_dataset_expect(l->dataset, &source, &l->options->encode);
   BRIM_TRY(brim_tokenizer_content(tokenizer, source.words, &l->dataset->tokenizer, err));
   BRIM_TRY(read_rows(l, err));

@@ -150,6 +150,7 @@ static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_
   out->windows = from->windows;
   out->windows_are_rows = from->windows_are_rows;
   out->tokenizer = from->tokenizer;
+  out->stamp = from->stamp;
   return brim_dataset_seal(out, err);
 }
 

@@ -97,6 +97,30 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
+static uint64_t stamp_of(const struct stat *about) {
+  const uint64_t facts[] = {(uint64_t)about->st_dev, (uint64_t)about->st_ino, (uint64_t)about->st_size,
+                            (uint64_t)about->st_mtim.tv_sec, (uint64_t)about->st_mtim.tv_nsec};
+  return S_ISREG(about->st_mode) ? brim_hash64(facts, sizeof facts, 0) | 1 : 0;
+}
+
+uint64_t brim_source_stamp(const brim_source *source) {
+  uint64_t stamp = 0;
+  for (size_t i = 0; i < source->count; i++) {
+    if (!source->files[i].stamp || strcmp(source->files[i].path, "-") == 0)
+      return 0;
+    stamp = brim_hash64(&source->files[i].stamp, sizeof stamp, stamp) | 1;
+  }
+  return stamp;
+}
+
+bool brim_source_stayed(const brim_source *source) {
+  struct stat about;
+  for (size_t i = 0; i < source->count; i++)
+    if (stat(source->files[i].path, &about) != 0 || stamp_of(&about) != source->files[i].stamp)
+      return false;
+  return true;
+}
+
 static int add_file(brim_source *source, const char *path, const brim_source_options *options, brim_error *err) {
   struct stat about = {0};
   bool input = strcmp(path, "-") == 0;
@@ -108,7 +132,8 @@ static int add_file(brim_source *source, const char *path, const brim_source_opt
   brim_source_file *file = &source->files[source->count];
   *file = (brim_source_file){.size = S_ISREG(about.st_mode) ? (int64_t)about.st_size : -1,
                              .device = (uint64_t)about.st_dev,
-                             .inode = (uint64_t)about.st_ino};
+                             .inode = (uint64_t)about.st_ino,
+                             .stamp = stamp_of(&about)};
   file->path = brim_copy_string(source->runtime, path, strlen(path));
   if (!file->path)
     return BRIM_NOMEM(err);

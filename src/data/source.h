@@ -11,6 +11,7 @@ typedef struct brim_source_file {
   char delimiter;
   int64_t size; /* on disk; -1 for pipes and terminals */
   uint64_t device, inode;
+  uint64_t stamp; /* brim_source_stamp of this file */
 } brim_source_file;
 
 typedef struct brim_source {
@@ -27,6 +28,10 @@ int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_c
                      brim_source *source, brim_error *err) BRIM_CHECK;
 void brim_source_free(brim_source *source);
 
+/* Says whether files are still those that were looked up: by device, inode, size and time. 0: one is a pipe or a terminal. */
+uint64_t brim_source_stamp(const brim_source *source);
+/* Whether all are so now. */
+bool brim_source_stayed(const brim_source *source);
 /* The most texts that a row may have, as far as the options say it: at least 1. */
 int32_t brim_source_most_texts(const brim_source_options *options);
 /* The path as messages show it. */

@@ -71,7 +71,8 @@ int brim_page_write(brim_page *page, const char *path, brim_error *err) {
   return write_page(page, path, false, err);
 }
 
-int brim_page_write_own(const brim_page *page, const char *path, brim_error *err) {
+int brim_page_write_own(brim_page *page, const char *path, brim_error *err) {
+  BRIM_GIVEN(err, page, path);
   return write_page(page, path, true, err);
 }
 

@@ -37,8 +37,6 @@ void brim_table_markup(brim_text *out, const char *caption, const brim_column *c
 /* The style sheet of a page and its pictures. */
 extern const char brim_page_style[];
 
-/* brim_page_write into a folder of brim's own (base/file.h). */
-int brim_page_write_own(const brim_page *page, const char *path, brim_error *err) BRIM_CHECK;
 void brim_page_advice(brim_page *page, const char *text); /* a paragraph that stands out */
 /* A text of the user's data under a line that says what it is; long ones scroll. */
 void brim_page_passage(brim_page *page, const char *caption, const char *text, size_t length);

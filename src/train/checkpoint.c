@@ -59,12 +59,31 @@ static int checkpoint_fill(const char *path, brim_runtime *runtime, brim_model *
 static int checkpoint_find_former(brim_runtime *runtime, const char *checkpoints, const char *path, bool *there,
                                   brim_error *err) {
   bool ours = true;
-  *there = brim_path_exists(path);
+  *there = brim_path_is_taken(path);
   if (*there)
     BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, brim_path_name(path), &ours, err));
   return ours ? BRIM_OK
               : brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
                               "a checkpoint would be written here, but this is something else: move it away");
+}
+
+int brim_checkpoint_room(const brim_run_folder *folder, uint64_t step, brim_error *err) {
+  uint64_t later;
+  char **names;
+  size_t count;
+  if (!folder->output || !brim_path_is_folder(folder->checkpoints))
+    return BRIM_OK;
+  BRIM_TRY(brim_list_folder(folder->runtime, folder->checkpoints, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    if (!brim_owned_step_of(names[i], &later) || later <= step)
+      continue;
+    char *path = brim_path_join(folder->runtime, folder->checkpoints, names[i]);
+    status = path ? checkpoint_find_former(folder->runtime, folder->checkpoints, path, &(bool){0}, err) : BRIM_NOMEM(err);
+    brim_release(folder->runtime, path);
+  }
+  brim_names_free(folder->runtime, names, count);
+  return status;
 }
 
 /* That the run's folder was removed is said elsewhere (brim_run_folder_held). */

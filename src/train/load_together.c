@@ -43,6 +43,7 @@ typedef struct sharing {
   offer *offers;       /* [world] */
   location *locations; /* [world] */
   location own;
+  uint64_t stamp; /* of the files it reads, which are those of all with its key */
   int32_t reader, followers;
 } sharing;
 
@@ -52,28 +53,21 @@ static int read_alone(const sharing *s, brim_dataset **out, brim_error *err) {
 
 /* ---- who reads what --------------------------------------------------------------------------------------- */
 
-static bool describe_files(const sharing *s, brim_text *text) {
+static bool describe_files(sharing *s, brim_text *text) {
   brim_source source;
   brim_error ignored;
   if (brim_source_find(s->runtime, s->paths, s->path_count, &s->options->source, &source, &ignored))
     return false;
-  bool files = true;
-  for (size_t i = 0; i < source.count && files; i++) {
-    struct stat info;
-    const char *path = source.files[i].path;
-    files = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    if (!files)
-      break;
-    brim_describe_string(text, path);
-    brim_text_printf(text, "%llu %llu %lld %lld %ld ", (unsigned long long)info.st_dev, (unsigned long long)info.st_ino,
-                     (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-  }
+  s->stamp = brim_source_stamp(&source);
+  brim_text_printf(text, "%llx ", (unsigned long long)s->stamp);
+  for (size_t i = 0; i < source.count; i++)
+    brim_describe_string(text, source.files[i].path);
   brim_source_free(&source);
-  return files;
+  return s->stamp != 0;
 }
 
 /* Equal where the same files give the same rows; 0 where they are no files, or cannot be looked at: reading says why. */
-static uint64_t key_of(const sharing *s) {
+static uint64_t key_of(sharing *s) {
   const brim_dataset_options *o = s->options;
   const char *chosen = getenv("BRIM_SHARE_ROWS");
   brim_text text;
@@ -124,6 +118,7 @@ static int map_rows(const sharing *s, int64_t process, const location *where, br
   char path[64];
   snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)process, (long long)where->descriptor);
   BRIM_TRY(brim_cache_read(s->runtime, path, NULL, out, err));
+  (*out)->stamp = s->stamp;
   if (brim_dataset_fingerprint(*out) == where->fingerprint)
     return BRIM_OK;
   brim_dataset_free(*out);

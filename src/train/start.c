@@ -302,6 +302,7 @@ static int start_position(brim_trainer *t, brim_error *err) {
   start_fresh(t);
   if (o->output && o->resume) /* first: what is there may be of a run of another task */
     BRIM_TRY(brim_trainer_resume(t, err));
+  BRIM_TRY(o->group.rank > 0 ? BRIM_OK : brim_checkpoint_room(&t->folder, t->state.step, err));
   return o->group.rank > 0 ? BRIM_OK : brim_run_folder_look(&t->folder, t->model, t->tokenizer, o->overwrite, &t->found, err);
 }
 
@@ -343,8 +344,7 @@ static uint64_t blocks_memory(const brim_trainer *t) {
   return brim_blocks_memory(shapes + 1, count - 1, texts, texts, (uint64_t)t->outlook.limits.max_slots);
 }
 
-/* What does not depend on how much is computed at once: results and sorting of the largest evaluation set, the plan of an epoch,
- * windows of a stream, the average. */
+/* Besides what is computed at once: results and sorting of the largest evaluation set, an epoch's plan, windows, the average. */
 static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *evals, int count, bool cut) {
   const brim_reduce_how how = reduce_how(t);
   uint64_t most = 0, bytes = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;

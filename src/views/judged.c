@@ -216,7 +216,12 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
              .count = firsts ? firsts[rows] : rows,
              .firsts = firsts,
              .out = out};
-  *out = (brim_judged){.step = v->step, .rows = rows, .task = v->task, .outputs = j.outputs, .runtime = runtime};
+  *out = (brim_judged){.step = v->step,
+                       .rows = rows,
+                       .stamp = brim_dataset_stamp(v->dataset),
+                       .task = v->task,
+                       .outputs = j.outputs,
+                       .runtime = runtime};
   snprintf(out->name, sizeof out->name, "%s", v->name);
   const int count = brim_metrics_fields(v->task, v->metrics, fields);
   for (int i = 0; i < count; i++)
@@ -329,7 +334,7 @@ int brim_judged_read_texts(brim_judged *judged, const char *const *paths, int pa
   }
   if (count == 0)
     return BRIM_OK;
-  const int status = brim_passages_read(judged->runtime, paths, path_count, source, passages, count, err);
+  const int status = brim_passages_read(judged->runtime, paths, path_count, source, judged->stamp, passages, count, err);
   at = passages;
   for (int i = 0; i < judged->wrong_count; i++) /* theirs now */
     hand_over(judged->runtime, at++, &judged->wrong[i].text, &judged->wrong[i].length);

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/reader.h"
 #include "views/views.h"
 
 /* Bytes of text that fit `room`, no character cut in two. */
@@ -62,7 +63,7 @@ static int read_all(brim_runtime *runtime, brim_reader *reader, brim_passage *pa
 }
 
 int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
-                       brim_passage *passages, int count, brim_error *err) {
+                       uint64_t stamp, brim_passage *passages, int count, brim_error *err) {
   BRIM_GIVEN(err, runtime, source);
   BRIM_STRINGS(err, paths, path_count);
   BRIM_ARRAY(err, passages, count);
@@ -73,7 +74,16 @@ int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path
     if (strcmp(paths[i], "-") == 0)
       return BRIM_OK;
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &options, &reader, err));
-  int status = read_all(runtime, reader, passages, count, err);
+  int status = BRIM_OK;
+  if (!stamp || brim_source_stamp(&reader->source) == stamp)
+    status = read_all(runtime, reader, passages, count, err);
+  if (stamp && (brim_source_stamp(&reader->source) != stamp || !brim_source_stayed(&reader->source))) {
+    brim_passages_free(runtime, passages, count);
+    for (int i = 0; i < count; i++)
+      passages[i] = (brim_passage){.row = passages[i].row};
+    status = brim_error_set(err, BRIM_E_MISMATCH, "%s%s changed after the rows were read", paths[0],
+                            path_count > 1 ? " or another file" : "");
+  }
   brim_reader_close(reader);
   return status;
 }

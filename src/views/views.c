@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "report/tensorboard.h"
 #include "train/answers/evaluate.h"
@@ -29,6 +30,7 @@ int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_
   BRIM_OUT(err, out);
   BRIM_GIVEN(err, runtime);
   char path[4200];
+  brim_error why;
   if (folder && strlen(folder) >= sizeof(*out)->folder)
     return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
   brim_views *v = brim_alloc_zero(runtime, sizeof *v);
@@ -37,11 +39,16 @@ int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_
   v->runtime = runtime, v->failed = failed, v->context = context;
   snprintf(v->folder, sizeof v->folder, "%s", folder ? folder : "");
   snprintf(path, sizeof path, "%s/tensorboard", v->folder);
-  const int status = brim_tensorboard_new(runtime, folder ? path : NULL, &v->tensorboard, err);
+  const bool taken = brim_path_is_taken(path) && !brim_path_is_folder(path);
+  const int status = brim_tensorboard_new(runtime, folder && !taken ? path : NULL, &v->tensorboard, err);
   if (status)
     brim_release(runtime, v);
   else
     *out = v;
+  if (!status && folder && taken)
+    note_failure(v, "no events for TensorBoard",
+                 brim_error_at(&why, BRIM_E_IO, path, 0, -1, "a run has a folder of this name, and this is none: move it away"),
+                 &why);
   return status;
 }
 

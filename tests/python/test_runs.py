@@ -7,14 +7,18 @@ import logging
 import os
 import pathlib
 import pickle
+import random
 import subprocess
 import sys
 import unittest
 import unittest.mock
+import warnings
 
 import brim
 import case
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 from brim import progress
 
 HERE = case.folder()
@@ -236,6 +240,51 @@ class Rows(unittest.TestCase):
         with self.assertRaisesRegex(brim.Error, "^test: row 1 has no label"):
             brim.train(MODEL, table, eval={"test": [{"text": "a", "label": 1}, {"text": "b", "label": None}]}, max_steps=1)
 
+
+    def test_changed(self):
+        """A file of an evaluation that changes in mid-run has no texts to show next to the old rows' losses; of words the rows have them."""
+        draw = random.Random(3)
+        text = lambda: " ".join(draw.choice(("good", "bad", "film", "plot", "fine", "dull")) for _ in range(6))
+        texts = [{"text": text(), "label": draw.randrange(2)} for _ in range(20)]
+        words = [{"tokens": text().split(), "tags": [draw.choice("OAB") for _ in range(6)]} for _ in range(20)]
+        pairs = [{"anchor": text(), "positive": text()} for _ in range(20)]
+        lists = [{"query": text(), "docs": [text(), text(), text()], "label": [1, 0, draw.randrange(2)]} for _ in range(20)]
+        for task, table, ends in (("classification", texts, (".jsonl", ".parquet")), ("tokens", words, (".jsonl",)), ("embedding", pairs, (".jsonl", ".parquet")),
+                                  ("rerank", lists, (".jsonl", ".parquet"))):
+            for end in ends:
+                train, file, output = HERE / f"trained{end}", HERE / f"changes{end}", HERE / f"changed-{task}{end}"
+
+                def write(path, some):
+                    if end == ".parquet":
+                        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(some), path)
+                    else:
+                        path.write_text("".join(json.dumps(row) + "\n" for row in some))
+
+                def change(kind, fields):
+                    if kind == "step":
+                        write(file, table[::-1])
+                write(train, table)
+                for folder in (None, output):
+                    write(file, table)
+                    with self.subTest(task, end=end, folder=folder), warnings.catch_warnings(record=True) as said:
+                        warnings.simplefilter("always")
+                        found = brim.train(MODEL, train, task=task, eval={"other": file}, max_steps=2, lr=1e-6, output=folder, on_event=change).judged["other"].wrong
+                    self.assertTrue(found)
+                    if task == "tokens":
+                        self.assertTrue(all(one.text == " ".join(table[one.row]["tokens"]) for one in found))
+                    else:
+                        self.assertEqual({one.text for one in found}, {None})
+                        self.assertEqual(sum("changed after the rows were read" in str(one.message) for one in said), 1)
+
+    def test_stack(self):
+        """The thread of a long call has a stack that does not hang on `ulimit -s`."""
+        code = ("import brim, ctypes\nlibc, sizes = ctypes.CDLL(None), []\nlibc.pthread_self.restype = ctypes.c_ulong\n"
+                "def look(kind, fields):\n  attributes, size = ctypes.create_string_buffer(256), ctypes.c_size_t()\n"
+                "  libc.pthread_getattr_np(ctypes.c_ulong(libc.pthread_self()), attributes)\n"
+                "  libc.pthread_attr_getstacksize(attributes, ctypes.byref(size))\n  sizes.append(size.value)\n"
+                f"brim.train({str(MODEL)!r}, {str(TRAIN)!r}, max_steps=1, on_event=look)\nprint(min(sizes) >= 1 << 20)")
+        done = subprocess.run(["bash", "-c", 'ulimit -s 256; exec "$0" -c "$1"', sys.executable, code], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stdout, "True\n", done.stderr)
 
     def test_column_of_folds(self):
         """Whatever columns the texts and labels of a row are in."""

@@ -199,6 +199,32 @@ static void old_version(void) {
   ok(used, "and a new one is in its place");
 }
 
+/* A link, a pipe or a device that has the cache's name is neither waited for nor written through. */
+static void other_things(void) {
+  const char *path = scratch_write("linked.txt", "a\nb\n"), *folder = scratch_file("others");
+  const char *mine = scratch_write("mine", "mine"), *const targets[] = {"/dev/null", "/nowhere/at/all", mine, NULL};
+  try_load(path, (brim_dataset_options){0}, folder, 2);
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    struct stat info;
+    char name[4200];
+    DIR *open = opendir(folder);
+    for (struct dirent *entry; open && (entry = readdir(open));)
+      if (entry->d_name[0] != '.')
+        snprintf(name, sizeof name, "%s/%s", folder, entry->d_name);
+    closedir(open);
+    ok(unlink(name) == 0 && (targets[i] ? symlink(targets[i], name) : mkfifo(name, 0600)) == 0, "%s has the name",
+       targets[i] ? targets[i] : "a pipe");
+    try_load(path, (brim_dataset_options){0}, folder, 2);
+    ok(!used && lstat(name, &info) == 0 && S_ISREG(info.st_mode), "it is replaced: %s", said);
+    try_load(path, (brim_dataset_options){0}, folder, 2);
+    ok(used, "and is a cache");
+  }
+  size_t size;
+  char *bytes = read_file(mine, &size);
+  ok(size == 4 && memcmp(bytes, "mine", 4) == 0, "what the link pointed at stays");
+  brim_runtime_release(data_runtime, bytes);
+}
+
 static void not_kept(void) {
   const char *path = scratch_write("kept.txt", "a\nb\n");
   scratch_write("file", "in the way");
@@ -263,6 +289,7 @@ int main(void) {
   staleness();
   old_version();
   not_kept();
+  other_things();
   damage("small.csv", "text,text_pair,label\nab,c,pos\nd,,neg\n", BRIM_TASK_AUTO);
   damage("small.conll", "abc B-X\nb O\n\nd O\nef B-Y\n\n", BRIM_TASK_TOKENS);
   ok(events > 20, "each load told what its cache did");

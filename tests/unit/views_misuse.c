@@ -233,6 +233,7 @@ static void given_of_report(void) {
   TRY(brim_progress_new, G(runtime), G(stream), 0, OUT(brim_progress *, out));
   TRY(brim_page_new, G(runtime), G(title), OUT(brim_page *, out));
   TRY(brim_page_write, G(page), G(path));
+  TRY(brim_page_write_own, G(page), G(path));
 }
 
 static void given_of_study(void) {
@@ -287,7 +288,7 @@ static void given_of_train(void) {
 }
 
 static void given_of_views(void) {
-  TRY(brim_passages_read, G(runtime), G(paths), COUNT(path_count), G(source), G(passages), COUNT(count));
+  TRY(brim_passages_read, G(runtime), G(paths), COUNT(path_count), G(source), 0, G(passages), COUNT(count));
   TRY(brim_passage_set, G(runtime), G(passage), G(text), COUNT(length), NULL, 0);
   TRY(brim_judge_dataset, G(runtime), G(model), G(dataset), NULL, NULL, OUT(brim_judged, out));
   TRY(brim_judged_read_texts, G(judged), G(paths), COUNT(path_count), G(source));
