@@ -181,7 +181,7 @@ class Labels(unittest.TestCase):
         self.assertEqual(self.names([[True, False], [False, False]]), ["0", "1"])
         with self.assertRaisesRegex(ValueError, "every row's list is of 0 and 1"):
             self.names([[1, 0], [0, 1]])
-        with self.assertRaisesRegex(ValueError, "holds null"):
+        with self.assertRaisesRegex(ValueError, "list of labels is null"):
             self.names([["a", None]])
 
     def test_arrow(self):
