@@ -262,7 +262,7 @@ def _word(label: Any) -> str | None:
     """A label as a file would have it."""
     if isinstance(label, (list, tuple)):
         return "|".join(map(str, label))
-    return None if label is None else _named_class(label)
+    return None if label is None or isinstance(label, str) and not label else _named_class(label)
 
 
 def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,
