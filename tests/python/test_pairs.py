@@ -144,6 +144,27 @@ class Pairs(unittest.TestCase):
         result = brim.train(FOLDERS / "st-mean-normalize", SCORED, task="embedding", eval="25%", **HOW)
         self.assertEqual(result.evaluations[-1]["rows"], 12)
 
+    def test_judged_as_trained(self):
+        """a model that is trained with dot products is judged by them: in its run, in its folder, by itself, and until it is trained by cosines"""
+        rows = [{"query": row["anchor"], "document": row["positive"]} for row in PAIRS]
+        folder = HERE / "dots"
+        for model, similarity in ((HERE / "model", "dot"), (folder, None), (folder, "cosine"), (HERE / "model", None)):
+            shutil.rmtree(HERE / "judged", ignore_errors=True)
+            result = brim.train(model, rows, task="embedding", eval=rows, output=HERE / "judged", **HOW, **({"similarity": similarity} if similarity else {}))
+            kept = json.loads((HERE / "judged" / "config_sentence_transformers.json").read_text())["similarity_fn_name"]
+            first, second = (np.asarray(result.model.embed([row[name] for row in rows])).astype(float) for name in ("query", "document"))
+            if kept == "cosine":
+                first, second = (one / np.linalg.norm(one, axis=1, keepdims=True) for one in (first, second))
+            found = first @ second.T
+            same = np.array([[a["document"] == b["document"] and i != j for j, b in enumerate(rows)] for i, a in enumerate(rows)])
+            found[same] = -np.inf
+            right = float(np.mean(found.argmax(1) == np.arange(len(rows))))
+            self.assertEqual(kept, "dot" if similarity == "dot" else "cosine")
+            self.assertAlmostEqual(result.model.evaluate(rows)["accuracy"], right)
+            self.assertAlmostEqual(brim.Model(HERE / "judged").evaluate(rows)["accuracy"], right)
+            if similarity == "dot":
+                shutil.copytree(HERE / "judged", folder)
+
     def test_compare(self):
         """Ways of batching are compared by what the rows are measured by."""
         for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "ndcg")]:
