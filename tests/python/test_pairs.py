@@ -268,6 +268,25 @@ class Pairs(unittest.TestCase):
             self.assertEqual(bool(beside["metrics"]) and beside["metrics"]["ndcg"] > 0, "eval" in how)
             self.assertGreaterEqual(len(beside["logits"]), len(ASKED))
 
+    def test_queries_stay_together(self):
+        """documents of one query are held out together, in folds of equal sizes and as a share, by the command too"""
+        rows = [{"query": f"{WORDS[i % 8]} {WORDS[i % 3]}", "document": WORDS[i % 5], "label": i % 2} for i in range(48)]
+        queries = [row["query"] for row in rows]
+        found = brim.train(HERE / "model", rows, task="rerank", folds=4, output=HERE / "folds", overwrite=True, **HOW)
+        by_program(HERE / "model", "rerank", written("rows.jsonl", rows), "--folds", "4")
+        for folder in (HERE / "folds", HERE / "by-program"):
+            kept = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
+            folds = [one["fold"] for one in kept]
+            self.assertEqual(len(set(zip(queries, folds))), len(set(queries)))
+            self.assertEqual([folds.count(fold) for fold in range(4)], [12] * 4)
+        self.assertGreater(found.metrics["ndcg"], 0)
+        data = brim.Dataset.of([(row["query"], row["document"], row["label"]) for row in rows], brim.Tokenizer(HERE / "model"), labels=brim.Labels(None, task="rerank"))
+        rest, held = data._hold_out(0.25, 1)
+        asked = [{queries[part.row(i)["origin"]] for i in range(len(part))} for part in (rest, held)]
+        self.assertEqual((asked[0] & asked[1], len(asked[1])), (set(), 6))
+        with self.assertRaisesRegex(ValueError, "5 folds of rows with 3 queries.*fold_column"):
+            brim.train(HERE / "model", ASKED, task="rerank", folds=5, **HOW)
+
     def test_stream(self):
         """Rows of files that are read again in each epoch: the weights of the command."""
         for rows, task, model, how in ((PAIRS, "embedding", FOLDERS / "st-mean-normalize", "in-batch"), (ASKED, "rerank", HERE / "model", "bce")):
