@@ -275,8 +275,7 @@ class Pairs(unittest.TestCase):
         found = brim.train(HERE / "model", rows, task="rerank", folds=4, output=HERE / "folds", overwrite=True, **HOW)
         by_program(HERE / "model", "rerank", written("rows.jsonl", rows), "--folds", "4")
         for folder in (HERE / "folds", HERE / "by-program"):
-            kept = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
-            folds = [one["fold"] for one in kept]
+            folds = [int(line.split(",")[1]) for line in (folder / "folds.csv").read_text().splitlines()[1:]]
             self.assertEqual(len(set(zip(queries, folds))), len(set(queries)))
             self.assertEqual([folds.count(fold) for fold in range(4)], [12] * 4)
         self.assertGreater(found.metrics["ndcg"], 0)
