@@ -651,6 +651,11 @@ def count(data: Any) -> int | None:
     return len(one) if hasattr(one, "__len__") else None
 
 
+def are_none(data: Any) -> bool:
+    """Rows that are in memory, and none."""
+    return not isinstance(data, bytes) and count(data) == 0
+
+
 def as_it_is(data: Any) -> Any:
     """A list, or a dict of lists, as it is now, whatever is put into it or taken out later."""
     if isinstance(data, dict):

@@ -135,6 +135,7 @@ def way(mode: str | tuple[str, dict[str, Any]]) -> tuple[str, str, str, dict[str
         return named + said, batching, padding, options | more
     if not isinstance(mode, str):
         raise TypeError(f"modes: {', '.join(WAYS)}, or batching+padding, is needed, not {mode!r:.60}")
+    mode = mode.strip()
     first, *words = mode.split("+")
     if words and words[0].replace("-", "_") in PADDINGS:
         kind = (first, words.pop(0).replace("-", "_"))
