@@ -53,5 +53,5 @@ int cli_folds_make(cli_call *cli, const char *const *paths, int path_count, cons
     return read_folds(cli, paths, path_count, dataset, task, out);
   if (v->stratify)
     return brim_folds_stratify(cli->runtime, dataset, count, (uint64_t)v->fold_seed, out, &cli->error);
-  return brim_folds_shuffle(cli->runtime, brim_dataset_rows(dataset), count, (uint64_t)v->fold_seed, out, &cli->error);
+  return brim_folds_deal(cli->runtime, dataset, count, (uint64_t)v->fold_seed, out, &cli->error);
 }

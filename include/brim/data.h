@@ -79,7 +79,7 @@ typedef struct brim_source_options {
                               brim_feed_open set it by the mapping */
   bool skip_unlabelled;    /* with need_label: a row without a label is excluded, not an error; the column must be there */
   bool empty_label;        /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
-  int64_t min_chars;       /* rows whose text has fewer characters after stripping spaces at both ends are excluded; 0: none */
+  int64_t min_chars;       /* rows with a text of fewer characters after stripping spaces at both ends are excluded; 0: none */
   const brim_where *where; /* [where_count]: rows for which one of them does not hold are excluded */
   int where_count;
   int64_t max_record; /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
@@ -440,6 +440,7 @@ typedef struct brim_text_row {
   const char *label_forms;              /* as in brim_record */
   const void *blocks[BRIM_MOST_BLOCKS]; /* [block_numbers] the numbers of brim_source_options.blocks, from 1 on */
   size_t block_numbers[BRIM_MOST_BLOCKS];
+  bool lacks_pair; /* there should be a second text, and there is none: as text NULL */
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);

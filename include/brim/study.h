@@ -126,6 +126,10 @@ enum { BRIM_MOST_FOLDS = 1000 };
  * rows; BRIM_E_USAGE otherwise. */
 BRIM_API int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out,
                                 brim_error *err) BRIM_CHECK;
+/* The same of a data set's rows, of which a reranker's stay together where they have one query: then the largest groups are dealt
+ * out first, each to the fold with the fewest rows. */
+BRIM_API int brim_folds_deal(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
+                             brim_error *err) BRIM_CHECK;
 /* The same, with every fold like the whole: each class is dealt out evenly (a class with fewer rows than folds is BRIM_E_USAGE
  * and is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs one label a row, or
  * labels of words: then rows go, those with the rarest classes first, where their rarest class has the fewest words so far; sizes
@@ -141,7 +145,8 @@ BRIM_API int brim_folds_read(brim_runtime *runtime, const char *const *paths, in
                              const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out,
                              brim_error *err) BRIM_CHECK;
 /* Holds a share of the rows out, above 0 and below 1, rounded to whole rows, of which each part has one at least; both parts in
- * the data set's order, copies. Which rows they are is a pure function of (rows, share, seed). */
+ * the data set's order, copies. A reranker's rows of one query stay together: it is a share of the queries. Which rows they are
+ * is a pure function of (rows, share, seed). */
 BRIM_API int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double share, uint64_t seed, brim_dataset **kept,
                            brim_dataset **held, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_folds_free(brim_folds *folds); /* what it holds, not the struct */

@@ -381,7 +381,7 @@ class Dataset:
     def _of_several(cls, data, tokenizer, several, label, **how) -> "Dataset":
         labels = _rows.column_of(data, label) if label else None
         counted = labels is not None and any(isinstance(_rows.as_list(one), (list, tuple)) for one in labels)
-        texts, pairs = _rows.several(data, [*map(str, several["text_columns"])], several["least_columns"], several["paired"], counted)
+        texts, pairs = _rows.several(data, [*map(str, several["text_columns"])], several["least_columns"], several["paired"], counted, how.get("min_chars") or 0)
         return cls.from_texts(texts, tokenizer, pairs=pairs, labels=labels, **how)
 
     @classmethod

@@ -51,13 +51,6 @@ def _time(value: Any) -> Any:
     return short.tolist() if short == value else str(value)
 
 
-def decoded(text: bytes | bytearray) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        raise ValueError(f"{bytes(text)!r:.60} is not UTF-8: decode it first") from None
-
-
 def _one_label(label) -> tuple[str, str]:
     """The text and the form of a label that is no list."""
     if isinstance(label, str):
@@ -69,7 +62,7 @@ def _one_label(label) -> tuple[str, str]:
     if (plain := _plain(label)) is not label:
         return _one_label(plain)
     if isinstance(label, (bytes, bytearray)):
-        return decoded(label), NAME
+        raise TypeError(f"a label is {bytes(label)!r:.60}, and would come back as a str: decode it first")
     if isinstance(label, int):  # an IntEnum's too
         return int.__repr__(label), NUMBER
     if isinstance(label, numbers.Real) and not math.isfinite(label):
@@ -147,7 +140,7 @@ def originals(labels: Iterable[Any]) -> dict[str, Any]:
     for label in labels:
         label = _plain(label)
         for one in map(_plain, label) if isinstance(label, (list, tuple, set, frozenset)) else (label,):
-            if not _missing(one) and not isinstance(one, bytes):
+            if not _missing(one) and one != "":
                 found.setdefault(_one_label(one)[0], one)
     return found
 

@@ -329,7 +329,7 @@ class Model:
         _options.within(dict(options))
         self._check_trained()
         data = _data_or_file(data, file)
-        if isinstance(data, (list, tuple)) and not data and not on_device:
+        if _rows.are_none(data) and not on_device:
             return _core.array("f", b"", 0, self.outputs)
         dataset, _, computing = self._encoded(data, options, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
         with _progress.shown(progress) as listen:
@@ -379,7 +379,7 @@ class Model:
             raise UsageError("the model gives vectors, not classes: model.embed(texts)")
         how = How(self.task, self.labels.values or [], threshold, top_k, self._core.facts()["bare"]).checked()
         data = _data_or_file(data, file)
-        if isinstance(data, (list, tuple)) and not data:
+        if _rows.are_none(data):
             return iter(())
         dataset, _, computing = self._encoded(data, options, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
         if dataset.firsts is not None and not dataset._core.windows():
@@ -526,7 +526,7 @@ def _data_or_file(data, file):
     if (data is None) == (file is None):
         raise TypeError("give rows, or file=, and not both")
     if file is None:
-        return data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else data  # an array of one text
+        return data.tolist() if getattr(data, "shape", None) == () and hasattr(data, "tolist") else _rows.kept(data)  # an array of one text
     one = isinstance(file, (str, os.PathLike))
     files = [file] if one else list(file) if hasattr(file, "__iter__") and not isinstance(file, (bytes, dict)) else []
     if not files or not all(isinstance(path, (str, os.PathLike)) for path in files):

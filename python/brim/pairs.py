@@ -215,9 +215,10 @@ def _of_pairs(data, tokenizer, found: Columns, label: str | None, known: Labels,
                                   pair_column=found.texts[1], label_column=label, **rest)
     texts, pairs = (_rows.column_of(data, one) for one in found.texts)
     for column, values in zip(found.texts, (texts, pairs)):
-        wrong = next(((number, value) for number, value in enumerate(values) if not isinstance(value, (str, bytes))), None)
+        values[:] = [None if _rows._missing(value) else value for value in values]
+        wrong = next(((number, value) for number, value in enumerate(values) if not isinstance(value, (str, bytes)) and not (value is None and rest.get("min_chars"))), None)
         if wrong is not None:
-            what = "missing: fill it in" if _rows._missing(wrong[1]) else f"{_rows._short(wrong[1])}: a text is expected"
+            what = f"missing: {_rows.FILL}" if _rows._missing(wrong[1]) else f"{_rows._short(wrong[1])}: a text is expected"
             raise UsageError(f'row {wrong[0]}: the value of column "{column}" is {what}')
     labels = _rows.column_of(data, label) if label else None
     rest.pop("progress", None)

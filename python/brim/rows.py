@@ -344,7 +344,7 @@ def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None 
         data = named
     numbered = classes is not None  # labels are the integers of a ClassLabel
     if label and classes is None:
-        classes = _categories(data, label)
+        classes = [one for one in _categories(data, label) or () if one != ""] or None  # a cell of "" has no label
     if pair and _holds_nothing(data, pair):  # as of_lists has it
         pair, wanted = None, [n for n in (text, label) if n]
     if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
@@ -563,9 +563,13 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     return of_rows(data, *how)
 
 
-def several(data: Any, names: list[str], least: int | None, paired: bool, counted: bool = False) -> tuple[list, list | None]:
+#: What to do about a row that lacks a text.
+FILL = "fill it in, or leave such rows out (min_chars 1)"
+
+
+def several(data: Any, names: list[str], least: int | None, paired: bool, counted: bool = False, min_chars: int = 0) -> tuple[list, list | None]:
     """Texts, and second texts, of rows of several: a list of each row's, from columns of texts or of lists of them. counted: labels are lists
-    that count the texts."""
+    that count the texts. min_chars: a row that lacks a text is None, which the library leaves out."""
     least = len(names) if least is None else least
     fewest = 2 if paired else 1
     if not fewest <= least <= len(names):
@@ -583,13 +587,17 @@ def several(data: Any, names: list[str], least: int | None, paired: bool, counte
             if other is not None:
                 raise UsageError(f'row {number}: the value of column "{names[i]}" is {_short(other)}: a text is expected, or a list of them')
             texts = [text for text in given if text is not None and (text or (i < least and len(given) == 1 and cell == text))]
-            if counted and len(texts) < len(given) > 1:
-                raise UsageError(f'row {number}: the list in "{names[i]}" has an empty text, which the row\'s list of labels counts: leave out both')
-            if i < least and not texts:
-                raise UsageError(f'row {number}: the value of column "{names[i]}" is missing: fill it in')
+            lacks = i < least and not texts or counted and len(texts) < len(given) > 1
+            if lacks and min_chars:
+                row = None
+                break
+            if lacks and texts:
+                raise UsageError(f'row {number}: the list in "{names[i]}" has an empty text, which the row\'s list of labels counts: leave out both, or such rows (min_chars 1)')
+            if lacks:
+                raise UsageError(f'row {number}: the value of column "{names[i]}" is missing: {FILL}')
             row += texts
         rows.append(row)
-    return ([row[0] for row in rows], [row[1:] for row in rows]) if paired else (rows, None)
+    return ([row and row[0] for row in rows], [row and row[1:] for row in rows]) if paired else (rows, None)
 
 
 def column_of(data: Any, name: str) -> list:
@@ -641,6 +649,11 @@ def count(data: Any) -> int | None:
         return None
     one = next(iter(data.values()), ()) if isinstance(data, Mapping) else data
     return len(one) if hasattr(one, "__len__") else None
+
+
+def are_none(data: Any) -> bool:
+    """Rows that are in memory, and none."""
+    return not isinstance(data, bytes) and count(data) == 0
 
 
 def as_it_is(data: Any) -> Any:

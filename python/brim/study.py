@@ -135,6 +135,7 @@ def way(mode: str | tuple[str, dict[str, Any]]) -> tuple[str, str, str, dict[str
         return named + said, batching, padding, options | more
     if not isinstance(mode, str):
         raise TypeError(f"modes: {', '.join(WAYS)}, or batching+padding, is needed, not {mode!r:.60}")
+    mode = mode.strip()
     first, *words = mode.split("+")
     if words and words[0].replace("-", "_") in PADDINGS:
         kind = (first, words.pop(0).replace("-", "_"))
@@ -262,7 +263,7 @@ def _word(label: Any) -> str | None:
     """A label as a file would have it."""
     if isinstance(label, (list, tuple)):
         return "|".join(map(str, label))
-    return None if label is None else _named_class(label)
+    return None if label is None or isinstance(label, str) and not label else _named_class(label)
 
 
 def analyze(data: Any, tokenizer: Any = None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,

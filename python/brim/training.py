@@ -497,14 +497,14 @@ def compare(model: Model | str | os.PathLike[str], rows: Any, *, eval: Any = Non
 
     modes: None, which is all of "fixed", "dynamic", "uniform", "brim", or "batching+padding"; each may have its own options of batches and training, as
     "brim+checkpoint_activations", "uniform+max_tokens=2048" or ("brim", {"batch_size": 64}). precision: one, or several, such as ["fp32", "bf16"]: each mode
-    in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
+    in each of them, named "brim fp32", "brim bf16". A str is one, or several with commas between. rows, eval (one set) and other options as for ``brim.train``.
     """
     _kinds.check(compare, locals())
     for name in ("output", "resume", "overwrite", "folds", "fold_column", "test", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
-    one = isinstance(modes, str) or isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)
-    ways = [way(mode) for mode in ([modes] if one else WAYS if modes is None else modes)]
+    one = isinstance(modes, tuple) and len(modes) == 2 and isinstance(modes[1], dict)
+    ways = [way(mode) for mode in (modes.split(",") if isinstance(modes, str) else [modes] if one else WAYS if modes is None else modes)]
     if isinstance(options.get("precision"), (list, tuple)):
         several = options.pop("precision")
         if not several or len(set(several)) < len(several):

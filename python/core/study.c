@@ -295,7 +295,7 @@ static int make_folds(job *j, brim_error *error) {
     return brim_folds_given(runtime, j->given->data, (uint64_t)j->given->shape[0], j->fold_count, &j->folds, error);
   if (j->stratify)
     return brim_folds_stratify(runtime, j->dataset, j->fold_count, j->fold_seed, &j->folds, error);
-  return brim_folds_shuffle(runtime, brim_dataset_rows(j->dataset), j->fold_count, j->fold_seed, &j->folds, error);
+  return brim_folds_deal(runtime, j->dataset, j->fold_count, j->fold_seed, &j->folds, error);
 }
 
 static int folds_work(void *context, brim_error *error) {

@@ -108,8 +108,7 @@ int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error
   out->text = text->data;
   out->text_length = (size_t)text->size;
   if (texts->pair.rows) {
-    if (!texts->pair.rows[index].data)
-      return brim_error_set(error, BRIM_E_FORMAT, "row %llu has no second text", (unsigned long long)index);
+    out->lacks_pair = !texts->pair.rows[index].data;
     out->pair = texts->pair.rows[index].data;
     out->pair_length = (size_t)texts->pair.rows[index].size;
   }

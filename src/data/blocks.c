@@ -100,8 +100,8 @@ static int fits(brim_block_shape *shape, size_t numbers, int32_t texts, brim_err
     return brim_error_set(err, BRIM_E_FORMAT, "%zu number%s of %s for %d text%s: each has %s%d", numbers, numbers == 1 ? "" : "s",
                           shape->name, (int)texts, texts == 1 ? "" : "s", width ? "" : "as many, at least ",
                           width ? (int)width : 1);
-  return brim_error_set(err, BRIM_E_FORMAT, "%zu number%s of %s: a row has %s%d", numbers, numbers == 1 ? "" : "s", shape->name,
-                        width ? "" : "at least ", width ? (int)width : 1);
+  return brim_error_set(err, BRIM_E_FORMAT, "%zu number%s of %s: a row has %s%d%s", numbers, numbers == 1 ? "" : "s", shape->name,
+                        width ? "" : "at least ", width ? (int)width : 1, width ? ", and every row has as many" : "");
 }
 
 int brim_blocks_take(brim_block_shape *shapes, int count, const void *const *from, const size_t *numbers, brim_sample *sample,

@@ -18,6 +18,8 @@ void brim_describe_source(brim_text *out, const brim_source_options *o) {
   brim_describe_string(out, o->label_column);
   if (o->delimiter || o->skip_unlabelled) /* what was written before there were these is still good */
     brim_text_printf(out, "delimiter %d unlabelled %d ", o->delimiter, o->skip_unlabelled);
+  if (o->min_chars) /* it was once of a row's first text */
+    brim_text_string(out, "of each text ");
   if (o->no_pairs)
     brim_text_string(out, "no pairs ");
   if (o->words)

@@ -36,8 +36,9 @@ static int next_txt(brim_reader *reader, brim_error *err) {
   BRIM_TRY(next_line(reader, &text->bytes, &text->length, err));
   if (reader->record_line == 1 && brim_stream_offset(reader->stream) == reader->record_byte + (int64_t)reader->byte_count)
     BRIM_TRY(brim_reader_refuse_lone_cr(reader, reader->bytes, reader->byte_count, err));
-  for (int i = 0; i < reader->slot_count; i++)
-    reader->slots[i].present = i == BRIM_SLOT_TEXT;
+  text->present = true;
+  for (int i = 1; i < reader->slot_count; i++)
+    reader->slots[i].present = false, reader->slots[i].bytes = NULL;
   text->is_list = false;
   return brim_reader_check_text(reader, text->bytes, text->bytes, text->length, err);
 }
@@ -116,6 +117,11 @@ static char form_of(brim_json_kind kind) {
   }
 }
 
+static bool is_text(const brim_reader *reader, const brim_slot *slot) {
+  return slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR] ||
+         brim_reader_further(reader, slot) >= 0;
+}
+
 /* What messages call the slot's column: the name by which the present record has it. */
 static const char *slot_name(const brim_slot *slot) {
   return slot->found ? slot->others[slot->found - 1] : slot->name;
@@ -183,7 +189,7 @@ static int take_numbers(brim_reader *reader, brim_slot *slot, brim_error *err) {
 /* Sets the slots of a column to the value that the token begins. */
 static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_token *token, brim_error *err) {
   const int further = brim_reader_further(reader, slot);
-  bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR] || further >= 0;
+  const bool of_text = is_text(reader, slot);
   static const char forms[] = {BRIM_FORM_NAME, BRIM_FORM_NUMBER, BRIM_FORM_BOOLEAN, BRIM_FORM_NONE, 0};
   const char *form = strchr(forms, form_of(token->kind));
   const bool number = *form == BRIM_FORM_NUMBER, string = *form == BRIM_FORM_NAME;
@@ -198,16 +204,16 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
     return take_list(reader, slot, &reader->lists[further], err);
   if (token->kind == BRIM_JSON_ARRAY && brim_reader_is_block(reader, slot))
     return take_numbers(reader, slot, err);
-  if (slot->present && !string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
+  if (slot->present && !string && (of_text || !(number || token->kind == BRIM_JSON_BOOL)))
     return brim_json_reader_error(
         &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot_name(slot),
         brim_json_kind_name(token->kind),
-        is_text && reader->words                  ? "a list of words, or a string,"
+        of_text && reader->words                  ? "a list of words, or a string,"
         : further >= 0                            ? "a string or a list of them"
-        : is_text                                 ? "a string"
+        : of_text                                 ? "a string"
         : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
                                                   : "a string, a number or a boolean",
-        is_text && !reader->words && (token->kind == BRIM_JSON_ARRAY || token->kind == BRIM_JSON_OBJECT) ? BY_COLUMN : "");
+        of_text && !reader->words && (token->kind == BRIM_JSON_ARRAY || token->kind == BRIM_JSON_OBJECT) ? BY_COLUMN : "");
   if (string || number) {
     slot->bytes = token->text;
     slot->length = token->length;
@@ -346,9 +352,9 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   if (slot->bytes)
     return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is %s: fill it in%s", slot_name(slot),
                              slot == &reader->slots[BRIM_SLOT_LABEL] ? "null or empty" : "null",
-                             slot == &reader->slots[BRIM_SLOT_LABEL]  ? ", or leave such rows out (missing_label skip)"
-                             : slot == &reader->slots[BRIM_SLOT_TEXT] ? ", or leave such rows out (min_chars 1)"
-                                                                      : "");
+                             slot == &reader->slots[BRIM_SLOT_LABEL] ? ", or leave such rows out (missing_label skip)"
+                             : is_text(reader, slot)                 ? ", or leave such rows out (min_chars 1)"
+                                                                     : "");
   brim_text keys;
   char *rows = NULL;
   brim_text_init(&keys, reader->runtime);

@@ -88,11 +88,12 @@ static int name_word_slots(brim_reader *reader, const brim_source_options *optio
 
 /* The columns of a row's texts. */
 static int name_text_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
-  const bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
+  const bool names = !options->no_header, text = !reader->raw || options->min_chars > 0;
   const int least = options->least_columns ? options->least_columns : options->text_column_count;
   if (reader->raw || options->text_column_count == 0) {
     BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
-    return name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others && !options->no_pairs ? "text_pair" : NULL, false, err);
+    return name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, names && text && !options->no_pairs ? "text_pair" : NULL,
+                     false, err);
   }
   BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_columns[0], NULL, true, err));
   for (int i = 1; i < options->text_column_count; i++) {
@@ -298,10 +299,6 @@ static int reason_to_exclude(const brim_reader *reader) {
     if (!brim_selection_holds(selection, i, slot->present ? slot->bytes : NULL, slot->length))
       return 1 + i;
   }
-  const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
-  const bool null = !text->present && text->bytes; /* of JSON: it has no character */
-  if (text->present ? !brim_selection_long_enough(selection, text->bytes, text->length) : null && selection->min_chars > 0)
-    return 0;
   if (!brim_reader_texts_long_enough(reader))
     return 0;
   if (reader->skip_unlabelled && !is_labelled(reader))

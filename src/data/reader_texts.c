@@ -60,20 +60,6 @@ static bool next_text(const brim_slot *slot, size_t *at, brim_string *out) {
   return true;
 }
 
-bool brim_reader_texts_long_enough(const brim_reader *reader) {
-  const brim_selection *selection = &reader->selection;
-  for (int i = 0; i < reader->further_slots && selection->min_chars > 0; i++) {
-    const brim_slot *slot = further_slot(reader, i);
-    brim_string text;
-    if (slot->required && !slot->present && slot->bytes) /* null */
-      return false;
-    for (size_t at = 0; next_text(slot, &at, &text);)
-      if (!brim_selection_long_enough(selection, text.bytes, text.length))
-        return false;
-  }
-  return true;
-}
-
 static int refuse(const brim_reader *reader, brim_error *err, const char *what, int64_t number) {
   return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte, what,
                        (long long)number, (long long)reader->most_texts);
@@ -87,6 +73,29 @@ static bool loses_text(const brim_reader *reader, const brim_slot *slot, size_t 
   for (size_t i = 0; i < slot->length; i++)
     taken -= slot->bytes[i] == 0;
   return taken != 0;
+}
+
+/* Of a slot of one text; null has no character. */
+static bool one_long_enough(const brim_reader *reader, const brim_slot *slot) {
+  return slot->present ? brim_selection_long_enough(&reader->selection, slot->bytes, slot->length) : !slot->bytes;
+}
+
+/* Of a slot of any number of texts. */
+static bool all_long_enough(const brim_reader *reader, const brim_slot *slot) {
+  size_t count = 0;
+  brim_string text;
+  for (size_t at = 0; next_text(slot, &at, &text); count++)
+    if (!brim_selection_long_enough(&reader->selection, text.bytes, text.length))
+      return false;
+  return !loses_text(reader, slot, count) && (count > 0 || !slot->required || !slot->bytes);
+}
+
+bool brim_reader_texts_long_enough(const brim_reader *reader) {
+  bool enough = reader->selection.min_chars == 0 || (one_long_enough(reader, &reader->slots[BRIM_SLOT_TEXT]) &&
+                                                     one_long_enough(reader, &reader->slots[BRIM_SLOT_PAIR]));
+  for (int i = 0; enough && i < reader->further_slots && reader->selection.min_chars > 0; i++)
+    enough = all_long_enough(reader, further_slot(reader, i));
+  return enough;
 }
 
 /* A text may look so; a column of this name has lists. */
@@ -111,12 +120,14 @@ static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err
     reader->further[reader->further_count++] = text;
   }
   if (loses_text(reader, slot, reader->further_count - before))
-    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                         "the list in \"%s\" has an empty text, which the row's list of labels counts: leave out both",
-                         slot->name);
+    return brim_error_at(
+        err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+        "the list in \"%s\" has an empty text, which the row's list of labels counts: leave out both, or such rows (min_chars 1)",
+        slot->name);
   if (slot->required && reader->further_count == before)
-    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                         "the list in \"%s\" has no text, and each row needs one: fill it in, or leave out the row", slot->name);
+    return brim_error_at(
+        err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+        "the list in \"%s\" has no text, and each row needs one: fill it in, or leave such rows out (min_chars 1)", slot->name);
   return BRIM_OK;
 }
 

@@ -331,6 +331,7 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
     brim_slot *slot = &reader->slots[i];
     slot->present = slot->column >= 0;
     slot->is_list = false;
+    slot->bytes = NULL; /* of another file's record */
     if (!slot->present)
       continue;
     const brim_field_span *span = &reader->scan.spans[slot->column];

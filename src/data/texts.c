@@ -16,6 +16,7 @@
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 #define BLOCK_ROWS  4096
+#define NO_LABEL    "row %llu has no label: fill it in, or leave such rows out (missing_label skip)"
 #define FEW         8 /* texts that are encoded before a thread would have begun */
 
 /* Excluded: places of the selection's reasons, of which there are no conditions. */
@@ -52,7 +53,8 @@ typedef struct texts {
   brim_text_row_fn rows;
   void *context;
   uint64_t count, next;
-  bool words; /* texts are lists of them */
+  bool words;       /* texts are lists of them */
+  bool empty_label; /* one without a character is a label */
   worker *workers;
   int worker_count;
   brim_selection selection;
@@ -81,7 +83,10 @@ static int row_failed(uint64_t row, int status, const brim_error *failure, brim_
 
 static int get_row(const texts *t, uint64_t row, brim_text_row *out, brim_error *err) {
   *out = (brim_text_row){0};
-  return t->rows(t->context, row, out, err);
+  BRIM_TRY(t->rows(t->context, row, out, err));
+  if (out->label_length == 0 && !out->label_is_list && !t->empty_label)
+    out->label = NULL;
+  return BRIM_OK;
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------- */
@@ -169,7 +174,8 @@ static bool says_none(const texts *t, const brim_text_row *row) {
 }
 
 static bool long_enough(const texts *t, const brim_text_row *row) {
-  bool enough = brim_selection_long_enough(&t->selection, row->text, row->text_length);
+  bool enough = row->text && !row->lacks_pair && brim_selection_long_enough(&t->selection, row->text, row->text_length) &&
+                (!row->pair || brim_selection_long_enough(&t->selection, row->pair, row->pair_length));
   for (size_t i = 0; i < row->further_count; i++)
     enough = enough && brim_selection_long_enough(&t->selection, row->further[i].bytes, row->further[i].length);
   return enough;
@@ -197,8 +203,9 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
   brim_text_row row;
   BRIM_TRY(get_row(t, b->first + (uint64_t)index, &row, err));
   row_range *range = &b->rows[index];
-  if (!row.text && t->selection.min_chars == 0)
-    return brim_error_set(err, BRIM_E_FORMAT, "there is no text: fill it in, or leave such rows out (min_chars 1)");
+  if ((!row.text || row.lacks_pair) && t->selection.min_chars == 0)
+    return brim_error_set(err, BRIM_E_FORMAT, "there is no %stext: fill it in, or leave such rows out (min_chars 1)",
+                          row.text ? "second " : "");
   if (!row.label && t->options->source.need_label && t->options->source.skip_unlabelled) {
     range->length = UNLABELLED;
     return BRIM_OK;
@@ -207,7 +214,7 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
     range->length = SAYS_NONE;
     return BRIM_OK;
   }
-  if (!row.text || !long_enough(t, &row)) {
+  if (!long_enough(t, &row)) {
     range->length = TOO_SHORT;
     return BRIM_OK;
   }
@@ -251,7 +258,7 @@ static int add_words(texts *t, const brim_text_row *row, brim_sample *sample, si
   brim_error failure = {0};
   sample->word_text = row->text, sample->word_text_length = row->text_length;
   if (t->options->source.need_label && !row->label)
-    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", (unsigned long long)number);
+    return brim_error_set(err, BRIM_E_FORMAT, NO_LABEL, (unsigned long long)number);
   const int status = t->options->source.need_label ? brim_label_taker_words(&t->taker, &tags, sample, &failure) : BRIM_OK;
   return status ? row_failed(number, status, &failure, err) : brim_dataset_add(t->dataset, sample, lost, false, err);
 }
@@ -261,7 +268,7 @@ static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_e
   if (!t->options->source.need_label)
     return BRIM_OK;
   if (!row->label)
-    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", (unsigned long long)number);
+    return brim_error_set(err, BRIM_E_FORMAT, NO_LABEL, (unsigned long long)number);
   const brim_label_source label = label_of(row, number);
   int status = brim_label_taker_add(&t->taker, &label, &failure);
   return status == BRIM_OK ? BRIM_OK : row_failed(number, status, &failure, err);
@@ -396,6 +403,7 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
   brim_label_taker_init_of_rows(&t.taker, runtime, options->task, options->labels);
   t.none_labels = options->source.need_label && options->labels ? brim_labels_none(options->labels) : 0;
   t.words = options->source.words || t.taker.type->words;
+  t.empty_label = options->source.empty_label || t.taker.type->empty;
   int status = make(&t, err);
   for (int i = 0; i < t.worker_count; i++) {
     brim_scratch_free(t.workers[i].scratch);

@@ -80,6 +80,72 @@ int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint
   return BRIM_OK;
 }
 
+/* ---- rows that stay together ------------------------------------------------------------------------------- */
+
+typedef struct sized_group {
+  uint64_t rows, drawn, group; /* drawn: its number in a random order, which decides among equals */
+} sized_group;
+
+static int compare_groups(const void *left, const void *right) {
+  const sized_group *a = left, *b = right;
+  return a->rows != b->rows ? (a->rows < b->rows) - (a->rows > b->rows) : (a->drawn > b->drawn) - (a->drawn < b->drawn);
+}
+
+/* The largest first, each to the fold with the fewest rows so far. */
+static void deal_groups(const brim_row_groups *groups, sized_group *sorted, uint64_t *fold_of, brim_folds *out) {
+  uint64_t sizes[BRIM_MOST_FOLDS] = {0};
+  qsort(sorted, (size_t)groups->count, sizeof *sorted, compare_groups);
+  for (uint64_t i = 0; i < groups->count; i++) {
+    int32_t least = 0;
+    for (int32_t fold = 1; fold < out->count; fold++)
+      least = sizes[fold] < sizes[least] ? fold : least;
+    sizes[least] += sorted[i].rows;
+    fold_of[sorted[i].group] = (uint64_t)least;
+  }
+  for (uint64_t row = 0; row < out->rows; row++)
+    folds_put(out, row, (int32_t)fold_of[groups->of[row]]);
+}
+
+static int folds_of_groups(brim_runtime *runtime, const brim_row_groups *groups, uint64_t rows, int32_t count, uint64_t seed,
+                           brim_folds *out, brim_error *err) {
+  BRIM_TRY(folds_new(runtime, rows, count, out, err));
+  if ((uint64_t)count > groups->count) {
+    brim_folds_free(out);
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "%d folds of rows with %llu queries, whose rows stay together: use fewer folds, or say which row is in "
+                          "which (fold_column)",
+                          (int)count, (unsigned long long)groups->count);
+  }
+  brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_FOLDS);
+  uint64_t *order = folds_order(runtime, &random, groups->count);
+  sized_group *sorted = brim_alloc_array_zero(runtime, (size_t)groups->count, sizeof *sorted);
+  const int status = order && sorted ? BRIM_OK : BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < rows && !status; row++)
+    sorted[groups->of[row]].rows++;
+  for (uint64_t i = 0; i < groups->count && !status; i++)
+    sorted[order[i]].drawn = i, sorted[i].group = i;
+  if (!status)
+    deal_groups(groups, sorted, order, out);
+  else
+    brim_folds_free(out);
+  brim_release(runtime, order);
+  brim_release(runtime, sorted);
+  return status;
+}
+
+int brim_folds_deal(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
+                    brim_error *err) {
+  BRIM_OUT(err, out);
+  BRIM_GIVEN(err, runtime, dataset);
+  const uint64_t rows = brim_dataset_rows(dataset);
+  brim_row_groups groups;
+  BRIM_TRY(brim_row_groups_find(runtime, dataset, &groups, err));
+  const int status = groups.count == rows ? brim_folds_shuffle(runtime, rows, count, seed, out, err)
+                                          : folds_of_groups(runtime, &groups, rows, count, seed, out, err);
+  brim_release(runtime, groups.of);
+  return status;
+}
+
 /* ---- stratified ------------------------------------------------------------------------------------------- */
 
 typedef struct labelled_row {
@@ -391,30 +457,16 @@ int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const br
 
 /* ---- a share ---------------------------------------------------------------------------------------------- */
 
-/* Windows of masked words are rows of one record, which stay together, unless all are of one. */
-static bool begins(const brim_dataset *dataset, bool apart, uint64_t row) {
-  return apart || row == 0 || brim_dataset_origin(dataset, row) != brim_dataset_origin(dataset, row - 1);
-}
-
-static uint64_t record_count(const brim_dataset *dataset) {
-  uint64_t count = 0;
-  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
-    count += begins(dataset, false, row);
-  return count;
-}
-
-/* The rows of the records that are held out, or of the others. */
-static int subset_of(brim_runtime *runtime, const brim_dataset *dataset, const bool *taken, bool apart, bool held,
-                     brim_dataset **out, brim_error *err) {
+/* The rows of the groups that are held out, or of the others. */
+static int subset_of(brim_runtime *runtime, const brim_dataset *dataset, const bool *taken, const brim_row_groups *groups,
+                     bool held, brim_dataset **out, brim_error *err) {
   const uint64_t rows = brim_dataset_rows(dataset);
   uint64_t *own = brim_alloc_array(runtime, (size_t)rows, sizeof *own), count = 0;
   if (!own)
     return BRIM_NOMEM(err);
-  for (uint64_t row = 0, record = 0; row < rows; row++) {
-    record += row > 0 && begins(dataset, apart, row);
-    if (taken[record] == held)
+  for (uint64_t row = 0; row < rows; row++)
+    if (taken[groups->of[row]] == held)
       own[count++] = row;
-  }
   const int status = brim_dataset_subset(runtime, dataset, own, count, out, err);
   brim_release(runtime, own);
   return status;
@@ -425,14 +477,14 @@ int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double sha
   BRIM_OUT(err, kept);
   BRIM_OUT(err, held);
   BRIM_GIVEN(err, runtime, dataset);
-  const uint64_t read = record_count(dataset);
-  const bool apart = read < 2;
-  const uint64_t records = apart ? brim_dataset_rows(dataset) : read;
   if (!(share > 0.0 && share < 1.0))
     return brim_error_set(err, BRIM_E_USAGE, "a share of the rows lies between 0 and 1, and %g does not", share);
-  if (records < 2)
+  if (brim_dataset_rows(dataset) < 2)
     return brim_error_set(err, BRIM_E_USAGE, "a share of the rows can be held out of two or more, and there is %llu",
-                          (unsigned long long)records);
+                          (unsigned long long)brim_dataset_rows(dataset));
+  brim_row_groups groups;
+  BRIM_TRY(brim_row_groups_find(runtime, dataset, &groups, err));
+  const uint64_t records = groups.count;
   uint64_t count = (uint64_t)llround(share * (double)records);
   count = count < 1 ? 1 : count == records ? records - 1 : count;
   brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_HOLD_OUT);
@@ -442,14 +494,15 @@ int brim_hold_out(brim_runtime *runtime, const brim_dataset *dataset, double sha
   for (uint64_t i = 0; i < count && !status; i++)
     taken[order[i]] = true;
   if (!status)
-    status = subset_of(runtime, dataset, taken, apart, true, held, err);
+    status = subset_of(runtime, dataset, taken, &groups, true, held, err);
   if (!status)
-    status = subset_of(runtime, dataset, taken, apart, false, kept, err);
+    status = subset_of(runtime, dataset, taken, &groups, false, kept, err);
   if (status) {
     brim_dataset_free(*held);
     *held = NULL;
   }
   brim_release(runtime, order);
   brim_release(runtime, taken);
+  brim_release(runtime, groups.of);
   return status;
 }

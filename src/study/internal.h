@@ -8,5 +8,12 @@ brim_plan_options brim_study_strategy_options(const brim_study *study, const bri
 /* One side of fold `index`: its rows (`held_out`) or all others, in order. */
 int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const brim_folds *folds, int32_t index, bool held_out,
                     brim_dataset **out, brim_error *err) BRIM_CHECK;
+/* Rows that stay together where rows are divided: those of one query of a reranker, and windows of one record; but where all rows
+ * would, each is alone. */
+typedef struct brim_row_groups {
+  uint64_t *of; /* [rows] numbers of groups, from 0 in the order of their first rows; to be released */
+  uint64_t count;
+} brim_row_groups;
+int brim_row_groups_find(brim_runtime *runtime, const brim_dataset *dataset, brim_row_groups *out, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -384,6 +384,10 @@ static bool has_loss(const char *name) {
   return brim_vector_loss_named(name, strlen(name), &loss);
 }
 
+static const char *similarity(const brim_loss_how *how) {
+  return how->vectors.kind != BRIM_LOSS_IN_BATCH ? NULL : how->vectors.dot ? "dot" : "cosine";
+}
+
 static const char *best(const brim_row_facts *facts) {
   if (facts->most_texts > 2)
     return "accuracy";
@@ -397,6 +401,7 @@ static const char *best(const brim_row_facts *facts) {
    .choose = choose,                                                                                                             \
    .loss_name = loss_name,                                                                                                       \
    .has_loss = has_loss,                                                                                                         \
+   .similarity = similarity,                                                                                                     \
    .best = best,                                                                                                                 \
    .loss = vector_loss,                                                                                                          \
    .room = room,                                                                                                                 \

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
+#include "target/ranking.h"
 #include "target/scored.h"
 #include "target/vectors.h"
 #include "task/loss.h"
@@ -53,7 +54,8 @@ static void find_row(void *context, int64_t at, int worker) {
   const uint64_t row = (uint64_t)at * a->every, anchor = brim_first_text(s, row), count = brim_text_count(s, row);
   brim_row_found *found = &a->out[at];
   (void)worker;
-  *found = (brim_row_found){.label = is_scored_pair(s, row) ? brim_first_label(s, row) : (double)NAN, .rival = (double)NAN};
+  *found = (brim_row_found){
+      .label = is_scored_pair(s, row) ? brim_first_label(s, row) : (double)NAN, .rival = (double)NAN, .dot = s->values};
   found->predicted = brim_dot(unit_of(a, anchor), unit_of(a, anchor + 1), s->outputs);
   for (uint64_t k = 2; k < count; k++)
     take_rival(found, brim_dot(unit_of(a, anchor), unit_of(a, anchor + k), s->outputs), k);
@@ -100,12 +102,13 @@ int brim_find_vectors(const brim_scored *s, uint64_t every, brim_row_found *out,
 }
 
 void brim_say_vectors(const brim_row_found *found, bool own, char *label, char *predicted, size_t size) {
+  const char *what = found->dot ? "dot product" : "cosine";
   if (!isnan(found->label)) {
     snprintf(label, size, "%.4g", found->label);
-    snprintf(predicted, size, "a cosine of %.4f", found->predicted);
+    snprintf(predicted, size, "a %s of %.4f", what, found->predicted);
     return;
   }
-  snprintf(label, size, "a cosine of %.4f to its positive", found->predicted);
+  snprintf(label, size, "a %s of %.4f to its positive", what, found->predicted);
   snprintf(predicted, size, own ? "%.4f to its negative %llu" : "%.4f to the document of row %llu", found->rival,
            (unsigned long long)(own ? found->other - 1 : found->other));
 }
@@ -123,6 +126,7 @@ static void take_near(brim_near *out, int *count, int most, uint64_t row, double
 }
 
 int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near *out) {
+  const brim_similarity own = s->values ? BRIM_SIMILARITY_DOT : BRIM_SIMILARITY_COSINE;
   const int32_t width = s->outputs;
   double *vectors = brim_alloc_array(s->runtime, 4 * (size_t)width, sizeof *vectors), *other = vectors + width;
   int count = 0;
@@ -134,7 +138,7 @@ int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near
     const uint64_t text = brim_first_text(s, r) + 1;
     for (int32_t k = 0; k < width; k++)
       other[k] = (double)s->logits[text * (uint64_t)width + (uint64_t)k];
-    take_near(out, &count, most, r, brim_cosine_of(vectors, other, width, BRIM_NORM_EPS, vectors + 2 * width).value);
+    take_near(out, &count, most, r, brim_similarity_of(own, vectors, other, width, vectors + 2 * width));
   }
   brim_release(s->runtime, vectors);
   return count;

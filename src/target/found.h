@@ -9,6 +9,7 @@ typedef struct brim_row_found {
   double predicted; /* what it gives, or its right text does */
   double rival;     /* what the best of the others gives; NaN: there are none */
   uint64_t other;   /* that one: a row, or where a row has further texts, which of them */
+  bool dot;         /* of vectors: dot products, not cosines */
 } brim_row_found;
 
 /* How relevant the documents of a row are: its labels, or of a row without a label the first is (1) and others are not. Labels of

@@ -84,6 +84,8 @@ typedef struct brim_target {
   const char *(*best)(const brim_row_facts *facts); /* NULL: it does not depend on rows */
   /* Whether outputs are what labels are, and not logits of probabilities; NULL: a model does not say. */
   bool (*gives_labels)(const brim_loss_how *how);
+  /* The similarity that the chosen loss compares outputs by; NULL, or gives it: a model has none, or keeps its own. */
+  const char *(*similarity)(const brim_loss_how *how);
   /* The loss, a share of the step's, and its gradient by the outputs, [texts, width], which is written: sums over rows divided by
    * `divisor`, the step's rows or the sum of their weights. Equal outputs give equal bits. NULL on the device. */
   int (*loss)(brim_runtime *runtime, const brim_outputs *outputs, double divisor, float *gradient, double *loss, brim_error *err);

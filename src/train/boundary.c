@@ -99,8 +99,8 @@ static int boundary_cosines(brim_trainer *t, const brim_eval_set *set, ready how
     return BRIM_OK;
   int status = BRIM_OK;
   if (t->options.group.rank == 0)
-    status = brim_found_open(t->runtime, task, brim_model_outputs(t->model), false, t->logits, set->dataset, MOST_FOUND, &rows,
-                             err);
+    status = brim_found_open(t->runtime, task, brim_model_outputs(t->model), brim_scores_are_values(t->model), t->logits,
+                             set->dataset, MOST_FOUND, &rows, err);
   status = brim_group_agree(&t->options.group, status, err);
   if (!status)
     status = brim_trainer_emit_cosines(t, set->name, &rows, how != AGAIN, err);

@@ -164,7 +164,8 @@ int brim_trainer_choose_loss(brim_trainer *t, brim_error *err) {
   t->host_loss.how = how;
   if (target->gives_labels)
     brim_model_set_scores_bare(t->model, target->gives_labels(&how));
-  return BRIM_OK;
+  const char *similarity = target->similarity ? target->similarity(&how) : NULL;
+  return similarity ? brim_model_set_similarity(t->model, similarity, err) : BRIM_OK;
 }
 
 int brim_choose_loss(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset,

@@ -159,7 +159,7 @@ static void put_near(brim_page *page, const brim_judged *j, const char *of) {
       snprintf(caption, sizeof caption, "row %llu", (unsigned long long)n->row);
       brim_page_passage(page, caption, n->text ? n->text : missing, n->text ? n->length : strlen(missing));
     }
-    snprintf(caption, sizeof caption, "cosine %.4f: %srow %llu", n->similarity, n->other == n->row ? "its own, " : "",
+    snprintf(caption, sizeof caption, "similarity %.4f: %srow %llu", n->similarity, n->other == n->row ? "its own, " : "",
              (unsigned long long)n->other);
     brim_page_passage(page, caption, n->other_text ? n->other_text : missing, n->other_text ? n->other_length : strlen(missing));
   }

@@ -155,7 +155,7 @@ static int open_fails(const brim_feed_options *o, const char *path, brim_error *
 static void check_refused(void) {
   static const struct {
     const char *line, *words;
-  } lines[] = {{"{\"text\": \"a\", \"vector\": [1, 2]}", "2 numbers of teacher: a row has 3"},
+  } lines[] = {{"{\"text\": \"a\", \"vector\": [1, 2]}", "2 numbers of teacher: a row has 3, and every row has as many"},
                {"{\"text\": \"a\", \"vector\": [1, 2, \"x\"]}", "a list of numbers is expected"},
                {"{\"text\": \"a\", \"vector\": [[1, 2, 3]]}", "a list of numbers is expected"},
                {"{\"text\": \"a\", \"vector\": [1, 2, 1e60]}", "1e60 is too large"},

@@ -430,8 +430,58 @@ class Lines(unittest.TestCase):
                 with self.subTest(type(rows).__name__, missing=missing):
                     found = brim.Dataset.of(rows, TOKENIZER)
                     self.assertEqual(([found[at] for at in range(4)], found.has_pairs), (want, False))
-        with self.assertRaisesRegex(ValueError, "row 1 has no second text"):
+        with self.assertRaisesRegex(ValueError, r"row 1: there is no second text: fill it in, or leave such rows out \(min_chars 1\)"):
             brim.Dataset.of({"text": TEXTS, "text_pair": ["a", None, "b", "c"]}, TOKENIZER)
+
+    def forms(self, rows):
+        """The same dicts as a list, a dict of columns, a frame, a table of Arrow and a file of JSON lines."""
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        path = HERE / "forms.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return {"rows": rows, "columns": columns, "frame": module("pandas").DataFrame(columns), "table": module("pyarrow").table(columns), "file": path}
+
+    def test_a_row_with_an_empty_text(self):
+        """min_chars=1 leaves out a row that lacks any of its texts, whatever the task is and whatever holds the rows"""
+        for missing in ("", None):
+            for task, good, lacking in (
+                    ("rerank", {"query": "a", "document": "b", "score": 1}, ("query", "document")),
+                    ("rerank", {"query": "a", "documents": ["b", "c"], "scores": [1, 0]}, ("query", "documents")),
+                    ("embedding", {"anchor": "a", "positive": "b", "negative": "c"}, ("anchor", "positive")),
+                    ("classification", {"text": "a", "text_pair": "b", "label": "x"}, ("text", "text_pair"))):
+                other = {**good, **({"label": "y"} if "label" in good else {"score": 0} if "score" in good else {})}
+                for column in lacking:
+                    bad = {**good, column: [missing] if column == "documents" else missing, **({"scores": [1]} if column == "documents" else {})}
+                    for kind, data in self.forms([good, bad, other, good]).items():
+                        with self.subTest(kind, task=task, column=column, missing=missing):
+                            self.left_out(data, task, missing is None and column != "text_pair")  # in files such a row is a text alone
+
+    def left_out(self, data, task, refused):
+        how = {"task": task, "batch_size": 2, "max_steps": 1}
+        with self.assertLogs("brim", "INFO") as heard:
+            brim.train(HERE / "model", data, min_chars=1, **how)
+        self.assertIn("1 of 4 rows are left out", "".join(heard.output))
+        if refused:
+            with self.assertRaisesRegex(ValueError, "such rows.* .min_chars 1"):
+                brim.train(HERE / "model", data, **how)
+
+    def test_a_label_without_a_character(self):
+        """a label of "" is none, in memory as in files"""
+        rows = [{"text": text, "label": label} for text, label in zip(TEXTS, ["p", "", "n", "p"])]
+        for data in self.forms(rows).values():
+            with self.assertRaisesRegex(ValueError, "missing_label"):
+                brim.Dataset.of(data, TOKENIZER, labelled=True)
+            found = brim.Dataset.of(data, TOKENIZER, labelled=True, missing_label="skip")
+            self.assertEqual((found.labels.names, len(found), [one[2:] for one in found.excluded]), (["n", "p"], 3, [(1, "there is no label")]))
+        pd = module("pandas")
+        for labels in (pd.Series(["p", "", "n", "p"], dtype="category"), module("numpy").array(["p", "", "n", "p"])):
+            for data in (pd.DataFrame({"text": TEXTS, "label": labels}), {"text": TEXTS, "label": labels}):
+                self.assertEqual(brim.Dataset.of(data, TOKENIZER, labelled=True, missing_label="skip").labels.names, ["n", "p"])
+        self.assertEqual(brim.Dataset.from_texts(TEXTS, TOKENIZER, labels=["p", "", "n", "p"], missing_label="skip").labels.names, ["n", "p"])
+
+    def test_labels_of_bytes(self):
+        for labels in ([b"x", b"y"] * 2, module("numpy").array([b"x", b"y"] * 2)):
+            with self.assertRaisesRegex(TypeError, "row 0: a label is b'x', and would come back as a str: decode it first"):
+                brim.Dataset.from_texts(TEXTS, TOKENIZER, labels=labels)
 
 
 class Kinds(unittest.TestCase):

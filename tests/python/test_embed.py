@@ -160,8 +160,8 @@ class Embedding(unittest.TestCase):
         self.assertEqual((found["queries"], found["queries_without_relevant"], found["documents"], found["recall@40"]), (8, 1, 40, 1.0))
         rows = {"c.jsonl": [{"_id": k, "text": v} for k, v in corpus.items()], "q.jsonl": [{"_id": k, "text": v} for k, v in queries.items()]}
         for name, lines in rows.items():
-            (HERE / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        (HERE / "r.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\t{i}\t1\n" for i in range(8)), encoding="utf-8")
+            (HERE / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8-sig")
+        (HERE / "r.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\t{i}\t1\n" for i in range(8)), encoding="utf-8-sig")
         files = [HERE / name for name in ("c.jsonl", "q.jsonl", "r.tsv")]
         printed = json.loads(case.program("evaluate", "-m", FOLDERS / "st-mean-normalize", "--corpus", files[0], "--queries", files[1], "--relevant",
                                           files[2], "--at", "1,40", "--json", "-q"))

@@ -144,6 +144,27 @@ class Pairs(unittest.TestCase):
         result = brim.train(FOLDERS / "st-mean-normalize", SCORED, task="embedding", eval="25%", **HOW)
         self.assertEqual(result.evaluations[-1]["rows"], 12)
 
+    def test_judged_as_trained(self):
+        """a model that is trained with dot products is judged by them: in its run, in its folder, by itself, and until it is trained by cosines"""
+        rows = [{"query": row["anchor"], "document": row["positive"]} for row in PAIRS]
+        folder = HERE / "dots"
+        for model, similarity in ((HERE / "model", "dot"), (folder, None), (folder, "cosine"), (HERE / "model", None)):
+            shutil.rmtree(HERE / "judged", ignore_errors=True)
+            result = brim.train(model, rows, task="embedding", eval=rows, output=HERE / "judged", **HOW, **({"similarity": similarity} if similarity else {}))
+            kept = json.loads((HERE / "judged" / "config_sentence_transformers.json").read_text())["similarity_fn_name"]
+            first, second = (np.asarray(result.model.embed([row[name] for row in rows])).astype(float) for name in ("query", "document"))
+            if kept == "cosine":
+                first, second = (one / np.linalg.norm(one, axis=1, keepdims=True) for one in (first, second))
+            found = first @ second.T
+            same = np.array([[a["document"] == b["document"] and i != j for j, b in enumerate(rows)] for i, a in enumerate(rows)])
+            found[same] = -np.inf
+            right = float(np.mean(found.argmax(1) == np.arange(len(rows))))
+            self.assertEqual(kept, "dot" if similarity == "dot" else "cosine")
+            self.assertAlmostEqual(result.model.evaluate(rows)["accuracy"], right)
+            self.assertAlmostEqual(brim.Model(HERE / "judged").evaluate(rows)["accuracy"], right)
+            if similarity == "dot":
+                shutil.copytree(HERE / "judged", folder)
+
     def test_compare(self):
         """Ways of batching are compared by what the rows are measured by."""
         for rows, task, metric in [(PAIRS, "embedding", "accuracy"), (SCORED, "embedding", "spearman"), (ASKED, "rerank", "ndcg")]:
@@ -246,6 +267,24 @@ class Pairs(unittest.TestCase):
             beside = brim.train(HERE / "model", ASKED, task="rerank", folds=2, **how, **HOW).averages[0]
             self.assertEqual(bool(beside["metrics"]) and beside["metrics"]["ndcg"] > 0, "eval" in how)
             self.assertGreaterEqual(len(beside["logits"]), len(ASKED))
+
+    def test_queries_stay_together(self):
+        """documents of one query are held out together, in folds of equal sizes and as a share, by the command too"""
+        rows = [{"query": f"{WORDS[i % 8]} {WORDS[i % 3]}", "document": WORDS[i % 5], "label": i % 2} for i in range(48)]
+        queries = [row["query"] for row in rows]
+        found = brim.train(HERE / "model", rows, task="rerank", folds=4, output=HERE / "folds", overwrite=True, **HOW)
+        by_program(HERE / "model", "rerank", written("rows.jsonl", rows), "--folds", "4")
+        for folder in (HERE / "folds", HERE / "by-program"):
+            folds = [int(line.split(",")[1]) for line in (folder / "folds.csv").read_text().splitlines()[1:]]
+            self.assertEqual(len(set(zip(queries, folds))), len(set(queries)))
+            self.assertEqual([folds.count(fold) for fold in range(4)], [12] * 4)
+        self.assertGreater(found.metrics["ndcg"], 0)
+        data = brim.Dataset.of([(row["query"], row["document"], row["label"]) for row in rows], brim.Tokenizer(HERE / "model"), labels=brim.Labels(None, task="rerank"))
+        rest, held = data._hold_out(0.25, 1)
+        asked = [{queries[part.row(i)["origin"]] for i in range(len(part))} for part in (rest, held)]
+        self.assertEqual((asked[0] & asked[1], len(asked[1])), (set(), 6))
+        with self.assertRaisesRegex(ValueError, "5 folds of rows with 3 queries.*fold_column"):
+            brim.train(HERE / "model", ASKED, task="rerank", folds=5, **HOW)
 
     def test_stream(self):
         """Rows of files that are read again in each epoch: the weights of the command."""

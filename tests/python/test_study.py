@@ -56,6 +56,7 @@ class Studies(unittest.TestCase):
         self.assertEqual(brim.compare(MODEL, TRAIN, modes="sorted+longest", max_steps=2)[0].batching, "sorted")
         both = brim.compare(MODEL, TRAIN, modes=["brim", "fixed"], precision=["fp32", "bf16"], max_steps=2, learning_rate=1e-3)
         self.assertEqual([(w.name, w.precision) for w in both], [(f"{mode} {one}", one) for mode in ("brim", "fixed") for one in ("fp32", "bf16")])
+        self.assertEqual([mode.name for mode in brim.compare(MODEL, TRAIN, modes="sorted+longest, brim", max_steps=2)], ["sorted+longest", "brim"])
         narrow = brim.compare(MODEL, TRAIN, modes="brim", precision="bf16", max_steps=2, learning_rate=1e-3)["brim"]
         self.assertEqual((narrow.precision, narrow.loss), ("bf16", both["brim bf16"].loss))
         self.assertNotEqual(both["brim fp32"].loss, both["brim bf16"].loss)

@@ -96,7 +96,9 @@ class Tokens(unittest.TestCase):
         for data in (path, conll, [(r["tokens"], r["ner_tags"]) for r in EVAL], {k: [r[k] for r in EVAL] for k in EVAL[0]}):
             self.assertEqual(self.model.evaluate(data)["loss"], expected["loss"])
         self.assertEqual(len(self.model.predict(path)), len(EVAL))
-        self.assertEqual(self.model.predict([]), [])
+        pd, pa = case.module("pandas"), case.module("pyarrow")
+        for none in ([], (), {}, {"tokens": []}, iter(()), pd.Series([], dtype=object), pd.DataFrame({"tokens": []}), pa.table({"tokens": []})):
+            self.assertEqual(self.model.predict(none), [])
         long = self.model.predict([["film"] * 200])[0]
         self.assertEqual((len(long.labels), long.labels.count(None)), (200, 200 - (self.model.max_length - 2)))
 

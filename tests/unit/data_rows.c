@@ -80,10 +80,17 @@ static void lists(void) {
          "!5 a.jsonl: line 1, byte 0: the row has 4 texts, and at most 3 are read here, in a stream one of each column: give "
          "fewer, or read the rows without a stream\n");
   expect("no text where one must be", "a.jsonl", "{\"anchor\": \"a\", \"positive\": []}\n", two,
-         "!5 a.jsonl: line 1, byte 0: the list in \"positive\" has no text, and each row needs one: fill it in, or leave out "
-         "the row\n");
+         "!5 a.jsonl: line 1, byte 0: the list in \"positive\" has no text, and each row needs one: fill it in, or leave such "
+         "rows out (min_chars 1)\n");
   expect("null where one must be", "a.jsonl", "{\"anchor\": \"a\", \"positive\": null}\n", two,
-         "!5 a.jsonl: line 1, byte 0: \"positive\" is null: fill it in\n");
+         "!5 a.jsonl: line 1, byte 0: \"positive\" is null: fill it in, or leave such rows out (min_chars 1)\n");
+  expect("which excludes its row, as a list without a text", "a.jsonl",
+         "{\"anchor\": \"a\", \"positive\": null}\n{\"anchor\": \"a\", \"positive\": []}\n{\"anchor\": \"b\", \"positive\": "
+         "\"c\"}\n",
+         long_enough, "b c|");
+  expect("a second text, too", "a.jsonl",
+         "{\"text\": \"a\", \"text_pair\": null}\n{\"text\": \"a\", \"text_pair\": \"\"}\n{\"text\": \"b\"}\n",
+         (brim_source_options){.min_chars = 1}, "b|");
   expect("what is no text", "a.jsonl", "{\"anchor\": \"a\", \"positive\": [3]}\n", two,
          "!5 a.jsonl: line 1, byte 29: \"positive\" holds an integer where a string is expected\n");
   expect(

@@ -38,7 +38,8 @@ static void as_from_a_file(const brim_tokenizer *tokenizer) {
   ok_int(brim_dataset_from_texts(data_runtime, row_of, &r, 3, tokenizer, &options, &memory, NULL), BRIM_OK, "min_chars");
   uint64_t excluded;
   const brim_exclusion *list = brim_dataset_excluded(memory, &excluded);
-  ok(excluded == 1 && list[0].row == 2 && !strcmp(list[0].reason, "fewer than 1 character"), "leaves a row out and says so");
+  ok(excluded == 2 && list[0].row == 0 && list[1].row == 2 && !strcmp(list[0].reason, "fewer than 1 character"),
+     "leaves out rows that lack a text and says so");
   brim_dataset_free(memory);
   brim_dataset_free(file);
 }
@@ -52,7 +53,7 @@ static void refused(const brim_tokenizer *tokenizer) {
   brim_error err = {0};
   ok_int(brim_dataset_from_texts(data_runtime, row_of, &(rows){unlabelled}, 2, tokenizer, &options, &d, &err), BRIM_E_FORMAT,
          "a label is missing");
-  ok_string(err.message, "row 1 has no label", "its row");
+  ok_string(err.message, "row 1 has no label: fill it in, or leave such rows out (missing_label skip)", "its row");
   ok(!d, "nothing comes out");
   ok_int(brim_dataset_from_texts(data_runtime, row_of, &(rows){mixed}, 2, tokenizer, &options, &d, &err), BRIM_E_FORMAT,
          "labels of two kinds");

@@ -239,6 +239,7 @@ static void given_of_report(void) {
 static void given_of_study(void) {
   TRY(brim_study_dataset, G(runtime), G(dataset), G(options), OUT(brim_study, out));
   TRY(brim_compare, G(runtime), G(model), G(train), NULL, G(options), G(modes), COUNT(mode_count), G(results));
+  TRY(brim_folds_deal, G(runtime), G(dataset), 2, 0, OUT(brim_folds, out));
   TRY(brim_folds_shuffle, G(runtime), 0, 0, 0, OUT(brim_folds, out));
   TRY(brim_folds_stratify, G(runtime), G(dataset), 0, 0, OUT(brim_folds, out));
   TRY(brim_folds_given, G(runtime), G(fold), COUNT(rows), 0, OUT(brim_folds, out));

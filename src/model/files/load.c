@@ -305,6 +305,9 @@ const char *brim_model_dense(const brim_model *model, char names[BRIM_DENSE_NAME
 bool brim_model_normalizes(const brim_model *model) {
   return model->sentence && model->sentence->normalizes;
 }
+bool brim_model_compares_dots(const brim_model *model) {
+  return model->sentence && model->sentence->dot;
+}
 bool brim_model_scores_bare(const brim_model *model) {
   return model->config.bare_scores;
 }

@@ -78,6 +78,10 @@ int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t
   return BRIM_OK;
 }
 
+int brim_model_set_similarity(brim_model *model, const char *name, brim_error *err) {
+  return model->sentence ? brim_sentence_set_similarity(model->sentence, name, err) : BRIM_OK;
+}
+
 int brim_model_set_prompts(brim_model *model, const char *const names[BRIM_MOST_PROMPTS],
                            const char *const texts[BRIM_MOST_PROMPTS], const int32_t tokens[BRIM_MOST_PROMPTS], brim_error *err) {
   if (!model->sentence)

@@ -206,6 +206,8 @@ int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *f
   BRIM_TRY(brim_modules_find_encoder(runtime, folder, &s->modules, err));
   BRIM_TRY(brim_modules_load(&s->modules, config->hidden, err));
   BRIM_TRY(take_modules(s, folder, options, config, err));
+  const char *similarity = brim_modules_setting(&s->modules, "similarity_fn_name");
+  s->dot = similarity && strcmp(similarity, "dot") == 0;
   return read_settings(s, err);
 }
 

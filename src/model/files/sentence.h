@@ -14,6 +14,7 @@ typedef struct brim_sentence {
   brim_runtime *runtime;
   brim_modules modules; /* of the folder */
   bool normalizes;      /* vectors are brought to length 1 */
+  bool dot;             /* vectors are compared by their dot products; else by cosines */
   char *settings;       /* config_sentence_transformers.json as it was; NULL: there was none */
   size_t settings_length;
 } brim_sentence;
@@ -29,6 +30,8 @@ const float *brim_sentence_weight(const brim_sentence *sentence, const char *nam
 /* Puts prompts among those that are saved; a name of NULL is none. */
 int brim_sentence_set_prompts(brim_sentence *sentence, const char *const names[BRIM_MOST_PROMPTS],
                               const char *const texts[BRIM_MOST_PROMPTS], brim_error *err) BRIM_CHECK;
+/* Says which similarity vectors were trained with, where the settings say another: "cosine" or "dot". */
+int brim_sentence_set_similarity(brim_sentence *sentence, const char *name, brim_error *err) BRIM_CHECK;
 /* Dense layers are among the tensors. Nothing, for other tasks. */
 int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, const brim_config *config,
                        const brim_tensor *tensors, int32_t tensor_count, const char *folder, brim_error *err) BRIM_CHECK;

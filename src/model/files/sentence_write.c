@@ -176,6 +176,8 @@ static int write_layers(brim_runtime *runtime, const brim_config *config, const 
 
 /* ---- settings ------------------------------------------------------------------------------------------------ */
 
+#define SIMILARITY "similarity_fn_name"
+
 static const char plain[] =
     "{\n  \"model_type\": \"SentenceTransformer\",\n  \"prompts\": {},\n  \"default_prompt_name\": null,\n"
     "  \"similarity_fn_name\": \"cosine\"\n}\n";
@@ -225,32 +227,40 @@ static void put_prompts(brim_text *out, const brim_json_value *prompts, const ch
   brim_text_string(out, "\n  }");
 }
 
-static void put_settings(brim_text *out, const brim_json_value *root, const char *const *names, const char *const *texts) {
+/* The settings with these prompts, or where names are NULL with this similarity. */
+static void put_settings(brim_text *out, const brim_json_value *root, const char *const *names, const char *const *texts,
+                         const char *similarity) {
+  const char *replaced = names ? "prompts" : SIMILARITY;
   bool first = true;
   brim_text_string(out, "{");
   for (const brim_json_value *v = brim_json_first(root); v && v->kind == BRIM_JSON_KEY; v = brim_json_after(root, v))
-    if (!is_name(v, "prompts")) {
+    if (!is_name(v, replaced)) {
       put_name(out, first, 1, v->as.text, v->length);
       brim_config_put_value(out, brim_json_member(v), 1);
       first = false;
     }
-  put_name(out, first, 1, "prompts", strlen("prompts"));
-  put_prompts(out, brim_json_get(root, "prompts"), names, texts);
+  put_name(out, first, 1, replaced, strlen(replaced));
+  if (names)
+    put_prompts(out, brim_json_get(root, "prompts"), names, texts);
+  else
+    brim_text_json_string(out, similarity, strlen(similarity));
   brim_text_string(out, "\n}\n");
 }
 
-int brim_sentence_set_prompts(brim_sentence *s, const char *const names[BRIM_MOST_PROMPTS],
-                              const char *const texts[BRIM_MOST_PROMPTS], brim_error *err) {
+static int change_settings(brim_sentence *s, const char *const *names, const char *const *texts, const char *similarity,
+                           brim_error *err) {
   const char *from = s->settings ? s->settings : plain;
   const size_t length = s->settings ? s->settings_length : strlen(plain);
   brim_json_document *d;
   brim_text out;
   BRIM_TRY(brim_json_parse(s->runtime, from, length, "config_sentence_transformers.json", &d, err));
   brim_text_init(&out, s->runtime);
-  put_settings(&out, brim_json_root(d), names, texts);
+  const bool same = !names && brim_json_is_string(brim_json_get(brim_json_root(d), SIMILARITY), similarity);
+  if (!same)
+    put_settings(&out, brim_json_root(d), names, texts, similarity);
   brim_json_free(d);
   const int status = brim_text_status(&out, err);
-  if (status) {
+  if (status || same) {
     brim_text_free(&out);
     return status;
   }
@@ -258,6 +268,16 @@ int brim_sentence_set_prompts(brim_sentence *s, const char *const names[BRIM_MOS
   s->settings = out.data;
   s->settings_length = out.length;
   return BRIM_OK;
+}
+
+int brim_sentence_set_prompts(brim_sentence *s, const char *const names[BRIM_MOST_PROMPTS],
+                              const char *const texts[BRIM_MOST_PROMPTS], brim_error *err) {
+  return change_settings(s, names, texts, NULL, err);
+}
+
+int brim_sentence_set_similarity(brim_sentence *s, const char *name, brim_error *err) {
+  s->dot = strcmp(name, "dot") == 0;
+  return change_settings(s, NULL, NULL, name, err);
 }
 
 /* How long texts may be is in tokenizer_config.json. */

@@ -99,7 +99,10 @@ int brim_beir_next(brim_beir_file *f, brim_error *err) {
   bool twice;
   int32_t old;
   while (length == 0) { /* empty lines are none */
+    const bool first = brim_stream_offset(f->stream) == 0;
     BRIM_TRY(brim_stream_line(f->stream, LINE_LIMIT, &line, &length, err));
+    if (first && length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) /* a byte order mark */
+      line += 3, length -= 3;
     length -= length > 0 && line[length - 1] == '\r';
   }
   const int64_t number = brim_stream_line_number(f->stream);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/train.h"
+#include "model/run/ask.h"
 #include "target/target.h"
 #include "task/task.h"
 #include "train/answers/evaluate.h"
@@ -126,7 +127,8 @@ int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs,
 }
 
 bool brim_scores_are_values(const brim_model *model) {
-  return brim_target_of(brim_model_task(model))->gives_labels && brim_model_scores_bare(model);
+  return brim_model_compares_dots(model) ||
+         (brim_target_of(brim_model_task(model))->gives_labels && brim_model_scores_bare(model));
 }
 
 int brim_model_metrics(brim_runtime *runtime, const brim_model *model, const float *logits, const brim_dataset *dataset,
