@@ -11,11 +11,11 @@ static void make_files(void) {
   scratch_make_folder("beside");
   scratch_make_folder("shards");
   scratch_write("shards/a.csv",
-                "id,text,text_pair,label,split\n1,\"a \"\"b\"\"\",c,pos,train\n\n2,\"x\ny\",z,neg,test\n3,d,e,neutral,train\n");
+                "id,text,text_pair,label,split\n1,\"a \"\"b\"\"\",cc,pos,train\n\n2,\"x\ny\",zz,neg,test\n3,dd,ee,neutral,train\n");
   gzFile gz = gzopen(scratch_file("shards/b.csv.gz"), "wb");
   gzputs(gz, "text_pair,text,label,split\n");
   for (int i = 0; i < 40; i++)
-    gzprintf(gz, "b,%.*s,%s,%s\n", 1 + i * 7 % 20, "abcdefghijklmnopqrstuvwxyz", i % 2 ? "pos" : "neg", i % 5 ? "train" : "dev");
+    gzprintf(gz, "bb,%.*s,%s,%s\n", 1 + i * 7 % 20, "abcdefghijklmnopqrstuvwxyz", i % 2 ? "pos" : "neg", i % 5 ? "train" : "dev");
   gzclose(gz);
   scratch_write("rows.jsonl",
                 "{\"text\":\"a\\u0062\",\"label\":1}\n{\"x\":[1,{}],\"text\":\"c\",\"label\":0,\"text_pair\":\"d\"}\n");
