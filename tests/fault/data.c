@@ -10,8 +10,9 @@
 static void make_files(void) {
   scratch_make_folder("beside");
   scratch_make_folder("shards");
-  scratch_write("shards/a.csv",
-                "id,text,text_pair,label,split\n1,\"a \"\"b\"\"\",cc,pos,train\n\n2,\"x\ny\",zz,neg,test\n3,dd,ee,neutral,train\n");
+  scratch_write(
+      "shards/a.csv",
+      "id,text,text_pair,label,split\n1,\"a \"\"b\"\"\",cc,pos,train\n\n2,\"x\ny\",zz,neg,test\n3,dd,ee,neutral,train\n");
   gzFile gz = gzopen(scratch_file("shards/b.csv.gz"), "wb");
   gzputs(gz, "text_pair,text,label,split\n");
   for (int i = 0; i < 40; i++)
