@@ -201,6 +201,27 @@ class Pairs(unittest.TestCase):
             self.assertAlmostEqual(again[name], found[name], places=6)
             self.assertGreater(found[name], 0)
 
+    def test_queries_are_texts(self):
+        """Rows of one query text are one query, however each pair is cut; two whose cut tokens are equal are two."""
+        kinds = {"one": [" ".join(WORDS[i // 6:i // 6 + 3]) + " large" * 8 for i in range(18)],
+                 "two": ["red " * 20 + WORDS[i // 6] for i in range(18)]}
+        for kind, queries in kinds.items():
+            with self.subTest(kind):
+                rows = [(query, "old " * (1 + i * 5 % 7), int(i % 6 == 1)) for i, query in enumerate(queries)]
+                path = written("queries.jsonl", [dict(zip(("query", "document", "label"), row)) for row in rows])
+                result = brim.train(HERE / "model", rows, task="rerank", eval={"memory": rows, "file": str(path)}, max_length=14, output=HERE / "cut", overwrite=True, **HOW)
+                scores = result.model.predict([row[:2] for row in rows])
+                order = sorted(range(18), key=lambda i: (queries.index(queries[i]), -scores[i], i))
+                mrr = np.mean([1 / (1 + next(at for at, i in enumerate(order[q:q + 6]) if rows[i][2])) for q in (0, 6, 12)])
+                encoded = brim.Dataset.of(rows, result.model.tokenizer, task="rerank", max_length=14)
+                for data in (rows, str(path), encoded, pickle.loads(pickle.dumps(encoded)), encoded.select(range(18))):
+                    self.assertAlmostEqual(result.model.evaluate(data)["mrr"], mrr, places=6)
+                self.assertTrue(all(abs(found["mrr"] - mrr) < 1e-6 for found in result.judged.values()), result.judged)
+                for cache in ([], ["--cache", HERE / "rows"], ["--cache", HERE / "rows"]):
+                    self.assertAlmostEqual(json.loads(case.program("evaluate", "-m", HERE / "cut", path, "--json", *cache))["mrr"], mrr, places=6)
+                    lines = case.program("predict", "-m", HERE / "cut", path, "--sort", *cache).splitlines()
+                    self.assertEqual([json.loads(line)["index"] for line in lines], order)
+
     def test_rows_of_several_texts(self):
         """Logits of rows of several documents are one of each; a prediction is of one."""
         model = brim.train(HERE / "model", RANKED, task="rerank", **HOW).model
