@@ -1,4 +1,5 @@
 """brim.train of embeddings and rerankers: the weights of `brim train`, from rows of any kind."""
+import itertools
 import json
 import logging
 import pathlib
@@ -305,6 +306,30 @@ class Pairs(unittest.TestCase):
             page = (HERE / "kept" / "report.html").read_text(encoding="utf-8")
             for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Cosines of what belongs together"):
                 self.assertIn(title, page)
+
+    def test_columns_in_any_order(self):
+        """The texts of a row and its score are found by their names, whatever the order of the columns and whatever others there are."""
+        forms = {"embedding": [("anchor", "positive"), ("query", "document"), ("query", "passage"), ("query", "answer"), ("question", "answer"), ("anchor", "positive", "negative"), ("query", "positive", "negatives"),
+                               ("sentence1", "sentence2", "score"), ("sentence1", "sentence2", "label"), ("question1", "question2", "is_duplicate"), ("sentence_A", "sentence_B", "relatedness_score")],
+                 "rerank": [("query", "document", "label"), ("query", "passage", "score"), ("query", "positive", "negative"), ("query", "positive", "negatives"), ("query", "documents", "scores"), ("query", "documents")]}
+        values = {"negatives": ["old", "new"], "documents": ["red red", "blue"], "scores": [1.0, 0.5], "score": 0.5, "label": 1, "is_duplicate": 1, "relatedness_score": 4.5}
+        tokenizer = brim.Tokenizer(HERE / "model")
+        for task, names in ((task, names) for task, all in forms.items() for names in all):
+            row = {name: values.get(name, WORDS[i] + " " + WORDS[-i]) for i, name in enumerate(names)}
+            kinds = ["jsonl"] if any(isinstance(value, list) for value in row.values()) else ["jsonl", "csv"]
+            expected = None
+            for order in itertools.permutations((*names, "lang")[:len(names) + 1]):
+                rows = [{name: (row | {"lang": "en", "id": 7}).get(name) for name in (*order, "id")}] * 2
+                given = {"memory": rows, "dict": {name: [one[name] for one in rows] for name in rows[0]}}
+                for kind in kinds:
+                    given[kind] = str(HERE / f"order.{kind}")
+                    lines = map(json.dumps, rows) if kind == "jsonl" else [",".join(rows[0]), *(",".join(map(str, one.values())) for one in rows)]
+                    pathlib.Path(given[kind]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+                for kind, data in given.items():
+                    with self.subTest(task=task, order=order, kind=kind):
+                        found = brim.pairs.dataset(data, tokenizer, task=task, columns=None, labelled=None, runtime=brim.runtime.default()).fingerprint
+                        expected = expected or found
+                        self.assertEqual(found, expected)
 
     def test_refuses(self):
         """A line for each thing that cannot be, before anything is trained."""
