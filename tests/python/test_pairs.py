@@ -307,6 +307,27 @@ class Pairs(unittest.TestCase):
             for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Cosines of what belongs together"):
                 self.assertIn(title, page)
 
+    def test_all_texts_are_kept(self):
+        """The most wrong rows have all their texts, the same from the command, files, dicts, columns and tuples."""
+        lists = [{"anchor": row["anchor"], "positive": row["positive"], "negatives": [row["negative"], WORDS[i % 8] + " small"]} for i, row in enumerate(PAIRS)]
+        asked = [{"query": row["anchor"], "documents": [row["positive"], row["negative"]]} for row in PAIRS]
+        for task, model, rows in (("embedding", FOLDERS / "st-mean-normalize", PAIRS), ("embedding", FOLDERS / "st-mean-normalize", lists), ("rerank", HERE / "model", asked)):
+            path = written("whole.jsonl", rows)
+            folders = [by_program(model, task, path, "--eval", path)]
+            columns = {name: [row[name] for row in rows] for name in rows[0]}
+            for at, given in enumerate((str(path), rows, columns, *([[tuple(row.values()) for row in rows]] if task == "embedding" else []))):
+                with self.assertNoLogs(level="ERROR"):
+                    brim.train(model, given, task=task, eval=given, output=HERE / f"whole-{at}", overwrite=True, **HOW)
+                folders.append(HERE / f"whole-{at}")
+            kept = [[(line["event"], line["row"], line["text"], line.get("other_text")) for line in map(json.loads, (folder / "evaluation.jsonl").read_text(encoding="utf-8").splitlines())
+                     if line["event"] in ("wrong", "near")] for folder in folders]
+            self.assertTrue(kept[0])
+            for _, row, text, _ in kept[0]:
+                texts = [text for value in list(rows[row].values())[:3] for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+                self.assertEqual(text, "\n\n".join(texts))
+            for one in kept[1:]:
+                self.assertEqual(one, kept[0])
+
     def test_columns_in_any_order(self):
         """The texts of a row and its score are found by their names, whatever the order of the columns and whatever others there are."""
         forms = {"embedding": [("anchor", "positive"), ("query", "document"), ("query", "passage"), ("query", "answer"), ("question", "answer"), ("anchor", "positive", "negative"), ("query", "positive", "negatives"),
