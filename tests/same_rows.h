@@ -65,7 +65,7 @@ static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
     if (x_texts != y_texts || (x_texts > 0 && memcmp(x.text_lengths, y.text_lengths, (size_t)x_texts * sizeof(int32_t))))
       return false;
     if (x.length != y.length || !same_words(&x, &y) || !same_blocks(a, &x, b, &y) || !labels || x.row != y.row ||
-        !x.type_ids != !y.type_ids || brim_dataset_origin(a, i) != brim_dataset_origin(b, i) ||
+        x.query != y.query || !x.type_ids != !y.type_ids || brim_dataset_origin(a, i) != brim_dataset_origin(b, i) ||
         brim_dataset_lengths(a)[i] != brim_dataset_lengths(b)[i] || memcmp(x.ids, y.ids, (size_t)x.length * 4) ||
         (x.type_ids && memcmp(x.type_ids, y.type_ids, (size_t)x.length)))
       return false;

@@ -239,6 +239,7 @@ typedef struct brim_encoded { /* borrowed until the next call; `file` until clos
   const void *blocks[BRIM_MOST_BLOCKS]; /* [block_numbers] the numbers of each further block, from 1 on */
   size_t block_numbers[BRIM_MOST_BLOCKS];
   const char *damage; /* as in brim_record */
+  uint64_t query;     /* as in brim_sample */
 } brim_encoded;
 BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
                               const brim_encode_options *options, brim_encoder **out, brim_error *err) BRIM_CHECK;
@@ -335,8 +336,8 @@ typedef struct brim_dataset_options {
 } brim_dataset_options;
 
 /* All rows of a source, encoded once, in compact memory: 4 bytes a token, 1 more in rows whose type_ids are not all 0, and about
- * 16 a row, and 4 a text and 8 a row where rows have several. Immutable after load: shareable between threads. No rows at all is
- * BRIM_E_FORMAT, a row or text without any token too.
+ * 16 a row, 8 more where rows are pairs, and 4 a text and 8 a row where rows have several. Immutable after load: shareable
+ * between threads. No rows at all is BRIM_E_FORMAT, a row or text without any token too.
  *
  * A cache holds a file for each set of paths, tokenizer and options, which is mapped into memory: 8 bytes a row are allocated,
  * the rest is the system's to keep or to drop. It is used only if the bytes of all data files, of the tokenizer and the options
@@ -413,7 +414,8 @@ typedef struct brim_sample {
   /* The row's numbers of each block: [width] of a row, [text_count, width] or [length, width]; NULL: none. Of the first block
    * these are `labels` or `token_labels`, which are looked at where a sample is given. */
   const void *blocks[BRIM_MOST_BLOCKS];
-  uint64_t row; /* index in the dataset */
+  uint64_t row;   /* index in the dataset */
+  uint64_t query; /* of a pair: equal where first texts were, before they were cut; 0: not known */
 } brim_sample;
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
 

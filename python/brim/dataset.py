@@ -428,7 +428,7 @@ class Dataset:
     def _part(self, core: Any) -> "Dataset":
         """Some of these rows."""
         part = type(self)(core, self.tokenizer, self._runtime, pad_id=self.pad_id, types=self._types)
-        part._kind, part._mapping, part._pair, part._cut_as, part._stamp = self._kind, self._mapping, self._pair, self._cut_as, self._stamp
+        part._kind, part._mapping, part._pair, part._texts, part._cut_as, part._stamp = self._kind, self._mapping, self._pair, self._texts, self._cut_as, self._stamp
         return part
 
     def _words(self, row: int):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import tempfile
 import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Sequence
 
 from . import _core, options as _options, rows as _rows, runtime as _runtime, shapes as _shapes
@@ -136,10 +137,18 @@ def _decoded(dataset, tokenizer, row: int) -> tuple[str, None]:
     return tokenizer.decode(dataset.row(here)["ids"].tolist()), None
 
 
-def _joined(text: Any) -> Any:
-    """A list of documents as one text."""
-    text = _rows.as_list(text)
-    return "\n".join(map(str, text)) if isinstance(text, (list, tuple)) else text
+def _row_texts(data: Any, rows: list[int], columns: list[str]) -> list[tuple[str, str]] | None:
+    """All texts of rows by number, those after the first as one; None where rows cannot be asked for by number."""
+    if hasattr(data, "__next__") or type(data).__module__.startswith("brim."):
+        return None
+    if _rows.is_table(data) or isinstance(data, Mapping):
+        values = list(zip(*(_rows._column_at(data, name, rows) for name in columns)))
+    else:
+        taken = [_rows.as_list(row._asdict() if hasattr(row, "_asdict") else row) for row in (data[n] for n in rows)]
+        values = [[row.get(name) for name in columns] if isinstance(row, Mapping) else list(row) for row in taken]
+    texts = [[text for value in map(_rows.as_list, row) for text in (value if isinstance(value, (list, tuple)) else [value])] for row in values]
+    texts = [[text.decode(errors="replace") if isinstance(text, bytes) else text for text in row if isinstance(text, (str, bytes)) and text] for row in texts]
+    return [(row[0], "\n\n".join(row[1:])) for row in texts]
 
 
 def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | None]) -> None:
@@ -149,6 +158,7 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
     rows = [one[0] for one in facts["wrong"]] + [row for one in facts["near"] for row in one[:2]]
     if not rows:
         return
+    several = dataset._texts
     text, pair = dataset._pair or (columns.get("text_column"), columns.get("pair_column"))
     try:
         if dataset._words(0) is not None:
@@ -159,14 +169,15 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
         if _rows.is_files(data):
             files = _rows.paths_of(data)
             if not _rows.table_files(files):
-                judged.read(_rows.encoded(files), {"text_column": text, "pair_column": pair, **_options.for_files({name: columns[name] for name in _READ if name in columns})},
+                named = {"text_columns": several, "least_columns": 1} if several else {"text_column": text, "pair_column": pair}
+                judged.read(_rows.encoded(files), {**named, **_options.for_files({name: columns[name] for name in _READ if name in columns})},
                             dataset._core)
                 return
             data = _rows.read_tables(files)
             if dataset._stamp not in (None, _rows.stamp_of(files)):
                 raise MismatchError(f"{files[0]}{' or another file' if len(files) > 1 else ''} changed after the rows were read")
-        texts = _rows.texts_at(data, rows, text, pair) or [_decoded(dataset, tokenizer, row) for row in rows]
-        for index, (one, other) in enumerate(map(_joined, pair) for pair in texts):
+        texts = (_row_texts(data, rows, several) if several else _rows.texts_at(data, rows, text, pair)) or [_decoded(dataset, tokenizer, row) for row in rows]
+        for index, (one, other) in enumerate(texts):
             if index < wrong:
                 judged.text(index, one, other)
             else:

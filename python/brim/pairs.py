@@ -183,7 +183,6 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
                       paired=joins, label_column=label, **rest)
     made._stamp = stamp
     made._texts = found.texts
-    made._pair = (found.texts[0], next(iter(found.texts[1:]), None)) if order is None or in_text else None  # which texts of a row are shown
     return made
 
 

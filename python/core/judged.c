@@ -135,25 +135,26 @@ static int read_work(void *context, brim_error *error) {
 /* read(paths, options of a source, Dataset): the texts of all wrong rows of the files that the data set is from */
 static PyObject *read_texts(PyObject *object, PyObject *args) {
   core_judged *self = (core_judged *)object;
-  PyObject *paths, *options, *rows;
+  PyObject *paths, *options, *rows, *columns = NULL;
   Py_ssize_t count;
   job j = {.judged = self};
-  if (!PyArg_ParseTuple(args, "OOO", &paths, &options, &rows) || !core_source_options(options, &j.source) ||
-      !core_no_more(options))
+  if (!PyArg_ParseTuple(args, "OOO", &paths, &options, &rows))
     return NULL;
   const core_dataset *dataset = core_cast(self->state, rows, CORE_DATASET);
-  if (!dataset)
-    return NULL;
-  j.paths = core_strings(paths, &count);
-  j.path_count = (int)count;
+  const bool taken = dataset && core_text_columns(options, &j.source, &columns) && core_source_options(options, &j.source) &&
+                     core_no_more(options);
+  j.paths = taken ? core_strings(paths, &count) : NULL;
   if (!j.paths || !core_enter(self)) {
     PyMem_Free(j.paths);
+    Py_XDECREF(columns);
     return NULL;
   }
+  j.path_count = (int)count;
   self->judged.stamp = brim_dataset_stamp(dataset->dataset);
   const int status = core_run(self->state, self->runtime, read_work, &j);
   core_leave(self);
   PyMem_Free(j.paths);
+  Py_XDECREF(columns);
   if (status != BRIM_OK)
     return NULL;
   Py_RETURN_NONE;

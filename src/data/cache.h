@@ -1,7 +1,7 @@
 /* cache.h: the file that holds an encoded dataset, and what it must fit.
  *
  *   header | sources | lengths | firsts | lengths of texts | ids | typed | types | blocks | numbers of words | sizes of
- *   their texts | origins | exclusions | strings | texts of words | losses
+ *   their texts | origins | exclusions | strings | texts of words | losses | queries
  *
  * Each section begins at a multiple of 8; their sizes follow from the header's counts, and together they are the file. Numbers
  * are those of the machine that wrote it; another byte order is refused. The file is mapped, and nothing in it is believed before
@@ -11,7 +11,7 @@
 #define BRIM_DATA_CACHE_H
 #include "data/dataset.h"
 
-enum { BRIM_CACHE_VERSION = 9 };
+enum { BRIM_CACHE_VERSION = 10 };
 
 /* A block, in place of brim_block_shape. */
 typedef struct brim_cache_block {
@@ -32,7 +32,7 @@ typedef struct brim_cache_header {
   uint64_t texts, most_texts;    /* texts: 0 where each row is one */
   uint64_t numbered, word_bytes; /* tokens that have a word's number; bytes of words */
   uint64_t block_count;
-  uint64_t losses; /* rows of which it is known how much was cut off */
+  uint64_t losses, queries; /* rows of which it is known how much was cut off, and what the query is */
   uint64_t windows, window_overlap, windows_are_rows, truncation, truncation_side;
   brim_cache_block blocks[BRIM_MOST_BLOCKS];
 } brim_cache_header;

@@ -21,7 +21,8 @@ brim_cache_sections brim_cache_lay_out(const brim_cache_header *h) {
                               [EXCLUSIONS] = h->exclusions * sizeof(brim_stored_exclusion),
                               [STRINGS] = h->string_bytes,
                               [WORD_TEXTS] = h->word_bytes,
-                              [LOSSES] = h->losses * sizeof(uint32_t)};
+                              [LOSSES] = h->losses * sizeof(uint32_t),
+                              [QUERIES] = h->queries * sizeof(uint64_t)};
   for (int b = 0; b < BRIM_MOST_BLOCKS; b++)
     sizes[BLOCKS + b] = h->blocks[b].numbers * BRIM_NUMBER;
   brim_cache_sections s = {.at[0] = sizeof *h};
@@ -33,9 +34,9 @@ brim_cache_sections brim_cache_lay_out(const brim_cache_header *h) {
 }
 
 bool brim_cache_counts_fit(const brim_cache_header *h, uint64_t size) {
-  const uint64_t counts[] = {h->sources,      h->rows,     h->tokens,     h->typed_tokens, h->origins,
-                             h->exclusions,   h->classes,  h->files,      h->reasons,      h->words,
-                             h->string_bytes, h->numbered, h->word_bytes, h->texts,        h->losses};
+  const uint64_t counts[] = {h->sources,    h->rows,  h->tokens,  h->typed_tokens, h->origins,      h->exclusions,
+                             h->classes,    h->files, h->reasons, h->words,        h->string_bytes, h->numbered,
+                             h->word_bytes, h->texts, h->losses,  h->queries};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     if (counts[i] > size)
       return false;

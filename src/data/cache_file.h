@@ -22,6 +22,7 @@ enum brim_cache_section {
   STRINGS,
   WORD_TEXTS,
   LOSSES,
+  QUERIES,
   SECTIONS
 };
 

@@ -356,9 +356,12 @@ static int read_all(reading *r, brim_error *err) {
     return damaged(r, "its rows have lost their numbers", err);
   if (h->losses && h->losses != h->rows)
     return damaged(r, "what was cut off is not known of all its rows", err);
+  if (h->queries && h->queries != h->rows)
+    return damaged(r, "the query is not known of all its rows", err);
   d->lengths = (int32_t *)section_of(r, LENGTHS);
   d->origins = h->origins ? (uint64_t *)section_of(r, ORIGINS) : NULL;
   d->losses = h->losses ? (uint32_t *)section_of(r, LOSSES) : NULL;
+  d->queries = h->queries ? (uint64_t *)section_of(r, QUERIES) : NULL;
   d->truncated = h->truncated;
   d->lost = h->lost;
   d->pairs = h->pairs != 0;

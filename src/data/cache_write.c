@@ -135,6 +135,7 @@ static int prepare(writer *w, brim_error *err) {
                                   .unlabelled_words = d->unlabelled_words,
                                   .numbered = d->words ? d->token_count : 0,
                                   .losses = d->losses ? d->rows : 0,
+                                  .queries = d->queries ? d->rows : 0,
                                   .block_count = (uint64_t)d->block_count,
                                   .windows = (uint64_t)d->windows.most,
                                   .window_overlap = (uint64_t)d->windows.overlap,
@@ -157,7 +158,8 @@ static void list_sections(const writer *w, const void *pieces[SECTIONS]) {
   const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,           [TYPED] = w->typed,
                                [ORIGINS] = d->origins,         [EXCLUSIONS] = w->exclusions,     [NUMBERS] = w->numbers,
                                [WORD_SIZES] = w->word_sizes,   [WORD_TEXTS] = w->word_texts,     [STRINGS] = w->strings.data,
-                               [FIRSTS] = d->firsts,           [TEXT_LENGTHS] = d->text_lengths, [LOSSES] = d->losses};
+                               [FIRSTS] = d->firsts,           [TEXT_LENGTHS] = d->text_lengths, [LOSSES] = d->losses,
+                               [QUERIES] = d->queries};
   memcpy(pieces, all, sizeof all);
   for (int b = 0; b < d->block_count; b++)
     pieces[BLOCKS + b] = d->blocks[b].flat;

@@ -227,8 +227,9 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, bool 
 
 static const char *const firsts[] = {"anchor", "query", "question",  "sentence1",  "premise",
                                      "text1",  "text",  "question1", "sentence_A", NULL};
-static const char *const seconds[] = {"positive", "document",  "passage",  "answer",  "sentence2", "hypothesis", "text2",
-                                      "text",     "text_pair", "response", "context", "question2", "sentence_B", NULL};
+static const char *const seconds[] = {"positive",  "document",   "documents", "passage",    "answer",
+                                      "sentence2", "hypothesis", "text2",     "text",       "text_pair",
+                                      "response",  "context",    "question2", "sentence_B", NULL};
 static const char *const labels[] = {
     "score",      "label", "scores", "labels", "similarity", "similarity_score", "is_duplicate", "relevance", "relatedness_score",
     "gold_label", NULL};

@@ -94,6 +94,7 @@ void brim_dataset_free(brim_dataset *dataset) {
       brim_release(runtime, dataset->blocks[b].flat);
     brim_release(runtime, dataset->origins);
     brim_release(runtime, dataset->losses);
+    brim_release(runtime, dataset->queries);
   } else if (dataset->map_file < 0) {
     brim_release(runtime, dataset->map);
   } else {
@@ -144,6 +145,7 @@ void brim_dataset_clear(brim_dataset *d) {
   brim_release(d->runtime, d->words);
   brim_release(d->runtime, d->origins);
   brim_release(d->runtime, d->losses);
+  brim_release(d->runtime, d->queries);
   brim_release(d->runtime, d->firsts);
   brim_release(d->runtime, d->text_lengths);
   *d = (brim_dataset){.runtime = d->runtime,
@@ -306,7 +308,8 @@ int brim_dataset_sample_of(brim_dataset *d, const brim_encoded *row, uint64_t na
                        .text_count = row->text_count,
                        .row = name,
                        .label = NAN,
-                       .token_labels = row->numbers};
+                       .token_labels = row->numbers,
+                       .query = row->query};
   if (brim_lacks_tokens(row->length, row->text_lengths, row->text_count))
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
@@ -354,6 +357,17 @@ static int add_loss(brim_dataset *d, uint64_t lost, brim_error *err) {
   return BRIM_OK;
 }
 
+static int add_query(brim_dataset *d, uint64_t query, brim_error *err) {
+  const size_t rows = (size_t)d->rows;
+  if (!d->queries && query == 0)
+    return BRIM_OK;
+  const size_t first = d->queries ? rows : 0;
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->queries, &d->queries_room, rows + 1, sizeof *d->queries, err));
+  memset(d->queries + first, 0, (rows + 1 - first) * sizeof *d->queries);
+  d->queries[rows] = query;
+  return BRIM_OK;
+}
+
 bool brim_lacks_tokens(size_t length, const int32_t *lengths, int32_t count) {
   bool lacks = length == 0;
   for (int32_t i = 0; lengths && i < count; i++)
@@ -368,6 +382,7 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
   BRIM_TRY(add_words(d, sample, err));
   BRIM_TRY(add_texts(d, sample, err));
   BRIM_TRY(add_loss(d, lost, err));
+  BRIM_TRY(add_query(d, sample->query, err));
   BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, err));
   const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
   const uint8_t *types = type > 0 ? keep(d, &d->types, sample->type_ids, length) : NULL;
@@ -463,6 +478,8 @@ int brim_dataset_drop(brim_dataset *d, const uint64_t *rows, size_t count, brim_
       d->type_ids[to] = d->type_ids[row];
     if (d->losses)
       d->losses[to] = d->losses[row];
+    if (d->queries)
+      d->queries[to] = d->queries[row];
     for (int b = 0; b < d->block_count; b++)
       move_block(d, b, row, to);
     if (d->firsts)
@@ -565,6 +582,7 @@ int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   BRIM_TRY(trim(d, (void **)&d->words, rows, sizeof *d->words, err));
   BRIM_TRY(trim(d, (void **)&d->origins, rows, sizeof *d->origins, err));
   BRIM_TRY(trim(d, (void **)&d->losses, rows, sizeof *d->losses, err));
+  BRIM_TRY(trim(d, (void **)&d->queries, rows, sizeof *d->queries, err));
   BRIM_TRY(trim(d, (void **)&d->text_lengths, d->firsts ? (size_t)d->firsts[rows] : 0, sizeof *d->text_lengths, err));
   BRIM_TRY(trim(d, (void **)&d->firsts, rows + 1, sizeof *d->firsts, err));
   d->highest_id = highest_id(d);

@@ -38,7 +38,8 @@ struct brim_dataset {
   uint64_t *labelled_tokens; /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
   uint64_t *origins;         /* NULL as long as row i comes from record i */
   uint32_t *losses;          /* tokens cut off each; NULL as long as nothing is */
-  size_t losses_room, ids_room, lengths_room, firsts_room, text_room, types_room, origins_room, words_room;
+  uint64_t *queries;         /* as in brim_sample; NULL as long as none is known */
+  size_t losses_room, queries_room, ids_room, lengths_room, firsts_room, text_room, types_room, origins_room, words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
   uint64_t unlabelled_words; /* whose label is null */

@@ -158,7 +158,8 @@ void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample 
                        .type_ids = dataset->type_ids ? dataset->type_ids[row] : NULL,
                        .length = dataset->lengths[row],
                        .label = NAN,
-                       .row = row};
+                       .row = row,
+                       .query = dataset->queries ? dataset->queries[row] : 0};
   for (int b = 0; b < dataset->block_count; b++)
     out->blocks[b] = brim_dataset_block(dataset, b, row);
   if (dataset->firsts) {

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/ordered.h"
 #include "base/runtime.h"
@@ -291,6 +292,10 @@ static int encode_texts(brim_encoder *encoder, brim_scratch *scratch, block *b, 
                            &b->tokens, &b->texts, err);
 }
 
+uint64_t brim_query_of(brim_string text, brim_string pair) {
+  return pair.bytes ? brim_hash64(text.bytes, text.length, 0) : 0;
+}
+
 /* The numbers of the row's further blocks. */
 static int read_values(brim_encoder *encoder, block *b, size_t row, brim_error *err) {
   for (size_t i = 0; i < encoder->further; i++) {
@@ -321,6 +326,7 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   row->texts = b->texts.count - row->first_text;
   *length = (int32_t)(b->tokens.length - row->ids);
   row->lost = b->tokens.lost;
+  row->query = brim_query_of(text, pair);
   return encoder->further > 0 ? read_values(encoder, b, (size_t)(row - b->rows), err) : BRIM_OK;
 }
 
@@ -481,6 +487,7 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
                         .text_count = several ? (int32_t)row->texts : 0,
                         .length = (size_t)b->lengths[at],
                         .lost = row->lost,
+                        .query = row->query,
                         .row = row->row,
                         .file_row = row->file_row,
                         .file_number = row->file_number,

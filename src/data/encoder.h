@@ -13,6 +13,7 @@ typedef struct brim_coded_row {
   int64_t line, byte, file_number;
   const char *file;
   size_t ids, lost;
+  uint64_t query; /* as in brim_sample */
 } brim_coded_row;
 
 typedef struct brim_coded_run {
@@ -29,6 +30,8 @@ void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longes
 /* Passes over the rows of the run that follow that one. */
 void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run);
 
+/* What pairs of one query have in common, however they are cut: brim_sample.query. */
+uint64_t brim_query_of(brim_string text, brim_string pair);
 /* brim_encode_numbered, with BRIM_NO_LABEL for special tokens: what a data set keeps as labels of tokens. */
 int brim_number_tokens(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                        const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,

@@ -98,10 +98,10 @@ bool brim_reader_texts_long_enough(const brim_reader *reader) {
   return enough;
 }
 
-/* A text may look so; a column of this name has lists. */
+/* A text may look so; a column of these names has lists. */
 static bool is_printed_list(const brim_slot *slot) {
-  return slot->present && !slot->is_list && strcmp(slot->name, "negatives") == 0 &&
-         brim_label_is_printed_list(slot->bytes, slot->length);
+  const bool lists = strcmp(slot->name, "negatives") == 0 || strcmp(slot->name, "documents") == 0;
+  return slot->present && !slot->is_list && lists && brim_label_is_printed_list(slot->bytes, slot->length);
 }
 
 static int take_slot(brim_reader *reader, const brim_slot *slot, brim_error *err) {

@@ -307,6 +307,7 @@ static int add_row(texts *t, const block *b, const row_range *range, uint64_t nu
       .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
   brim_text_row row;
   BRIM_TRY(get_row(t, number, &row, err));
+  sample.query = brim_query_of((brim_string){row.text, row.text_length}, (brim_string){row.pair, row.pair_length});
   t->dataset->pairs |= row.pair != NULL;
   const bool masked = t->options->encode.numbering != BRIM_NUMBER_NOTHING;
   if (range->texts > 1 && !masked)

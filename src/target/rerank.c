@@ -28,14 +28,15 @@ static int need_labels(const brim_loss_how *how, brim_error *err) {
 }
 
 /* Whether rows of so many documents will do. */
-static int check_documents(const brim_loss_how *how, int32_t documents, bool labelled, brim_error *err) {
+static int check_documents(const brim_loss_how *how, int32_t documents, bool labelled, bool streamed, brim_error *err) {
   if (documents > 1 || (is_by_score(how) && labelled))
     return BRIM_OK;
   if (is_by_score(how))
     return need_labels(how, err);
   return brim_error_set(err, BRIM_E_MISMATCH,
-                        "the loss %s compares the documents of a row: every row needs a query, a positive and negatives",
-                        brim_score_loss_name(how->scores.kind));
+                        "the loss %s compares the documents of a row: every row needs a query, a positive and negatives%s",
+                        brim_score_loss_name(how->scores.kind),
+                        streamed ? ", each in a column of its own, since a stream takes no lists of texts" : "");
 }
 
 static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, brim_error *err) {
@@ -44,7 +45,7 @@ static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, bri
     return brim_row_error(err, BRIM_E_MISMATCH, (brim_row_name){"training data", facts->least_row},
                           "has one document, and the loss %s compares those of a row: give it negatives too, or leave it out",
                           brim_score_loss_name(how->scores.kind));
-  BRIM_TRY(check_documents(how, brim_facts_fewest(facts), labelled, err));
+  BRIM_TRY(check_documents(how, brim_facts_fewest(facts), labelled, facts->possible, err));
   if (!labelled && how->scores.kind == BRIM_SCORE_MARGIN_MSE)
     return need_labels(how, err);
   if (how->scores.kind == BRIM_SCORE_BCE && facts->labels > BRIM_RANGE_UNIT)
@@ -125,7 +126,7 @@ static int compute(const brim_outputs *o, double divisor, int32_t texts, double 
   for (int32_t t = 0; t < texts; t++)
     scores[t] = (double)o->values[t];
   for (int32_t r = 0; r < o->rows; r++)
-    BRIM_TRY(check_documents(o->how, firsts[r + 1] - firsts[r], o->label_width > 0, err));
+    BRIM_TRY(check_documents(o->how, firsts[r + 1] - firsts[r], o->label_width > 0, false, err));
   BRIM_TRY(check_lists(o, firsts, err));
   if (o->how->scores.kind == BRIM_SCORE_MARGIN_MSE)
     BRIM_TRY(check_margins(o, firsts, err));

@@ -17,7 +17,7 @@ static size_t fitting(const char *text, size_t length, size_t room) {
 }
 
 /* A page is no place for a book: long texts end early and say so. A zero byte would end them too. */
-int brim_passage_copy(brim_runtime *runtime, const brim_record *record, brim_passage *passage, brim_error *err) {
+static int copy_pair(brim_runtime *runtime, const brim_record *record, brim_passage *passage, brim_error *err) {
   const size_t gap = record->pair ? 2 : 0, pair = record->pair ? record->pair_length : 0;
   const size_t first = fitting(record->text, record->text_length, (size_t)BRIM_MOST_PASSAGE);
   const size_t second = pair ? fitting(record->pair, pair, (size_t)BRIM_MOST_PASSAGE) : 0;
@@ -38,6 +38,28 @@ int brim_passage_copy(brim_runtime *runtime, const brim_record *record, brim_pas
   memcpy(text + passage->length, more, sizeof more);
   passage->length += strlen(more);
   return BRIM_OK;
+}
+
+/* All texts of a row but the first are shown as one. */
+int brim_passage_copy(brim_runtime *runtime, const brim_record *record, brim_passage *passage, brim_error *err) {
+  brim_record one = *record;
+  brim_text others;
+  if (record->further_count == 0)
+    return copy_pair(runtime, record, passage, err);
+  brim_text_init(&others, runtime);
+  if (record->pair)
+    brim_text_append(&others, record->pair, record->pair_length);
+  for (size_t i = 0; i < record->further_count; i++) {
+    if (others.length > 0)
+      brim_text_string(&others, "\n\n");
+    brim_text_append(&others, record->further[i].bytes, record->further[i].length);
+  }
+  int status = brim_text_status(&others, err);
+  one.pair = others.data, one.pair_length = others.length;
+  if (!status)
+    status = copy_pair(runtime, &one, passage, err);
+  brim_text_free(&others);
+  return status;
 }
 
 int brim_passage_set(brim_runtime *runtime, brim_passage *passage, const char *text, size_t length, const char *pair,

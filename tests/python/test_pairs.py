@@ -1,4 +1,5 @@
 """brim.train of embeddings and rerankers: the weights of `brim train`, from rows of any kind."""
+import itertools
 import json
 import logging
 import pathlib
@@ -222,6 +223,27 @@ class Pairs(unittest.TestCase):
             self.assertAlmostEqual(again[name], found[name], places=6)
             self.assertGreater(found[name], 0)
 
+    def test_queries_are_texts(self):
+        """Rows of one query text are one query, however each pair is cut; two whose cut tokens are equal are two."""
+        kinds = {"one": [" ".join(WORDS[i // 6:i // 6 + 3]) + " large" * 8 for i in range(18)],
+                 "two": ["red " * 20 + WORDS[i // 6] for i in range(18)]}
+        for kind, queries in kinds.items():
+            with self.subTest(kind):
+                rows = [(query, "old " * (1 + i * 5 % 7), int(i % 6 == 1)) for i, query in enumerate(queries)]
+                path = written("queries.jsonl", [dict(zip(("query", "document", "label"), row)) for row in rows])
+                result = brim.train(HERE / "model", rows, task="rerank", eval={"memory": rows, "file": str(path)}, max_length=14, output=HERE / "cut", overwrite=True, **HOW)
+                scores = result.model.predict([row[:2] for row in rows])
+                order = sorted(range(18), key=lambda i: (queries.index(queries[i]), -scores[i], i))
+                mrr = np.mean([1 / (1 + next(at for at, i in enumerate(order[q:q + 6]) if rows[i][2])) for q in (0, 6, 12)])
+                encoded = brim.Dataset.of(rows, result.model.tokenizer, task="rerank", max_length=14)
+                for data in (rows, str(path), encoded, pickle.loads(pickle.dumps(encoded)), encoded.select(range(18))):
+                    self.assertAlmostEqual(result.model.evaluate(data)["mrr"], mrr, places=6)
+                self.assertTrue(all(abs(found["mrr"] - mrr) < 1e-6 for found in result.judged.values()), result.judged)
+                for cache in ([], ["--cache", HERE / "rows"], ["--cache", HERE / "rows"]):
+                    self.assertAlmostEqual(json.loads(case.program("evaluate", "-m", HERE / "cut", path, "--json", *cache))["mrr"], mrr, places=6)
+                    lines = case.program("predict", "-m", HERE / "cut", path, "--sort", *cache).splitlines()
+                    self.assertEqual([json.loads(line)["index"] for line in lines], order)
+
     def test_rows_of_several_texts(self):
         """Logits of rows of several documents are one of each; a prediction is of one."""
         model = brim.train(HERE / "model", RANKED, task="rerank", **HOW).model
@@ -323,6 +345,51 @@ class Pairs(unittest.TestCase):
             page = (HERE / "kept" / "report.html").read_text(encoding="utf-8")
             for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Cosines of what belongs together"):
                 self.assertIn(title, page)
+
+    def test_all_texts_are_kept(self):
+        """The most wrong rows have all their texts, the same from the command, files, dicts, columns and tuples."""
+        lists = [{"anchor": row["anchor"], "positive": row["positive"], "negatives": [row["negative"], WORDS[i % 8] + " small"]} for i, row in enumerate(PAIRS)]
+        asked = [{"query": row["anchor"], "documents": [row["positive"], row["negative"]]} for row in PAIRS]
+        for task, model, rows in (("embedding", FOLDERS / "st-mean-normalize", PAIRS), ("embedding", FOLDERS / "st-mean-normalize", lists), ("rerank", HERE / "model", asked)):
+            path = written("whole.jsonl", rows)
+            folders = [by_program(model, task, path, "--eval", path)]
+            columns = {name: [row[name] for row in rows] for name in rows[0]}
+            for at, given in enumerate((str(path), rows, columns, *([[tuple(row.values()) for row in rows]] if task == "embedding" else []))):
+                with self.assertNoLogs(level="ERROR"):
+                    brim.train(model, given, task=task, eval=given, output=HERE / f"whole-{at}", overwrite=True, **HOW)
+                folders.append(HERE / f"whole-{at}")
+            kept = [[(line["event"], line["row"], line["text"], line.get("other_text")) for line in map(json.loads, (folder / "evaluation.jsonl").read_text(encoding="utf-8").splitlines())
+                     if line["event"] in ("wrong", "near")] for folder in folders]
+            self.assertTrue(kept[0])
+            for _, row, text, _ in kept[0]:
+                texts = [text for value in list(rows[row].values())[:3] for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+                self.assertEqual(text, "\n\n".join(texts))
+            for one in kept[1:]:
+                self.assertEqual(one, kept[0])
+
+    def test_columns_in_any_order(self):
+        """The texts of a row and its score are found by their names, whatever the order of the columns and whatever others there are."""
+        forms = {"embedding": [("anchor", "positive"), ("query", "document"), ("query", "passage"), ("query", "answer"), ("question", "answer"), ("anchor", "positive", "negative"), ("query", "positive", "negatives"),
+                               ("sentence1", "sentence2", "score"), ("sentence1", "sentence2", "label"), ("question1", "question2", "is_duplicate"), ("sentence_A", "sentence_B", "relatedness_score")],
+                 "rerank": [("query", "document", "label"), ("query", "passage", "score"), ("query", "positive", "negative"), ("query", "positive", "negatives"), ("query", "documents", "scores"), ("query", "documents")]}
+        values = {"negatives": ["old", "new"], "documents": ["red red", "blue"], "scores": [1.0, 0.5], "score": 0.5, "label": 1, "is_duplicate": 1, "relatedness_score": 4.5}
+        tokenizer = brim.Tokenizer(HERE / "model")
+        for task, names in ((task, names) for task, all in forms.items() for names in all):
+            row = {name: values.get(name, WORDS[i] + " " + WORDS[-i]) for i, name in enumerate(names)}
+            kinds = ["jsonl"] if any(isinstance(value, list) for value in row.values()) else ["jsonl", "csv"]
+            expected = None
+            for order in itertools.permutations((*names, "lang")[:len(names) + 1]):
+                rows = [{name: (row | {"lang": "en", "id": 7}).get(name) for name in (*order, "id")}] * 2
+                given = {"memory": rows, "dict": {name: [one[name] for one in rows] for name in rows[0]}}
+                for kind in kinds:
+                    given[kind] = str(HERE / f"order.{kind}")
+                    lines = map(json.dumps, rows) if kind == "jsonl" else [",".join(rows[0]), *(",".join(map(str, one.values())) for one in rows)]
+                    pathlib.Path(given[kind]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+                for kind, data in given.items():
+                    with self.subTest(task=task, order=order, kind=kind):
+                        found = brim.pairs.dataset(data, tokenizer, task=task, columns=None, labelled=None, runtime=brim.runtime.default()).fingerprint
+                        expected = expected or found
+                        self.assertEqual(found, expected)
 
     def test_refuses(self):
         """A line for each thing that cannot be, before anything is trained."""

@@ -56,8 +56,11 @@ static int measure_tokens(brim_runtime *runtime, const brim_labels *labels, cons
   return status;
 }
 
-/* The first text of a pair with the separator after it: what is before the first token that is also the last one. */
+/* Of rows that came as tokens, the first text with the separator after it: what is before the first token that is also the last
+ * one. */
 uint64_t brim_row_query(const brim_sample *sample) {
+  if (sample->query)
+    return sample->query;
   const int32_t last = sample->ids[sample->length - 1];
   int32_t end = 1;
   while (end < sample->length && sample->ids[end] != last)

@@ -116,6 +116,7 @@ END
 train --train lists.jsonl --eval lists.jsonl --loss list-net
 $BRIM evaluate --model run lists.jsonl --quiet --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["rows"])'
 $BRIM predict --model run lists.jsonl --quiet | head -1 | cut -c1-20
+train --train lists.jsonl --loss list-net --stream
 for file in halves fewer; do train --train $file.jsonl --loss list-net; done
 echo "--- columns that come late"
 python3 - <<'END'
