@@ -43,6 +43,7 @@ typedef struct brim_said_token {
   size_t length;
   bool single_word, left_strip, right_strip, normalized, special;
   bool says_normalized;
+  bool bare, typed; /* only a text; an object of type AddedToken */
   int64_t id;       /* -1: not known yet */
   int64_t said_id;  /* -1: no file says one */
   const char *file; /* that says it */

@@ -13,6 +13,7 @@ const char *const brim_role_names[BRIM_ROLES] = {"bos_token", "eos_token", "unk_
 #define ROBERTA_ROLES {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 #define DEBERTA_ROLES {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}
 #define MPNET_ROLES   {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"}
+#define HERBERT_ROLES {NULL, NULL, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}
 #define GPT2_ROLES    {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>"}
 #define ALBERT_ROLES  {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}
 /* A class: its name; how it makes tokens and texts, and ends them; the first and last token; the names of roles; what it has
@@ -49,20 +50,21 @@ static const brim_tokenizer_class classes[] = {
     GPT2("GPT2", GPT2, .lower = false),
     GPT2("CodeGen", GPT2, .lower = false),
     GPT2("Blenderbot", ROBERTA, .prefix_space = true, .mask_left_strip = true),
-    CLASS("MPNet", WORDPIECE, BERT, ROBERTA, CLS, SEP, MPNET, .lower = true, .mask_left_strip = true),
+    CLASS("MPNet", WORDPIECE, BERT, ROBERTA, CLS, SEP, MPNET, .lower = true, .mask_left_strip = true, .role_objects = true),
     CLASS("Deberta", BPE, BYTES, DOUBLE, CLS, SEP, DEBERTA, .types = true),
     CLASS("XLMRoberta", UNIGRAM, PIECES, DOUBLE, BOS, EOS, ROBERTA, .prefix_space = true),
     CLASS("Camembert", UNIGRAM, PIECES, DOUBLE, BOS, EOS, ROBERTA, .prefix_space = true, .mask_left_strip = true,
           .unused = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}),
     CLASS("Albert", UNIGRAM, ALBERT, BERT, CLS, SEP, ALBERT, .lower = true, .prefix_space = true),
     CLASS("DebertaV2", UNIGRAM, DEBERTA, BERT, CLS, SEP, DEBERTA, .prefix_space = true, .types = true),
+    CLASS("Herbert", BPE, HERBERT, HERBERT, CLS, SEP, HERBERT, .word_end = "</w>"),
 };
 
 /* Those of transformers that are not here, without "Tokenizer"; of two only the "Fast" one. */
 static const char others[] =
     "Barthez Bartpho BertGeneration BertJapanese Bertweet BigBird BioGpt BlenderbotSmall ByT5 CLIP CTRL Canine Clvp "
     "CodeLlama Cohere CpmAnt Cpm DPRContextEncoderTokenizerFast DPRQuestionEncoderTokenizerFast DPRReader Dia Esm Esmc FNet "
-    "FSMT FastSpeech2Conformer Flaubert Funnel GPTNeoXJapanese GPTNeoX GPTSw3 Gemma Herbert Lasr LayoutLMv2 LayoutLMv3 "
+    "FSMT FastSpeech2Conformer Flaubert Funnel GPTNeoXJapanese GPTNeoX GPTSw3 Gemma Lasr LayoutLMv2 LayoutLMv3 "
     "LayoutXLM Llama Luke M2M100 MBart50 MBart MLuke Marian MarkupLM Mgpstr MyT5 Nllb Nougat OpenAIGPT PLBart Parakeet "
     "Pegasus Perceiver Phobert ProphetNet Qwen2 Qwen3_5 Rag Reformer RemBert RoCBert RoFormer SeamlessM4T Siglip2 Siglip "
     "Speech2Text SpeechT5 Splinter T5 Tapas Tipsv2 Udop VideoPrism Vits Wav2Vec2CTC Wav2Vec2PhonemeCTC Whisper XGLM XLM "
@@ -96,30 +98,8 @@ bool brim_class_is_other(const char *name, size_t length) {
   return false;
 }
 
-static bool is_type(const brim_json_value *section, const char *type) {
-  return brim_json_is_string(brim_json_get(section, "type"), type);
-}
-
-static bool is_flag(const brim_json_value *object, const char *key, bool set) {
-  const brim_json_value *value = brim_json_get(object, key);
-  return value && value->kind == BRIM_JSON_BOOL && (value->as.integer != 0) == set;
-}
-
-/* The id in ["</s>", 2]. */
-static bool has_id(const brim_json_value *pair, int64_t id) {
-  const brim_json_value *name = pair ? brim_json_first(pair) : NULL, *number = name ? brim_json_after(pair, name) : NULL;
-  return number && number->kind == BRIM_JSON_INT && number->as.integer == id;
-}
-
-bool brim_class_is_herbert(const char *name, size_t length, const brim_json_value *root) {
-  const brim_json_value *model = brim_json_get(root, "model"), *normalizer = brim_json_get(root, "normalizer"),
-                        *ends = brim_json_get(root, "post_processor");
-  return brim_fields_is(name, without("Fast", name, length), "HerbertTokenizer") && is_type(model, "BPE") &&
-         brim_json_is_string(brim_json_get(model, "end_of_word_suffix"), "</w>") && is_type(normalizer, "BertNormalizer") &&
-         is_flag(normalizer, "clean_text", true) && is_flag(normalizer, "handle_chinese_chars", true) &&
-         is_flag(normalizer, "strip_accents", false) && is_flag(normalizer, "lowercase", false) &&
-         is_type(brim_json_get(root, "pre_tokenizer"), "BertPreTokenizer") && is_type(ends, "BertProcessing") &&
-         has_id(brim_json_get(ends, "sep"), 2) && has_id(brim_json_get(ends, "cls"), 0);
+bool brim_class_is_llama(const char *name, size_t length) {
+  return brim_fields_is(name, without("Fast", name, length), "LlamaTokenizer");
 }
 
 const brim_tokenizer_class *brim_class_named(const char *name, size_t length) {
@@ -197,7 +177,7 @@ static void put_charsmap(brim_json_writer *json, const char *name, const brim_js
   brim_json_close_object(json);
 }
 
-static void put_bert_normalizer(brim_json_writer *json, const brim_class_settings *s) {
+static void put_bert_texts(brim_json_writer *json, const brim_class_settings *s) {
   open_typed(json, "normalizer", "BertNormalizer");
   brim_json_put_bool(json, "clean_text", true);
   brim_json_put_bool(json, "handle_chinese_chars", s->chinese);
@@ -206,6 +186,8 @@ static void put_bert_normalizer(brim_json_writer *json, const brim_class_setting
   else
     brim_json_put_bool(json, "strip_accents", s->accents > 0);
   brim_json_put_bool(json, "lowercase", s->lower);
+  brim_json_close_object(json);
+  open_typed(json, "pre_tokenizer", "BertPreTokenizer");
   brim_json_close_object(json);
 }
 
@@ -282,12 +264,16 @@ void brim_class_write(brim_json_writer *json, const brim_tokenizer_class *class,
                       const brim_json_value *charsmap) {
   switch (class->texts) {
   case BRIM_TEXTS_BERT:
-    put_bert_normalizer(json, s);
-    open_typed(json, "pre_tokenizer", "BertPreTokenizer");
-    brim_json_close_object(json);
+    put_bert_texts(json, s);
     open_typed(json, "decoder", "WordPiece");
     brim_json_put_string(json, "prefix", "##");
     brim_json_put_bool(json, "cleanup", true);
+    brim_json_close_object(json);
+    return;
+  case BRIM_TEXTS_HERBERT:
+    put_bert_texts(json, &(brim_class_settings){.chinese = true}); /* whatever is said */
+    open_typed(json, "decoder", "BPEDecoder");
+    brim_json_put_string(json, "suffix", class->word_end);
     brim_json_close_object(json);
     return;
   case BRIM_TEXTS_BYTES:
@@ -359,10 +345,9 @@ static void put_template(brim_json_writer *json, bool twice, int second_type, br
   brim_json_close_object(json);
 }
 
-static void put_roberta_ends(brim_json_writer *json, const brim_tokenizer_class *class, const brim_class_settings *s,
-                             brim_marker first, brim_marker last) {
-  const bool bytes = class->texts == BRIM_TEXTS_BYTES;
-  open_typed(json, "post_processor", "RobertaProcessing");
+/* BertProcessing, RobertaProcessing: "sep": ["</s>", 2], ... */
+static void open_markers(brim_json_writer *json, const char *type, brim_marker first, brim_marker last) {
+  open_typed(json, "post_processor", type);
   for (int end = 1; end >= 0; end--) {
     const brim_marker t = end ? last : first;
     brim_json_open_array(json, end ? "sep" : "cls");
@@ -370,15 +355,25 @@ static void put_roberta_ends(brim_json_writer *json, const brim_tokenizer_class 
     brim_json_put_integer(json, NULL, t.id);
     brim_json_close_array(json);
   }
-  brim_json_put_bool(json, "trim_offsets", bytes ? s->trim_offsets : true);
-  brim_json_put_bool(json, "add_prefix_space", bytes && s->prefix_space);
-  brim_json_close_object(json);
 }
 
 void brim_class_write_ends(brim_json_writer *json, const brim_tokenizer_class *class, const brim_class_settings *settings,
                            brim_marker first, brim_marker last) {
-  if (class->ends == BRIM_ENDS_ROBERTA)
-    put_roberta_ends(json, class, settings, first, last);
-  else
+  const bool bytes = class->texts == BRIM_TEXTS_BYTES;
+  switch (class->ends) {
+  case BRIM_ENDS_ROBERTA:
+    open_markers(json, "RobertaProcessing", first, last);
+    brim_json_put_bool(json, "trim_offsets", bytes ? settings->trim_offsets : true);
+    brim_json_put_bool(json, "add_prefix_space", bytes && settings->prefix_space);
+    brim_json_close_object(json);
+    return;
+  case BRIM_ENDS_HERBERT: /* ids that do not follow from the vocabulary */
+    first.id = 0;
+    last.id = 2;
+    open_markers(json, "BertProcessing", first, last);
+    brim_json_close_object(json);
+    return;
+  default:
     put_template(json, class->ends == BRIM_ENDS_DOUBLE, class->ends == BRIM_ENDS_BERT, first, last);
+  }
 }

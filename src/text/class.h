@@ -21,6 +21,7 @@ extern const char *const brim_role_names[BRIM_ROLES]; /* "bos_token", ... */
 /* Normalizer and pre-tokenizer of a class. */
 typedef enum brim_class_texts {
   BRIM_TEXTS_BERT,
+  BRIM_TEXTS_HERBERT, /* as BERT's, with no setting */
   BRIM_TEXTS_BYTES,
   BRIM_TEXTS_PIECES, /* the file's own precompiled_charsmap, words by white space, Metaspace */
   BRIM_TEXTS_ALBERT,
@@ -30,6 +31,7 @@ typedef enum brim_class_texts {
 /* Where its special tokens go. */
 typedef enum brim_class_ends {
   BRIM_ENDS_BERT,    /* cls A sep, cls A sep B sep with types */
+  BRIM_ENDS_HERBERT, /* as BERT's, of ids 0 and 2 */
   BRIM_ENDS_ROBERTA, /* RobertaProcessing */
   BRIM_ENDS_DOUBLE,  /* first A last, first A last last B last, all of type 0 */
   BRIM_ENDS_OWN      /* as the file says, or nowhere */
@@ -46,7 +48,9 @@ typedef struct brim_tokenizer_class {
   bool always_lower;             /* do_lower_case says nothing */
   bool keeps;                    /* a tokenizer.json as it is, but for its post-processor */
   bool types;                    /* its models take token_type_ids */
+  bool role_objects;             /* roles that are only texts become objects */
   bool mask_left_strip;          /* of a mask that is only a text */
+  const char *word_end;          /* of BPE whose words are no bytes: what their last pieces end with, or NULL */
   const char *unused[4];         /* special tokens besides, where no file names any; ends with NULL */
 } brim_tokenizer_class;
 
@@ -55,8 +59,8 @@ const brim_tokenizer_class *brim_class_named(const char *name, size_t length);
 const brim_tokenizer_class *brim_class_of_model(const char *model_type, size_t length);
 /* A class of transformers that is not here. */
 bool brim_class_is_other(const char *name, size_t length);
-/* HerBERT's class, and a tokenizer.json that says what this class builds, as all of its folders do. */
-bool brim_class_is_herbert(const char *name, size_t length, const brim_json_value *root);
+/* Beside a byte-level tokenizer.json this class has it taken as it stands. */
+bool brim_class_is_llama(const char *name, size_t length);
 /* Models of that type have tokenizer.json taken as it stands, whatever class is named. */
 bool brim_class_is_none(const char *model_type, size_t length);
 

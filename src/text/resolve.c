@@ -86,8 +86,8 @@ static bool takes_file(const resolver *r) {
 /* A token that no file names, and that the vocabulary lacks, has no meaning for the model. -1: there is none. */
 static int missing_role(const resolver *r) {
   const brim_role needed[] = {BRIM_ROLE_UNK, r->class->first, r->class->last};
-  for (size_t i = r->class->family != BRIM_WORDPIECE; i < sizeof needed / sizeof *needed && r->class->ends != BRIM_ENDS_OWN;
-       i++) {
+  for (size_t i = r->class->family != BRIM_WORDPIECE && !r->class->word_end;
+       i < sizeof needed / sizeof *needed && r->class->ends != BRIM_ENDS_OWN; i++) {
     const brim_said_token *role = &r->tokens.roles[needed[i]];
     const brim_said_token *token = role->text ? brim_said_find(&r->tokens, role->text, role->length) : NULL;
     if (!token || (token->id < 0 && (role->text == r->class->roles[needed[i]] || needed[i] == BRIM_ROLE_UNK)))
@@ -137,12 +137,22 @@ static int refuse_added_ends(const resolver *r) {
   return added ? refuse_class(r, "brim adds no token at the ends of texts without a tokenizer.json") : BRIM_OK;
 }
 
+/* As AutoTokenizer looks: whether the file says "ByteLevel" anywhere, and no code of the folder's own is named. */
+static bool is_byte_llama(const resolver *r, const brim_json_value *name) {
+  const brim_json_value *config = r->beside->config ? brim_json_root(r->beside->config) : NULL;
+  const brim_json_value *code = config ? brim_json_get(config, "auto_map") : NULL;
+  if (code && code->kind == BRIM_JSON_OBJECT)
+    code = brim_json_get(code, "AutoTokenizer");
+  return r->root && brim_class_is_llama(name->as.text, name->length) && (!code || code->kind == BRIM_JSON_NULL) &&
+         strstr(r->from->file->bytes, "\"ByteLevel\"");
+}
+
 /* The class, and all tokens with their ids. */
 static int choose_class(resolver *r) {
   int32_t count;
   const brim_json_value *other = brim_beside_other(r->beside);
   r->class = brim_beside_class(r->beside, &r->named);
-  if (other && !brim_class_is_herbert(other->as.text, other->length, r->root))
+  if (other && !is_byte_llama(r, other))
     return refuse_named(r, "brim does not build every kind of tokenizer", other->as.text, other->length);
   if (!r->root && (!r->class || (!r->named && r->class->family != family_of(r)))) {
     const char *name = r->from->merges ? "RobertaTokenizer" : "BertTokenizer";
@@ -259,9 +269,13 @@ static bool same_model(const resolver *r) {
            is_text_or(brim_json_get(m, "continuing_subword_prefix"), "##", "##", 2) &&
            (!chars || brim_json_number(chars) == CHARS_OF_A_WORD);
   case BRIM_BPE:
-    return is_no_text(brim_json_get(m, "unk_token")) && is_no_text(brim_json_get(m, "continuing_subword_prefix")) &&
-           is_no_text(brim_json_get(m, "end_of_word_suffix")) && is_off(brim_json_get(m, "fuse_unk")) &&
-           is_off(brim_json_get(m, "byte_fallback")) && is_off(brim_json_get(m, "ignore_merges"));
+    return (r->class->word_end
+                ? brim_json_is_string(brim_json_get(m, "end_of_word_suffix"), r->class->word_end) &&
+                      is_text_or(brim_json_get(m, "unk_token"), "", unk->text, unk->length)
+                : is_no_text(brim_json_get(m, "end_of_word_suffix")) && is_no_text(brim_json_get(m, "unk_token"))) &&
+           is_no_text(brim_json_get(m, "continuing_subword_prefix")) && is_off(brim_json_get(m, "dropout")) &&
+           is_off(brim_json_get(m, "fuse_unk")) && is_off(brim_json_get(m, "byte_fallback")) &&
+           is_off(brim_json_get(m, "ignore_merges"));
   default:
     return id && id->kind == BRIM_JSON_INT && id->as.integer == unknown_piece(r) && is_off(brim_json_get(m, "byte_fallback"));
   }
@@ -284,12 +298,17 @@ static int write_class_model(resolver *r, brim_json_writer *json) {
     brim_json_put_string(json, "continuing_subword_prefix", "##");
     brim_json_put_integer(json, "max_input_chars_per_word", CHARS_OF_A_WORD);
   } else if (r->class->family == BRIM_BPE) {
-    static const char *const nothing[] = {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"};
+    static const char *const nothing[] = {"dropout", "continuing_subword_prefix"};
     static const char *const off[] = {"fuse_unk", "byte_fallback", "ignore_merges"};
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
       brim_json_put_string(json, nothing[i], NULL);
     for (size_t i = 0; i < sizeof off / sizeof *off; i++)
       brim_json_put_bool(json, off[i], false);
+    brim_json_put_string(json, "end_of_word_suffix", r->class->word_end);
+    if (r->class->word_end)
+      brim_json_put_bytes(json, "unk_token", unk->text, unk->length);
+    else
+      brim_json_put_string(json, "unk_token", NULL);
   } else {
     brim_json_put_integer(json, "unk_id", unknown_piece(r));
     brim_json_put_bool(json, "byte_fallback", false);

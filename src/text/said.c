@@ -12,6 +12,8 @@ typedef struct reader {
   const brim_tokenizer_class *class;
   brim_said_tokens *out;
   brim_said_tokens listed; /* of added_tokens_decoder and its forerunners: by id */
+  brim_said_tokens named;  /* by names of their own ("image_token"); the places are those of the names */
+  brim_said_tokens extra;
   brim_error *err;
 } reader;
 
@@ -60,11 +62,17 @@ static const brim_json_value *member(const brim_json_document *document, const c
 
 /* ---- reading one ---------------------------------------------------------------------------------------------- */
 
+/* An object that says that it is a token. */
+static bool is_typed(const brim_json_value *value) {
+  return value->kind == BRIM_JSON_OBJECT && brim_json_is_string(brim_json_get(value, "__type"), "AddedToken");
+}
+
 /* "[E1]", or {"content": "[E1]", "lstrip": false, ...}. What is only a text is special. */
 static int read_token(const brim_json_document *document, const brim_json_value *value, bool special, brim_said_token *out,
                       brim_error *err) {
-  *out = (brim_said_token){.special = special, .id = -1, .said_id = -1};
+  *out = (brim_said_token){.special = special, .typed = is_typed(value), .id = -1, .said_id = -1};
   if (value->kind == BRIM_JSON_STRING) {
+    out->bare = true;
     out->text = value->as.text;
     out->length = value->length;
     out->special = true;
@@ -133,11 +141,16 @@ static int read_decoder(reader *r, const brim_json_value *map) {
   return BRIM_OK;
 }
 
+static bool is_said(const brim_said_token *token, const char *text, size_t length) {
+  return token && token->text && !token->typed && token->length == length && memcmp(token->text, text, length) == 0;
+}
+
+/* Files say so, but for objects of a type, which transformers takes for tokens only afterwards. */
 static bool is_role_or_extra(const reader *r, const char *text, size_t length) {
   for (int i = 0; i < BRIM_ROLES; i++)
-    if (r->out->roles[i].text && r->out->roles[i].length == length && memcmp(r->out->roles[i].text, text, length) == 0)
+    if (is_said(&r->out->roles[i], text, length) && (!r->class || r->out->roles[i].text != r->class->roles[i]))
       return true;
-  return brim_said_find(r->out, text, length) != NULL; /* so far these are the extra ones */
+  return is_said(brim_said_find(&r->extra, text, length), text, length);
 }
 
 /* {"[E1]": 44, ...} */
@@ -192,25 +205,26 @@ static int role_of(const brim_json_value *key) {
   return -1;
 }
 
-/* A role's token, or one of a name of its own ("image_token"), which becomes an extra one. */
-static int read_role(reader *r, const brim_json_document *document, const brim_json_value *key, bool special) {
-  const brim_json_value *value = brim_json_member(key);
-  const int role = role_of(key);
+/* What the class makes of a text. */
+static void make_role(const reader *r, brim_said_token *token, int role) {
+  const bool mask = r->class && r->class->mask_left_strip && role == BRIM_ROLE_MASK;
+  token->left_strip = mask;
+  token->bare = !mask && !(r->class && r->class->role_objects);
+}
+
+static int read_role(reader *r, const brim_json_document *document, const brim_json_value *value, int role, bool special) {
   brim_said_token token;
-  if (role >= 0 && value->kind == BRIM_JSON_NULL) {
+  if (value->kind == BRIM_JSON_NULL) {
     r->out->roles[role] = (brim_said_token){.id = -1, .said_id = -1};
     return BRIM_OK;
   }
   if (value->kind != BRIM_JSON_STRING && value->kind != BRIM_JSON_OBJECT)
-    return role < 0 ? BRIM_OK
-                    : brim_json_error(document, value, r->err, BRIM_E_FORMAT, "\"%s\" must be a token, this is %s",
-                                      brim_role_names[role], brim_json_kind_name((brim_json_kind)value->kind));
+    return brim_json_error(document, value, r->err, BRIM_E_FORMAT, "\"%s\" must be a token, this is %s", brim_role_names[role],
+                           brim_json_kind_name((brim_json_kind)value->kind));
   BRIM_TRY(read_token(document, value, special, &token, r->err));
   make_special(&token);
-  if (role < 0)
-    return add(r->out, &token, r->err);
-  if (r->class && r->class->mask_left_strip && role == BRIM_ROLE_MASK && value->kind == BRIM_JSON_STRING)
-    token.left_strip = true;
+  if (token.bare)
+    make_role(r, &token, role);
   r->out->roles[role] = token;
   return BRIM_OK;
 }
@@ -218,8 +232,47 @@ static int read_role(reader *r, const brim_json_document *document, const brim_j
 static int read_roles(reader *r, const brim_json_document *document, bool special) {
   const brim_json_value *root = document ? brim_json_root(document) : NULL;
   for (const brim_json_value *key = brim_json_first(root); key; key = brim_json_after(root, key))
-    if (ends_in_token(key))
-      BRIM_TRY(read_role(r, document, key, special));
+    if (role_of(key) >= 0)
+      BRIM_TRY(read_role(r, document, brim_json_member(key), role_of(key), special));
+  return BRIM_OK;
+}
+
+/* A token of a name of its own; of one name the last, in the place of the first. */
+static int put_named(reader *r, const brim_json_document *document, const brim_json_value *key) {
+  const int32_t place = brim_hashmap_get(&r->named.places, key->as.text, key->length, -1);
+  brim_said_token token;
+  BRIM_TRY(read_token(document, brim_json_member(key), true, &token, r->err));
+  if (place >= 0) {
+    r->named.at[place] = token;
+    return BRIM_OK;
+  }
+  BRIM_TRY(brim_hashmap_put(&r->named.places, key->as.text, key->length, (int32_t)r->named.count, NULL, NULL, r->err));
+  return append(&r->named, &token, r->err);
+}
+
+static bool is_text(const brim_json_value *value) {
+  return value->kind == BRIM_JSON_STRING;
+}
+
+static bool is_token(const brim_json_value *value) {
+  return value->kind == BRIM_JSON_STRING || value->kind == BRIM_JSON_OBJECT;
+}
+
+/* Members of a file that end in "_token" and are no roles, where `takes` their value. */
+static int read_named(reader *r, const brim_json_document *document, bool (*takes)(const brim_json_value *)) {
+  const brim_json_value *root = document ? brim_json_root(document) : NULL;
+  for (const brim_json_value *key = brim_json_first(root); key; key = brim_json_after(root, key))
+    if (ends_in_token(key) && role_of(key) < 0 && takes(brim_json_member(key)))
+      BRIM_TRY(put_named(r, document, key));
+  return BRIM_OK;
+}
+
+/* An object of them. */
+static int read_names(reader *r, const brim_json_document *document, const char *name) {
+  const brim_json_value *names = member(document, name);
+  if (names && names->kind == BRIM_JSON_OBJECT)
+    for (const brim_json_value *key = brim_json_first(names); key; key = brim_json_after(names, key))
+      BRIM_TRY(put_named(r, document, key));
   return BRIM_OK;
 }
 
@@ -227,13 +280,12 @@ static void default_roles(reader *r) {
   for (int i = 0; i < BRIM_ROLES; i++)
     r->out->roles[i] = (brim_said_token){.id = -1, .said_id = -1};
   for (int i = 0; r->class && i < BRIM_ROLES; i++)
-    if (r->class->roles[i])
-      r->out->roles[i] = (brim_said_token){.text = r->class->roles[i],
-                                           .length = strlen(r->class->roles[i]),
-                                           .special = true,
-                                           .left_strip = r->class->mask_left_strip && i == BRIM_ROLE_MASK,
-                                           .id = -1,
-                                           .said_id = -1};
+    if (r->class->roles[i]) {
+      r->out->roles[i].text = r->class->roles[i];
+      r->out->roles[i].length = strlen(r->class->roles[i]);
+      r->out->roles[i].special = true;
+      make_role(r, &r->out->roles[i], i);
+    }
 }
 
 static bool says_something(const brim_json_value *value) {
@@ -241,82 +293,123 @@ static bool says_something(const brim_json_value *value) {
          (value->kind != BRIM_JSON_OBJECT || value->length);
 }
 
-/* A list of tokens, or an object of named ones. */
+static int put_extra(reader *r, const brim_said_token *token) {
+  BRIM_TRY(brim_hashmap_put(&r->extra.places, token->text, token->length, (int32_t)r->extra.count, NULL, NULL, r->err));
+  return append(&r->extra, token, r->err);
+}
+
+/* A list of tokens; those of an object have names. */
 static int read_extra(reader *r, const brim_json_document *document, const brim_json_value *list, const char *key) {
-  if (!says_something(list))
+  if (!says_something(list) || list->kind == BRIM_JSON_OBJECT)
     return BRIM_OK;
-  if (list->kind != BRIM_JSON_ARRAY && list->kind != BRIM_JSON_OBJECT)
+  if (list->kind != BRIM_JSON_ARRAY)
     return brim_json_error(document, list, r->err, BRIM_E_FORMAT, "\"%s\" must be a list of tokens", key);
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v)) {
+    const bool special = !is_typed(v) || (document == r->beside->map && strcmp(key, "extra_special_tokens") == 0);
     brim_said_token token;
-    BRIM_TRY(read_token(document, v->kind == BRIM_JSON_KEY ? brim_json_member(v) : v, true, &token, r->err));
-    BRIM_TRY(add(r->out, &token, r->err));
+    BRIM_TRY(read_token(document, v, special, &token, r->err));
+    BRIM_TRY(put_extra(r, &token));
   }
   return BRIM_OK;
 }
 
 static const char extra_key[] = "extra_special_tokens", older_key[] = "additional_special_tokens";
 
-/* What tokenizer_config.json and the map call extra; *said: one of them has such a list, an empty one too. */
-static int read_extras(reader *r, const brim_json_document *map, bool *said) {
+/* As transformers orders them: what it finds among the settings, then what it took from tokenizer_config.json before. */
+static int read_all_named(reader *r, const brim_json_document *map) {
   const brim_json_document *config = r->beside->config;
-  const brim_json_value *own = member(config, extra_key), *older = member(config, older_key), *others = member(map, extra_key);
-  if (!says_something(own) && older) {
-    *said = true;
-    return read_extra(r, config, older, older_key);
-  }
-  *said = (own && own->kind != BRIM_JSON_OBJECT) || (others && others->kind != BRIM_JSON_OBJECT);
-  BRIM_TRY(read_extra(r, config, own, extra_key));
-  BRIM_TRY(read_extra(r, map, others, extra_key));
-  if (*said || !older || member(map, older_key))
-    return BRIM_OK;
-  *said = true; /* tokens by name leave the older list as it is */
-  return read_extra(r, config, older, older_key);
+  BRIM_TRY(read_named(r, config, is_typed));
+  BRIM_TRY(read_named(r, map, is_token));
+  BRIM_TRY(read_named(r, config, is_text));
+  BRIM_TRY(read_names(r, config, extra_key));
+  return read_names(r, map, extra_key);
 }
 
-/* The older name in the map, or what the class has of its own, where nothing else is said. */
+/* What tokenizer_config.json and the map call extra; *said: one of them does, with whatever value that is no object. The older
+ * name stands for it in tokenizer_config.json. */
+static int read_extras(reader *r, const brim_json_document *map, bool *said) {
+  const brim_json_document *config = r->beside->config;
+  const brim_json_value *own = member(config, extra_key), *others = member(map, extra_key);
+  if (!says_something(own) && member(config, older_key))
+    own = member(config, older_key);
+  const brim_json_value *last = others ? others : own;
+  *said = last && last->kind != BRIM_JSON_OBJECT;
+  if (own && (!others || others->kind == BRIM_JSON_ARRAY))
+    BRIM_TRY(read_extra(r, config, own, extra_key));
+  return read_extra(r, map, others, extra_key);
+}
+
+/* The older name, or what the class has of its own, where nothing else is said. */
 static int read_older_extras(reader *r, const brim_json_document *map) {
-  const brim_json_value *older = member(map, older_key);
-  if (says_something(older))
-    return read_extra(r, map, older, older_key);
+  const bool left = says_something(member(r->beside->config, extra_key)); /* tokenizer_config.json's older list as it is */
+  const brim_json_document *from = member(map, older_key) ? map : left ? r->beside->config : NULL;
+  const brim_json_value *older = member(from, older_key);
+  if (older && older->kind != BRIM_JSON_NULL)
+    return read_extra(r, from, older, older_key);
   for (size_t i = 0; r->class && r->class->unused[i]; i++) {
     const char *text = r->class->unused[i];
-    const brim_said_token token = {.text = text, .length = strlen(text), .special = true, .id = -1, .said_id = -1};
-    BRIM_TRY(add(r->out, &token, r->err));
+    const brim_said_token token = {.text = text, .length = strlen(text), .special = true, .bare = true, .id = -1, .said_id = -1};
+    BRIM_TRY(put_extra(r, &token));
   }
   return BRIM_OK;
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
 
-/* What a role's text is called in the lists is the role's token, with its flags. */
-static void take_flags(reader *r) {
-  for (int i = 0; i < BRIM_ROLES; i++)
-    for (size_t k = 0; r->out->roles[i].text && k < r->listed.count; k++)
-      if (r->listed.at[k].length == r->out->roles[i].length &&
-          memcmp(r->listed.at[k].text, r->out->roles[i].text, r->listed.at[k].length) == 0) {
-        make_special(&r->listed.at[k]);
-        r->out->roles[i] = r->listed.at[k];
-      }
+static bool same_text(const brim_said_token *a, const brim_said_token *b) {
+  return a->text && b->text && a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-/* The order is transformers': tokens by id, then roles, then extra ones; those that are there already stay as they are. */
+/* What the text of a role or a name is called in the lists is its token, with its flags. */
+static void take_flags(reader *r) {
+  for (size_t k = 0; k < r->listed.count; k++) {
+    brim_said_token *listed = &r->listed.at[k];
+    for (int i = 0; i < BRIM_ROLES; i++)
+      if (same_text(listed, &r->out->roles[i])) {
+        make_special(listed);
+        r->out->roles[i] = *listed;
+      }
+    for (size_t i = 0; i < r->named.count; i++)
+      if (same_text(listed, &r->named.at[i]))
+        make_special(listed);
+  }
+}
+
+static bool same_token(const brim_said_token *a, const brim_said_token *b) {
+  return same_text(a, b) && a->bare == b->bare && a->single_word == b->single_word && a->left_strip == b->left_strip &&
+         a->right_strip == b->right_strip && a->normalized == b->normalized;
+}
+
+/* A token that the first `listed` of *r->out lack; of one text the last is added, but for one that was there before. */
+static int add_said(reader *r, const brim_said_token *token, size_t listed, brim_said_tokens *before) {
+  const brim_said_token *there = token->text ? brim_said_find(r->out, token->text, token->length) : NULL;
+  if (!token->text || (there && (size_t)(there - r->out->at) < listed))
+    return BRIM_OK;
+  for (size_t i = 0; there && i < before->count; i++)
+    if (same_token(&before->at[i], token))
+      return BRIM_OK;
+  BRIM_TRY(append(before, token, r->err));
+  return add(r->out, token, r->err);
+}
+
+/* The order is transformers': tokens by id, then roles, then those of other names, then extra ones. */
 static int collect(reader *r, const brim_json_document *document, const brim_json_value *tokenizer) {
-  brim_said_tokens extra = *r->out; /* so far */
-  tokens_init(r->out, extra.runtime);
-  memcpy(r->out->roles, extra.roles, sizeof extra.roles);
-  int status = !r->class || r->class->keeps ? read_own(r, document, tokenizer, false) : BRIM_OK;
+  brim_said_tokens before = {.runtime = r->out->runtime};
+  if (!r->class || r->class->keeps)
+    BRIM_TRY(read_own(r, document, tokenizer, false));
   sort_listed(r);
   take_flags(r);
-  for (size_t i = 0; i < r->listed.count && status == BRIM_OK; i++)
-    status = add(r->out, &r->listed.at[i], r->err);
+  for (size_t i = 0; i < r->listed.count; i++)
+    BRIM_TRY(add(r->out, &r->listed.at[i], r->err));
+  const size_t listed = r->out->count;
+  int status = BRIM_OK;
   for (int i = 0; i < BRIM_ROLES && status == BRIM_OK; i++)
-    if (r->out->roles[i].text && !brim_said_find(r->out, r->out->roles[i].text, r->out->roles[i].length))
-      status = add(r->out, &r->out->roles[i], r->err);
-  for (size_t i = 0; i < extra.count && status == BRIM_OK; i++)
-    if (!brim_said_find(r->out, extra.at[i].text, extra.at[i].length))
-      status = add(r->out, &extra.at[i], r->err);
-  brim_said_tokens_free(&extra);
+    status = add_said(r, &r->out->roles[i], listed, &before);
+  for (size_t i = 0; i < r->named.count && status == BRIM_OK; i++)
+    status = add_said(r, &r->named.at[i], listed, &before);
+  for (size_t i = 0; i < r->extra.count && status == BRIM_OK; i++)
+    status = add_said(r, &r->extra.at[i], listed, &before);
+  brim_release(before.runtime, before.at);
   return status;
 }
 
@@ -327,6 +420,7 @@ static int read_all(reader *r, const brim_json_document *document, const brim_js
   default_roles(r);
   BRIM_TRY(read_roles(r, r->beside->config, false));
   BRIM_TRY(read_roles(r, map, true));
+  BRIM_TRY(read_all_named(r, map));
   BRIM_TRY(read_extras(r, map, &said));
   if (decoder) {
     BRIM_TRY(read_decoder(r, decoder));
@@ -344,9 +438,12 @@ int brim_beside_tokens(brim_runtime *runtime, const brim_beside *beside, const b
                        brim_error *err) {
   reader r = {.beside = beside, .class = class, .out = out, .err = err};
   tokens_init(out, runtime);
-  tokens_init(&r.listed, runtime);
+  brim_said_tokens *const read[] = {&r.listed, &r.named, &r.extra};
+  for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+    tokens_init(read[i], runtime);
   int status = read_all(&r, document, tokenizer);
-  brim_said_tokens_free(&r.listed);
+  for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+    brim_said_tokens_free(read[i]);
   return status;
 }
 
