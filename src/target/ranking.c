@@ -126,11 +126,18 @@ bool brim_similarity_named(const char *name, size_t length, brim_similarity *out
   return false;
 }
 
-double brim_similarity_of(brim_similarity similarity, const double *a, const double *b, int32_t width, double *units) {
+/* Of vectors that are equal it is 1, not beside it: the root of a square is exact, and ranks see ties. */
+static double cosine_of(const double *a, const double *b, int32_t width) {
+  const double least = BRIM_NORM_EPS * BRIM_NORM_EPS;
+  const double lengths = sqrt(fmax(brim_dot(a, a, width), least) * fmax(brim_dot(b, b, width), least));
+  return fmax(-1, fmin(brim_dot(a, b, width) / lengths, 1));
+}
+
+double brim_similarity_of(brim_similarity similarity, const double *a, const double *b, int32_t width) {
   if (similarity == BRIM_SIMILARITY_COSINE)
-    return brim_cosine_of(a, b, width, BRIM_NORM_EPS, units).value;
+    return cosine_of(a, b, width);
   if (similarity == BRIM_SIMILARITY_DOT)
     return brim_dot(a, b, width);
   return -brim_distance_of(similarity == BRIM_SIMILARITY_EUCLIDEAN ? BRIM_DISTANCE_EUCLIDEAN : BRIM_DISTANCE_MANHATTAN, a, b,
-                           width, 0, 0, units);
+                           width, 0, 0, NULL);
 }

@@ -35,7 +35,6 @@ typedef enum brim_similarity {
 } brim_similarity;
 const char *brim_similarity_name(brim_similarity similarity);
 bool brim_similarity_named(const char *name, size_t length, brim_similarity *out);
-/* units: room for [2, width]. */
-double brim_similarity_of(brim_similarity similarity, const double *a, const double *b, int32_t width, double *units);
+double brim_similarity_of(brim_similarity similarity, const double *a, const double *b, int32_t width);
 
 #endif

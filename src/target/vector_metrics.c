@@ -38,12 +38,12 @@ static int refuse_row(const brim_scored *s, uint64_t row, const char *needs, bri
 
 /* ---- pairs with labels --------------------------------------------------------------------------------------- */
 
-/* vectors: room for [4, outputs]. */
+/* vectors: room for [2, outputs]. */
 static void measure_similarity(const brim_scored *s, brim_similarity which, double *vectors, double *scores) {
   for (uint64_t row = 0; row < s->rows; row++) {
     widen(s, brim_first_text(s, row), vectors);
     widen(s, brim_first_text(s, row) + 1, vectors + s->outputs);
-    scores[row] = brim_similarity_of(which, vectors, vectors + s->outputs, s->outputs, vectors + 2 * s->outputs);
+    scores[row] = brim_similarity_of(which, vectors, vectors + s->outputs, s->outputs);
   }
 }
 
@@ -95,7 +95,7 @@ static int check_labelled(const brim_scored *s, brim_error *err) {
 }
 
 static int measure_labelled(const brim_scored *s, brim_metrics *out, brim_error *err) {
-  double *vectors = brim_alloc_array(s->runtime, 4 * (size_t)s->outputs, sizeof *vectors), *scores = room_of_scores(s);
+  double *vectors = brim_alloc_array(s->runtime, 2 * (size_t)s->outputs, sizeof *vectors), *scores = room_of_scores(s);
   const int status = vectors && scores ? BRIM_OK : BRIM_NOMEM(err);
   for (int which = BRIM_SIMILARITIES - 1; which >= 0 && !status; which--) {
     measure_similarity(s, (brim_similarity)which, vectors, scores);

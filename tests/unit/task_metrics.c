@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 #include "brim/train.h"
 #include "tap.h"
+#include "target/ranking.h"
 #include "task/task.h"
 #include "train/answers/evaluate.h"
 
@@ -74,6 +75,21 @@ static void regression(void) {
   const float shifted[] = {1e6f + 2, 1e6f + 1, 1e6f + 4, 1e6f + 3};
   m = measure(BRIM_TASK_REGRESSION, 1, shifted, labels, 4);
   ok_near(m.pearson, 0.6, 1e-12, "a large mean does not cancel");
+}
+
+/* Ranks of cosines have ties only where equal vectors have one value, of which rounding leaves nothing. */
+static void equal_vectors(void) {
+  int beside = 0, outside = 0;
+  for (int k = 1; k < 200; k++) {
+    double a[5], b[5];
+    for (int i = 0; i < 5; i++)
+      b[i] = 3 * (a[i] = sin(k * 7.0 + i));
+    beside += brim_similarity_of(BRIM_SIMILARITY_COSINE, a, a, 5) != 1;
+    outside += brim_similarity_of(BRIM_SIMILARITY_COSINE, a, b, 5) > 1;
+  }
+  ok(beside == 0 && outside == 0, "equal vectors have the cosine 1, none has more");
+  const double nothing[5] = {0};
+  ok(brim_similarity_of(BRIM_SIMILARITY_COSINE, nothing, nothing, 5) == 0, "vectors without a length have the cosine 0");
 }
 
 /* e^0 : e^-1 : e^-2, and a row that is damaged. */
@@ -266,6 +282,7 @@ static void names(void) {
 
 int main(void) {
   names();
+  equal_vectors();
   brim_error err;
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
     return 99;

@@ -26,7 +26,7 @@ typedef struct pairs {
   double *scores;              /* [pairs] */
   double *values[BRIM_SIMILARITIES];
   size_t score_capacity, capacities[BRIM_SIMILARITIES];
-  double *wide; /* [4, width] two vectors, and room for their units */
+  double *wide; /* [2, width] two vectors */
   brim_error *err;
 } pairs;
 
@@ -43,7 +43,7 @@ static int compare_window(pairs *p) {
       p->wide[k] = (double)p->vectors[2 * i * (uint64_t)p->width + (uint64_t)k];
     for (int s = 0; s < BRIM_SIMILARITIES; s++)
       p->values[s][p->report->pairs - p->count + i] = brim_similarity_of((brim_similarity)s, p->wide, p->wide + p->width,
-                                                                         p->width, p->wide + 2 * p->width);
+                                                                         p->width);
   }
   brim_text_clear(&p->bytes);
   p->count = 0;
@@ -96,7 +96,7 @@ static int compare_all(pairs *p, brim_reader *reader) {
   brim_record record;
   int status;
   p->vectors = brim_alloc_array(p->runtime, (size_t)2 * PAIRS, (size_t)p->width * sizeof *p->vectors);
-  p->wide = brim_alloc_array(p->runtime, 4, (size_t)p->width * sizeof *p->wide);
+  p->wide = brim_alloc_array(p->runtime, 2, (size_t)p->width * sizeof *p->wide);
   if (!p->vectors || !p->wide)
     return BRIM_NOMEM(p->err);
   while (!(status = brim_reader_next(reader, &record, p->err)))

@@ -81,7 +81,7 @@ static void put_named(brim_json_writer *out, const char *before, const char *nam
 
 static int pairs(entry *e) {
   const brim_json_value *first, *second, *labels;
-  double *a, *b, *y, *values, *wanted, *units, most[2] = {NAN, NAN};
+  double *a, *b, *y, *values, *wanted, most[2] = {NAN, NAN};
   int32_t width = 0;
   void *work;
   BRIM_TRY(member(e, "first", BRIM_JSON_ARRAY, &first));
@@ -95,11 +95,9 @@ static int pairs(entry *e) {
   BRIM_TRY(take(e, labels->length, sizeof *values, &values));
   BRIM_TRY(take(e, labels->length, sizeof *wanted, &wanted));
   BRIM_TRY(take(e, labels->length, BRIM_CORRELATION_WORK, &work));
-  BRIM_TRY(take(e, 2 * (size_t)width, sizeof *units, &units));
   for (int s = 0; s < BRIM_SIMILARITIES; s++) {
     for (uint32_t i = 0; i < labels->length; i++)
-      values[i] = brim_similarity_of((brim_similarity)s, a + (size_t)i * (size_t)width, b + (size_t)i * (size_t)width, width,
-                                     units);
+      values[i] = brim_similarity_of((brim_similarity)s, a + (size_t)i * (size_t)width, b + (size_t)i * (size_t)width, width);
     memcpy(wanted, y, labels->length * sizeof *wanted);
     const brim_correlation c = brim_correlate(values, wanted, labels->length, work);
     put_named(e->out, "pearson_", brim_similarity_name((brim_similarity)s), "", c.pearson);
@@ -116,20 +114,19 @@ static int pairs(entry *e) {
 static int triplets(entry *e) {
   static const char *const columns[] = {"anchor", "positive", "negative"};
   const brim_json_value *list = NULL;
-  double *v[3], *units, margin = 0, most = NAN;
+  double *v[3], margin = 0, most = NAN;
   int32_t width = 0;
   for (int i = 0; i < 3; i++) {
     BRIM_TRY(member(e, columns[i], BRIM_JSON_ARRAY, &list));
     BRIM_TRY(vectors_of(e, list, &width, &v[i]));
   }
   BRIM_TRY(brim_json_read_real(e->document, e->object, "margin", &margin, e->err));
-  BRIM_TRY(take(e, 2 * (size_t)width, sizeof *units, &units));
   for (int s = 0; s < BRIM_SIMILARITIES; s++) {
     double right = 0;
     for (size_t i = 0; i < list->length; i++) {
       const size_t at = i * (size_t)width;
-      const double positive = brim_similarity_of((brim_similarity)s, v[0] + at, v[1] + at, width, units);
-      right += positive > brim_similarity_of((brim_similarity)s, v[0] + at, v[2] + at, width, units) + margin;
+      const double positive = brim_similarity_of((brim_similarity)s, v[0] + at, v[1] + at, width);
+      right += positive > brim_similarity_of((brim_similarity)s, v[0] + at, v[2] + at, width) + margin;
     }
     put_named(e->out, "", brim_similarity_name((brim_similarity)s), "_accuracy", right / list->length);
     most = fmax(most, right / list->length);
@@ -161,7 +158,7 @@ typedef struct retrieval {
   const brim_json_value *corpus, *relevant;
   const double *documents;
   const brim_json_value **names;
-  double *scores, *units;
+  double *scores;
   uint32_t *order;
   bool *hits;
   int32_t width;
@@ -190,7 +187,7 @@ static void search(retrieval *r, const double *query, const brim_json_value *rel
   const uint32_t count = r->corpus->length, shown = r->most < count ? (uint32_t)r->most : count;
   const found f = {r->names, r->scores};
   for (uint32_t d = 0; d < count; d++) {
-    r->scores[d] = brim_similarity_of(r->similarity, query, r->documents + (size_t)d * (size_t)r->width, r->width, r->units);
+    r->scores[d] = brim_similarity_of(r->similarity, query, r->documents + (size_t)d * (size_t)r->width, r->width);
     r->order[d] = d;
   }
   brim_sort(r->order, count, sizeof *r->order, is_worse, &f);
@@ -276,7 +273,6 @@ static int retrieve(entry *e) {
   BRIM_TRY(take(e, r.corpus->length, sizeof *r.scores, &r.scores));
   BRIM_TRY(take(e, r.corpus->length, sizeof *r.order, &r.order));
   BRIM_TRY(take(e, r.corpus->length, sizeof *r.hits, &r.hits));
-  BRIM_TRY(take(e, 2 * (size_t)r.width, sizeof *r.units, &r.units));
   for (const brim_json_value *k = brim_json_first(r.corpus); k; k = brim_json_after(r.corpus, k))
     r.names[i++] = k;
   r.documents = documents;
