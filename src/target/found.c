@@ -128,7 +128,7 @@ static void take_near(brim_near *out, int *count, int most, uint64_t row, double
 int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near *out) {
   const brim_similarity own = s->values ? BRIM_SIMILARITY_DOT : BRIM_SIMILARITY_COSINE;
   const int32_t width = s->outputs;
-  double *vectors = brim_alloc_array(s->runtime, 4 * (size_t)width, sizeof *vectors), *other = vectors + width;
+  double *vectors = brim_alloc_array(s->runtime, 2 * (size_t)width, sizeof *vectors), *other = vectors + width;
   int count = 0;
   if (!vectors)
     return -1;
@@ -138,7 +138,7 @@ int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near
     const uint64_t text = brim_first_text(s, r) + 1;
     for (int32_t k = 0; k < width; k++)
       other[k] = (double)s->logits[text * (uint64_t)width + (uint64_t)k];
-    take_near(out, &count, most, r, brim_similarity_of(own, vectors, other, width, vectors + 2 * width));
+    take_near(out, &count, most, r, brim_similarity_of(own, vectors, other, width));
   }
   brim_release(s->runtime, vectors);
   return count;
