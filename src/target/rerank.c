@@ -36,7 +36,7 @@ static int check_documents(const brim_loss_how *how, int32_t documents, bool lab
   return brim_error_set(err, BRIM_E_MISMATCH,
                         "the loss %s compares the documents of a row: every row needs a query, a positive and negatives%s",
                         brim_score_loss_name(how->scores.kind),
-                        streamed ? ", each in a column of its own, since a stream takes no lists of texts" : "");
+                        streamed ? ", each in a separate column, since a stream takes no lists of texts" : "");
 }
 
 static int check_rows(const brim_loss_how *how, const brim_row_facts *facts, brim_error *err) {
