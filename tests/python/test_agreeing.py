@@ -22,7 +22,7 @@ class Agreeing(unittest.TestCase):
     def test_balanced_streams(self):
         """the pass that finds the classes of a stream counts them"""
         path = file("balanced.csv")
-        answers = lambda weights: brim.train(MODEL, path, stream=True, batch_size=4, lr=1e-2, class_weights=weights, progress=False).model.logits(["a film"]).ravel().tolist()
+        answers = lambda weights: brim.train(MODEL, path, stream=True, batch_size=4, lr=1e-2, class_weights=weights, progress=False).model.logits(["a film"]).tolist()
         balanced = answers("balanced")
         self.assertEqual(balanced, answers({"pos": 16 / 24, "neg": 2}))
         self.assertNotEqual(balanced, answers(None))
