@@ -89,11 +89,12 @@ class Cut(NamedTuple):
     truncation: str | None
     side: str | None
     windows: dict[str, int]  #: as options of rows; {}: there are none
+    numbering: str | None  #: of masked words
 
     @classmethod
     def of(cls, encode: Mapping[str, Any]) -> "Cut":
         windows = {"windows": encode["window_overlap"], "max_windows": encode["max_windows"]} if "window_overlap" in encode else {}
-        return cls(encode.get("max_length"), encode.get("truncation"), encode.get("truncation_side"), windows)
+        return cls(encode.get("max_length"), encode.get("truncation"), encode.get("truncation_side"), windows, encode.get("numbering"))
 
 
 def refuse_encoded(data, **options) -> None:

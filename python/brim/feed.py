@@ -8,7 +8,7 @@ from typing import Any, Iterator, Mapping, Sequence, Unpack
 
 from . import _core, blocks as _blocks, kinds as _kinds, options as _options, pairs as _pairs, ranks as _ranks, rows as _rows, runtime as _runtime, shapes as _shapes
 from .batches import Batch
-from .dataset import Files, _windows, refuse_of_several
+from .dataset import Dataset, Files, _skips, _windows, refuse_encoded, refuse_of_several
 from .errors import MismatchError, UsageError
 from .keywords import PlanOptions
 from .labels import Labels, _labels, natural
@@ -23,7 +23,7 @@ class Stream:
     epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
     shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. windows, max_windows, numbering: as ``Dataset.of`` has them. The other options are those of ``Batches``.
+    there. blocks: as in ``Dataset.from_files``, with their widths: {"teacher": ("row", 384)}. task="tokens": rows of words, whose labels are names of ``labels``. missing_label="skip" leaves out rows without a label. windows, max_windows, numbering: as ``Dataset.of`` has them. The other options are those of ``Batches``.
     """
 
     tokenizer: Tokenizer
@@ -34,7 +34,7 @@ class Stream:
                  need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str | None = None, weights: Sequence[float] | None = None,
-                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, numbering: str | None = None,
+                 repeat: bool = False, skip_damaged: bool = False, where: dict[str, str] | None = None, windows: int | None = None, max_windows: int | None = None, numbering: str | None = None, missing_label: str = "error",
                  text_columns: Sequence[str] | None = None, least_columns: int | None = None, most_texts: int | None = None, paired: bool = False, blocks: Mapping[str, Any] | None = None,
                  runtime: Any = None, **plan: Unpack[PlanOptions]):
         _kinds.check(Stream.__init__, locals(), PlanOptions)
@@ -52,7 +52,7 @@ class Stream:
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
+                         "min_chars": min_chars, "skip_unlabelled": _skips(missing_label), "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": _shapes.of(task).words,
                          "text_columns": None if text_columns is None else [str(name) for name in text_columns],
                          "least_columns": least_columns, "most_texts": most_texts, "paired": paired, **_windows(windows, max_windows, numbering, max_length),
                          "numbering": numbering, "seed": 42, **_options.of_batches(plan)}
@@ -197,17 +197,19 @@ class Streamed:
         if not options.get("max_steps"):
             options["max_steps"] = self._steps(rows, batches, float(options.pop("epochs", 1)), mix.get("repeat"))
         options.pop("epochs", None)
-        source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged")}
+        source = {n: v for n, v in source.items() if n not in ("text_column", "pair_column", "label_column", "no_header", "format", "min_chars", "skip_damaged", "skip_unlabelled")}
         rank, size = _ranks.join()
         self._stream = Stream(files, tokenizer, rank=rank, world_size=size, labels=None if numbering else self.labels, task=self.labels.task if _shapes.of(self.labels.task).words else None, max_length=limit,
                               **(of_texts or {"need_label": True}), window=window, where=where, runtime=runtime, seed=seed, batching=batches.pop("batching", "random"),
-                              **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged") if n in how},
+                              **{n: how[n] for n in ("text_column", "pair_column", "label_column", "header", "format", "min_chars", "skip_damaged", "missing_label") if n in how},
                               **mix, **windows, **batches, **source)
 
     def _take(self, stream: Stream, task: str, how: dict[str, Any], options: dict[str, Any]) -> None:
         given = [name for name, value in {**how, **{n: v for n, v in options.items() if n in _options.PLAN}}.items() if value not in (None, "error")]
+        if "cache" in given:
+            raise UsageError("cache is for rows in memory: leave it out with a stream")
         if given:
-            raise _its_own(given[0])
+            raise _its_own({"shuffle_window": "shuffle_window (window)"}.get(given[0], given[0]))
         if stream._options["numbering"]:
             self.labels = Labels(None, task=task, runtime=stream._runtime)
         elif stream.labels is None or not (stream._options["need_label"] or _shapes.of(stream.labels.task).several_texts):
@@ -228,11 +230,13 @@ class Streamed:
         if pipe is not None:
             raise UsageError(f"{pipe}: a pipe can be read only once: " + ("give max_steps in place of epochs" if labels is not None else "name its classes with labels"))
         conditions = [(str(column), str(value)) for column, value in (where or {}).items()]
-        found, names, outputs, form, rows = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
+        found, names, outputs, form, rows, core = _core.labels_scan(runtime, _rows.encoded(files), conditions, {**source, "need_label": True, "words": _shapes.of(task).words}, task)
         if labels is not None:
             return labels, rows
-        return Labels(None if found == "regression" else names, task=found, outputs=outputs,
-                      values=None if found == "regression" else natural(names, form), runtime=runtime), rows
+        made = Labels(None if found == "regression" else names, task=found, outputs=outputs,
+                      values=None if found == "regression" else natural(names, form), runtime=runtime)
+        made._core = core  # which has the rows of each class, for balanced weights
+        return made, rows
 
     @staticmethod
     def _steps(rows: int, batches, epochs: float, repeat) -> int:
@@ -259,19 +263,26 @@ def _its_own(name: str, value: Any = None) -> UsageError:
     return UsageError(f"{name}: the stream has its own{'' if value is None else f', {value}'}: give it to brim.data.stream")
 
 
-def refuse_streamed(stream: Any, *, task: str, labels: Labels | None, max_length: int | None, columns: Any, whole_words: bool) -> None:
-    """What says how rows become ids, or what their labels are, has no effect on a ``Stream``: refused by name where it says something else than the stream does."""
-    if not isinstance(stream, Stream):
+def refuse_made(rows: Any, *, task: str, labels: Labels | None, max_length: int | None, columns: Any, whole_words: bool) -> None:
+    """What says how rows become ids, or what their labels are, has no effect on a ``Dataset`` or a ``Stream``: refused by name where it says something else than they do."""
+    if not isinstance(rows, (Dataset, Stream)):
         return
-    made, own = stream._options, stream.labels
-    masked = _shapes.of(task).made
-    if made["numbering"] and not masked:
+    own, shape = rows.labels, _shapes.of(task)
+    other_task = own and not shape.made and task not in ("auto", None, own.task)
+    other_labels = labels and (not own or labels._keys or (labels.names, labels.outputs) != (own.names, own.outputs))
+    if isinstance(rows, Dataset):
+        numbering = rows._cut_as.numbering if rows._cut_as else None
+        refuse_encoded(rows, labels=labels if other_labels else None, columns=columns, task=task if other_task and not shape.several_texts else None,
+                       whole_words=True if whole_words and numbering != "words" else None)
+        return
+    made = rows._options
+    if made["numbering"] and not shape.made:
         raise MismatchError('the stream is of masked words (numbering): give task="mlm"')
-    if masked and not made["numbering"]:
+    if shape.made and not made["numbering"]:
         raise MismatchError('task="mlm" masks words of a stream that is made for it: brim.data.stream(.., numbering="tokens")')
-    if own and not masked and task not in ("auto", None, own.task):
+    if other_task:
         raise MismatchError(f'task="{task}": the labels of the stream are of {own.task}: leave out task, or give brim.data.stream labels of it')
-    if own and labels and (labels._keys or (labels.names, labels.outputs) != (own.names, own.outputs)):
+    if own and other_labels:
         raise _its_own("labels", ", ".join((own.names or [f"{own.outputs} values"])[:5]))
     if max_length not in (None, made["max_length"]):
         raise _its_own("max_length", made["max_length"])
@@ -298,8 +309,9 @@ def _unnamed(labels: Labels | None) -> Labels | None:
 
 
 def _reopen(files, tokenizer, labels, options, state):
-    options = {**options, "header": not options["no_header"], "task": "tokens" if options["words"] else None}
-    del options["no_header"], options["words"]
+    options = {**options, "header": not options["no_header"], "task": "tokens" if options["words"] else None,
+               "missing_label": "skip" if options["skip_unlabelled"] else "error"}
+    del options["no_header"], options["words"], options["skip_unlabelled"]
     if "window_overlap" in options:
         options["windows"] = options.pop("window_overlap")
     stream = Stream(files, tokenizer, labels=labels, **options)

@@ -328,6 +328,7 @@ class Model:
         _kinds.check(Model.logits, locals(), PredictOptions)
         _options.within(dict(options))
         self._check_trained()
+        self._refuse_masks()
         data = _data_or_file(data, file)
         if _rows.are_none(data) and not on_device:
             return _core.array("f", b"", 0, self.outputs)

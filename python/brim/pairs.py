@@ -155,7 +155,7 @@ def dataset(data: Any, tokenizer, *, task: str, columns: Sequence[str] | None, l
         data = _rows.read_tables(files)
     given = data
     if not in_text:
-        how = _options.of_rows(how, strict=False)
+        how = _options.of_rows(how)
         data, names, order = _in_memory(data)
         columns = columns or (order if text_column is None and pair_column is None else None)
     columns_of_pair = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}

@@ -23,6 +23,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from . import rows as _rows
+from .labels import _one_label
 from .model import Model
 from .training import train
 
@@ -194,9 +195,16 @@ class TextClassifier(ClassifierMixin, _Estimator):
         values = classes.tolist()
         plain = all(isinstance(value, int) for value in values)
         label = (lambda value: value) if plain else str
-        self._fit(X, [label(value) for value in targets.tolist()], sample_weight, "classification", [label(value) for value in values])
-        self.classes_ = classes
+        kept = isinstance(self.model, Model) or self.get_params().get("keep_head")  # a head has its classes, in its order
+        self._fit(X, [label(value) for value in targets.tolist()], sample_weight, "classification", None if kept else [label(value) for value in values])
+        names, known = self.model_.labels.names or [], {_one_label(label(value))[0] for value in values}
+        lacking = [type(values[0])(name) for name in names if name not in known]
+        self.classes_ = _np.unique(_np.asarray([*values, *lacking], dtype=object if classes.dtype == object else None)) if lacking else classes
+        self._order = [names.index(_one_label(label(value))[0]) for value in self.classes_.tolist()]
         return self
+
+    def _logits(self, X: Any) -> Any:
+        return super()._logits(X)[:, self._order]
 
     def decision_function(self, X: Any) -> Any:
         """Logits [rows, classes]; of two classes [rows], the second's over the first's."""

@@ -16,7 +16,7 @@ from . import (_core, callbacks as _callbacks, hub as _hub, kinds as _kinds, not
                runs as _runs, runtime as _runtime, shapes as _shapes)
 from .dataset import Cut, Dataset, refuse_encoded
 from .errors import STOP, Error, MismatchError, UsageError
-from .feed import Stream, Streamed, refuse_streamed
+from .feed import Stream, Streamed, refuse_made
 from .folds import Folds, of_splits, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
@@ -115,7 +115,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     compute_metrics: a function of ``brim.Predictions`` that returns {name: number}; best_metric may name one of them (greater_is_better
     says which way). callbacks: functions as on_event. report_to: "tensorboard", "csv", "none", or functions likewise. progress: True
     shows a line, False none, None: in notebooks and terminals. profile: a file for a trace, or True: trace.json in output.
-    Of files: format, quote, where ({column: value}), min_chars, skip_damaged, max_record, cache (a folder), truncation, truncation_side.
+    Of files: format, quote, where ({column: value}), min_chars, skip_damaged, max_record, cache (a folder), truncation, truncation_side. They say how those sets are
+    read that are files; where is refused beside rows in memory, of which it chooses none.
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
@@ -222,13 +223,13 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     wanted = _pairs.prompts(prompts)
     folder = model._home if isinstance(model, Model) else model
     begin = _pairs.Prompts(os.fsencode(folder), wanted) if any(wanted) else None
-    refuse_encoded(train_rows, labels=labels, columns=columns, task=None if asked == "auto" or several or masked else asked)
-    refuse_streamed(train, task=asked, labels=None if isinstance(model, Model) else _labels(labels, runtime), max_length=max_length, columns=columns, whole_words=whole_words)
+    refuse_made(train_rows, task=asked, labels=None if isinstance(model, Model) else _labels(labels, runtime), max_length=max_length, columns=columns, whole_words=whole_words)
+    labels = None if isinstance(train_rows, Dataset) else labels  # which are its own
     if all(isinstance(data, Dataset) for data in [train_rows, *(data for _, data in named)]):
         refuse_encoded(train_rows, text_column=text_column, pair_column=pair_column, label_column=label_column, delimiter=delimiter,
                        missing_label=None if missing_label == "error" else missing_label, header=None if header else header,
                        **{name: value for name, value in options.items() if name in _options.SOURCE and (value or name in ("windows", "max_windows"))},
-                       prompts=prompts, teacher_column=teacher_column, whole_words=whole_words or None)
+                       prompts=prompts, teacher_column=teacher_column)
     text_columns, columns = columns, {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
     source = {name: options.pop(name) for name in _options.SOURCE if name in options}
@@ -244,6 +245,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         _refuse_of_masks({"brim.compare": ways, "labels": labels, "keep_head": keep_head or None, "fold_column": more["fold_column"], "folds": folds})
     numbered = {"numbering": "words" if whole_words else "tokens"} if masked else {}
 
+    files_too = any(_rows.is_text_files(data) for _, data in [("", train_rows), *named, *_tests(more["test"])])
+
     def rows(data, known, labelled: bool | None = True, name="") -> Dataset:
         data, labelled = _rows.kept(data), labelled and not masked
         how = {**columns, **(cut.windows if cut and not masked and not several else {}), **source, **({"progress": told.bar} if told.bar else {})}
@@ -256,7 +259,8 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             with _in_set(name):
                 _refuse_encoded_otherwise(data, masked, max_length)
         elif not _rows.is_text_files(data):
-            how = _options.of_rows(how, strict=not name, error=TypeError)
+            with _in_set(name):
+                how = _options.of_rows(how, beside=files_too, error=UsageError if name else TypeError)
         with _in_set(name):
             if several and not isinstance(data, Dataset):
                 found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train",

@@ -41,8 +41,18 @@ static int scan_work(void *context, brim_error *error) {
                           &j->rows, error);
 }
 
-/* labels_scan(runtime, paths, where, options of a source, task) -> (task, names, outputs, what names are, rows): one
- * pass over files */
+static PyObject *scanned(core_state *state, PyObject *module, PyObject *runtime, job *j) {
+  core_labels *counted = core_new(state, module, CORE_LABELS, runtime, NULL, NULL);
+  if (!counted)
+    return NULL;
+  brim_labels *labels = &counted->labels;
+  *labels = j->labels, j->labels = (brim_labels){0};
+  return Py_BuildValue("(sNiCKN)", core_task_name(labels->task), core_label_names(labels), (int)labels->count, labels->form,
+                       (unsigned long long)j->rows, counted);
+}
+
+/* labels_scan(runtime, paths, where, options of a source, task) -> (task, names, outputs, what names are, rows, labels with the
+ * rows of each): one pass over files */
 PyObject *core_labels_scan(PyObject *module, PyObject *args) {
   PyObject *runtime, *paths, *where, *options, *result = NULL;
   const char *task_name;
@@ -61,8 +71,7 @@ PyObject *core_labels_scan(PyObject *module, PyObject *args) {
   j.source.where = held;
   j.paths = PyErr_Occurred() ? NULL : core_strings(paths, &j.path_count);
   if (j.paths && core_run(state, j.runtime, scan_work, &j) == BRIM_OK)
-    result = Py_BuildValue("(sNiCK)", core_task_name(j.labels.task), core_label_names(&j.labels), (int)j.labels.count,
-                           j.labels.form, (unsigned long long)j.rows);
+    result = scanned(state, module, runtime, &j);
   brim_labels_free(&j.labels);
   PyMem_Free(j.paths);
   PyMem_Free(held);

@@ -52,6 +52,15 @@ class Classifiers(unittest.TestCase):
         self.assertEqual(first, second)
         self.assertEqual(len(estimator.predict(case.module("pyarrow").array(TEXTS))), len(TEXTS))
 
+    def test_kept_heads(self):
+        """a head that is kept has its classes in its order; probabilities come in that of classes_"""
+        made = brim.train(MODEL, {"text": TEXTS, "label": CLASSES.tolist()}, labels=["yes", "no", "maybe"], epochs=6, lr=4e-3, progress=False).model
+        made.save(case.folder() / "kept")
+        for fitted in (TextClassifier(str(case.folder() / "kept"), keep_head=True, max_steps=1), TextClassifier(made, max_steps=1)):
+            fitted.fit(TEXTS, CLASSES)
+            self.assertEqual(fitted.classes_.tolist(), ["maybe", "no", "yes"])
+            self.assertEqual(fitted.predict(TEXTS).tolist(), [one.label for one in fitted.model_.predict(TEXTS)])
+
     def test_forms(self):
         """arrays, columns, pairs; whole numbers and booleans come back as such"""
         short = {"max_steps": 2}

@@ -372,7 +372,7 @@ static int check_data(brim_runtime *runtime, const brim_model *model, const brim
   if (outputs_of(model) == BRIM_OUTPUTS_OF_LABELLED)
     return brim_error_set(err, BRIM_E_USAGE,
                           "the model is of masked words, which have no predictions of a text: train it further for a task, or "
-                          "evaluate it");
+                          "measure it (brim evaluate)");
   BRIM_TRY(brim_dataset_fit(runtime, model, dataset, cut, false, "data", &mapped, err));
   return brim_refuse_cut(model, dataset, cut, "data", err);
 }
