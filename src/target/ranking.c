@@ -126,7 +126,7 @@ bool brim_similarity_named(const char *name, size_t length, brim_similarity *out
   return false;
 }
 
-/* Of vectors that are equal it is 1, not beside it: the root of a square is exact, and ranks see ties. */
+/* Of vectors that are equal it is exactly 1: the root of a square is exact, and ranks see ties. */
 static double cosine_of(const double *a, const double *b, int32_t width) {
   const double least = BRIM_NORM_EPS * BRIM_NORM_EPS;
   const double lengths = sqrt(fmax(brim_dot(a, a, width), least) * fmax(brim_dot(b, b, width), least));

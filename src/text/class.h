@@ -59,7 +59,7 @@ const brim_tokenizer_class *brim_class_named(const char *name, size_t length);
 const brim_tokenizer_class *brim_class_of_model(const char *model_type, size_t length);
 /* A class of transformers that is not here. */
 bool brim_class_is_other(const char *name, size_t length);
-/* Beside a byte-level tokenizer.json this class has it taken as it stands. */
+/* A byte-level tokenizer.json of this class is taken as it is. */
 bool brim_class_is_llama(const char *name, size_t length);
 /* Models of that type have tokenizer.json taken as it stands, whatever class is named. */
 bool brim_class_is_none(const char *model_type, size_t length);
