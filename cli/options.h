@@ -141,6 +141,7 @@ typedef struct cli_values {
   const char *memory_limit;
   bool whole_words, resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
   const char *profile;
+  bool own_trace; /* its name is brim's, in the folder of the run */
   /* folds */
   int64_t folds;
   bool stratify;

@@ -115,7 +115,7 @@ int cli_profile_end(cli_call *cli, const brim_profile *profile, int status) {
   if (!cli->values->quiet)
     print_table(cli, profile);
   brim_error late;
-  const int written = brim_profile_write(profile, path, &late);
+  const int written = (cli->values->own_trace ? brim_profile_write_own : brim_profile_write)(profile, path, &late);
   if (!written)
     cli_note(cli, "the trace is in %s: open it in chrome://tracing or ui.perfetto.dev", path);
   if (status || !written)

@@ -6,20 +6,26 @@
 #include "folds.h"
 #include "job.h"
 
-static void note_failure(void *context, const char *what, const brim_error *err) {
+/* A file that is not there is said with --quiet too. */
+static void tell_failure(void *context, const char *what, const brim_error *err) {
+  const cli_call *cli = context;
   char text[1200];
   brim_error_text(err, text, sizeof text);
-  cli_note(context, "%s: %s", what, text);
+  if (cli->progress)
+    brim_progress_clear(cli->progress);
+  fprintf(stderr, "brim: %s: %s\n", what, text);
 }
 
 void cli_no_texts(cli_call *cli, const brim_error *err) {
-  note_failure(cli, "no texts of the most wrong rows", err);
+  char text[1200];
+  brim_error_text(err, text, sizeof text);
+  cli_note(cli, "no texts of the most wrong rows: %s", text);
 }
 
 int cli_views_open(cli_call *cli, const char *folder) {
   if (cli->group.rank > 0)
     return BRIM_OK;
-  return brim_views_new(cli->runtime, folder, note_failure, cli, &cli->views, &cli->error);
+  return brim_views_new(cli->runtime, folder, tell_failure, cli, &cli->views, &cli->error);
 }
 
 void cli_views_evaluated(void *context, const brim_evaluation *evaluation) {

@@ -266,7 +266,8 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
  * two, as are 1.10 and 1.1. Integers 0..count-1 thus stay as they are; other integers (1..5, gaps) keep their text as name.
  * Predictions give integers and booleans as such (brim_labels.form): they are labels of the same kind as the rows' own.
  *
- * A row whose label is -100 (as number or field) has none and is excluded. So is one of -1 among classes that are exactly 0, 1,
+ * Among classes, a row whose label is -100 (as number or field) has none and is excluded (to regression it is a value, to
+ * multi-label data a name). So is one of -1 among classes that are exactly 0, 1,
  * ..: data sets mark rows without a label so. But with 0 and 1 alone, -1 is a class if the task was given. With a known mapping
  * both are none unless they name a class.
  *

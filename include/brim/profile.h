@@ -55,6 +55,8 @@ BRIM_API double brim_profile_seconds(const brim_profile *profile);
 /* The trace as JSON for chrome://tracing and ui.perfetto.dev: the first 65,536 spans, and under "otherData" the rows and how many
  * spans were left out. The file is complete or as it was. */
 BRIM_API int brim_profile_write(const brim_profile *profile, const char *path, brim_error *err) BRIM_CHECK;
+/* The same in a run's folder: what has the name, be it a link, a pipe or a device, is replaced. */
+BRIM_API int brim_profile_write_own(const brim_profile *profile, const char *path, brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

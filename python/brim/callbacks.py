@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import csv
 import importlib
 import itertools
@@ -204,7 +205,10 @@ def write_csv(folder: str) -> None:
         events = [json.loads(line) for line in file]
     rows = [event for event in events if event["event"] in ("step", "eval", "epoch")]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    with open(os.path.join(folder, "log.csv"), "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+    path = os.path.join(folder, "log.csv")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # a link or a pipe of this name is not written through
+    with open(path, "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
         out = csv.DictWriter(file, ["run", *names])
         out.writeheader()
         out.writerows({"run": folder, **row} for row in rows)

@@ -21,8 +21,11 @@ class Layout(NamedTuple):
 
 def read_json(folder: str, name: str) -> dict[str, Any]:
     """An object of a file; {} where there is none."""
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):  # a pipe there would be waited for
+        return {}
     try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             found = json.load(file)
     except (OSError, ValueError):
         return {}

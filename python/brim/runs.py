@@ -104,7 +104,7 @@ def run(model, rows, evals, output, seed, limit, told, options, sources, tokeniz
     texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:
         found = _core.train(model._core, cuts._core, rows._core, [(n, d._core) for n, d in evals], plan, rest, listen,
-                            told.measure, told.trace and os.fsencode(told.trace), "none" in told.reports)
+                            told.measure, told.trace and os.fsencode(told.trace), told.profile is True, "none" in told.reports)
     except (Cancelled, KeyboardInterrupt):
         if result.losses:  # what was stopped keeps them too
             model._trained_on(rows, limit, cuts)

@@ -19,6 +19,7 @@ typedef struct job {
   PyObject *measure; /* of own metrics; NULL: there are none */
   brim_profile *profile;
   const char *trace; /* where it goes */
+  int own_trace;     /* in the folder of the run, by its name there */
   core_listener listener;
   core_viewer viewer;
 } job;
@@ -202,7 +203,7 @@ static int train_work(void *context, brim_error *error) {
   if (status == BRIM_OK)
     status = train_rows(j, error);
   if (status == BRIM_OK && j->profile)
-    status = brim_profile_write(j->profile, j->trace, error);
+    status = (j->own_trace ? brim_profile_write_own : brim_profile_write)(j->profile, j->trace, error);
   if (j->result.interrupted)
     brim_runtime_resume(runtime); /* what the run keeps is still to be written */
   core_viewer_close(&j->viewer, status == BRIM_OK || (j->result.interrupted && (j->result.steps > 0 || j->train.resume)));
@@ -270,14 +271,14 @@ static bool take_rows(core_state *state, PyObject *rows, job *j) {
 }
 
 /* train(model, tokenizer or None, dataset or feed, evals, plan options, options, event, own metrics or None, trace or None,
- * without TensorBoard) */
+ * whether its name is the folder's, without TensorBoard) */
 PyObject *core_train(PyObject *module, PyObject *args) {
   PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *own, *trace;
   core_state *state = core_of(module);
   int quiet;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &trace,
-                        &quiet) ||
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOpp", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &own, &trace,
+                        &j.own_trace, &quiet) ||
       (trace != Py_None && !core_path(trace, &j.trace)))
     return NULL;
   j.viewer.quiet = quiet;

@@ -366,12 +366,39 @@ static int read_rest(brim_runtime *runtime, int fd, const char *path, size_t lim
   }
 }
 
-int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length, brim_error *err) {
-  BRIM_OUT(err, bytes);
-  BRIM_OUT(err, length);
-  BRIM_GIVEN(err, runtime, path);
-  bool standard = strcmp(path, "-") == 0;
-  int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+int brim_file_open_plain(const char *path, int *descriptor, brim_error *err) {
+  struct stat info;
+  *descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (*descriptor < 0)
+    return brim_error_system(err, path, "open the file", errno);
+  int status = BRIM_OK;
+  if (fstat(*descriptor, &info) != 0 || S_ISDIR(info.st_mode))
+    status = brim_error_system(err, path, "read", EISDIR);
+  else if (!S_ISREG(info.st_mode))
+    status = brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "this is a pipe or a device, and a file belongs here: put it there");
+  if (status)
+    close(*descriptor);
+  return status;
+}
+
+size_t brim_file_head(const char *path, char *bytes, size_t most) {
+  brim_error ignored;
+  int fd;
+  if (brim_file_open_plain(path, &fd, &ignored))
+    return 0;
+  const ssize_t got = pread(fd, bytes, most, 0);
+  close(fd);
+  return got > 0 ? (size_t)got : 0;
+}
+
+static int read_all(brim_runtime *runtime, const char *path, bool plain, size_t limit, char **bytes, size_t *length,
+                    brim_error *err) {
+  const bool standard = !plain && strcmp(path, "-") == 0;
+  int fd = -1;
+  if (plain)
+    BRIM_TRY(brim_file_open_plain(path, &fd, err));
+  else
+    fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return brim_error_system(err, path, "open the file", errno);
   growing g = {0};
@@ -391,6 +418,17 @@ int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, ch
   *bytes = g.bytes;
   *length = g.length;
   return BRIM_OK;
+}
+
+int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length, brim_error *err) {
+  BRIM_OUT(err, bytes);
+  BRIM_OUT(err, length);
+  BRIM_GIVEN(err, runtime, path);
+  return read_all(runtime, path, false, limit, bytes, length, err);
+}
+
+int brim_file_read_plain(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length, brim_error *err) {
+  return read_all(runtime, path, true, limit, bytes, length, err);
 }
 
 int brim_file_refuse_pointer(const char *path, const char *bytes, size_t length, brim_error *err) {

@@ -131,9 +131,8 @@ static int copy_bytes(int from, const char *name, brim_file *to, char *buffer, s
 
 int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim_error *err) {
   enum { SIZE = 128 * 1024 };
-  int fd = open(from, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return brim_error_system(err, from, "open the file", errno);
+  int fd;
+  BRIM_TRY(brim_file_open_plain(from, &fd, err));
   char *buffer = brim_alloc(runtime, SIZE);
   brim_file *file = NULL;
   int status = buffer ? brim_file_create_own(runtime, to, &file, err) : BRIM_NOMEM(err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -123,7 +124,7 @@ static int put_commit(brim_runtime *runtime, brim_text *path, const char *revisi
   if (path->failed)
     return BRIM_NOMEM(err);
   if (brim_path_exists(path->data))
-    BRIM_TRY(brim_file_read_all(runtime, path->data, MOST, &bytes, &read, err));
+    BRIM_TRY(brim_file_read_plain(runtime, path->data, MOST, &bytes, &read, err));
   while (read && strchr(" \r\n\t", bytes[read - 1]))
     bytes[--read] = 0;
   path->data[path->length = length] = 0;

@@ -83,7 +83,7 @@ int brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_j
   char *bytes;
   size_t length;
   *out = NULL;
-  BRIM_TRY(brim_file_read_all(runtime, path, limit, &bytes, &length, err));
+  BRIM_TRY(brim_file_read_plain(runtime, path, limit, &bytes, &length, err));
   int status = brim_file_refuse_pointer(path, bytes, length, err);
   if (status == BRIM_OK)
     status = brim_json_parse(runtime, bytes, length, path, out, err);

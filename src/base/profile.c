@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/profile.h"
@@ -185,14 +186,23 @@ static void put_trace(brim_text *out, const brim_profile *p) {
   brim_text_append(out, "\n", 1);
 }
 
-int brim_profile_write(const brim_profile *profile, const char *path, brim_error *err) {
-  BRIM_GIVEN(err, profile, path);
+static int write_trace(const brim_profile *profile, const char *path, bool own, brim_error *err) {
   brim_text out;
   brim_text_init(&out, profile->runtime);
   put_trace(&out, profile);
   int status = brim_text_status(&out, err);
   if (!status)
-    status = brim_file_write_all(profile->runtime, path, out.data, out.length, err);
+    status = (own ? brim_file_write_own : brim_file_write_all)(profile->runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   return status;
+}
+
+int brim_profile_write(const brim_profile *profile, const char *path, brim_error *err) {
+  BRIM_GIVEN(err, profile, path);
+  return write_trace(profile, path, false, err);
+}
+
+int brim_profile_write_own(const brim_profile *profile, const char *path, brim_error *err) {
+  BRIM_GIVEN(err, profile, path);
+  return write_trace(profile, path, true, err);
 }

@@ -98,7 +98,7 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
 
 static int no_rows(const loader *l, const char *path, brim_error *err) {
   if (l->dataset->excluded.count == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "there are no rows");
+    return brim_error_at(err, BRIM_E_FORMAT, strcmp(path, "-") == 0 ? "standard input" : path, 0, -1, "there are no rows");
   return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "no rows are left: %zu were excluded, the first because of: %s",
                        l->dataset->excluded.count, l->dataset->excluded.items[0].reason);
 }

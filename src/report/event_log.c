@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -189,7 +190,7 @@ int brim_event_log_read(brim_runtime *runtime, const char *path, brim_event_log 
   char *bytes = NULL;
   size_t length = 0;
   *out = NULL;
-  BRIM_TRY(brim_file_read_all(runtime, path, 0, &bytes, &length, err));
+  BRIM_TRY(brim_file_read_plain(runtime, path, 0, &bytes, &length, err));
   reading r = {.log = brim_alloc_zero(runtime, sizeof *r.log)};
   int status = r.log ? BRIM_OK : BRIM_NOMEM(err);
   if (!status) {

@@ -112,7 +112,7 @@ static int remove_earlier(brim_tensorboard *t) {
     if (strncmp(names[i], "events.out.tfevents.", 20) != 0 || !strstr(names[i], ".brim"))
       continue;
     char *path = brim_path_join(t->runtime, t->folder, names[i]);
-    status = path ? brim_remove_tree(t->runtime, path, &t->error) : BRIM_NOMEM(&t->error);
+    status = !path ? BRIM_NOMEM(&t->error) : brim_path_is_folder(path) ? BRIM_OK : brim_remove_tree(t->runtime, path, &t->error);
     brim_release(t->runtime, path);
   }
   brim_names_free(t->runtime, names, count);

@@ -64,7 +64,7 @@ static int keep_assignment(const fold_job *job, const char *path, const brim_tex
   size_t length = 0;
   if (!job->options->resume || !brim_path_exists(path))
     return brim_file_write_own(job->runtime, path, text->data, text->length, err);
-  BRIM_TRY(brim_file_read_all(job->runtime, path, 0, &before, &length, err));
+  BRIM_TRY(brim_file_read_plain(job->runtime, path, 0, &before, &length, err));
   bool same = length == text->length && memcmp(before, text->data, length) == 0;
   brim_release(job->runtime, before);
   if (same)

@@ -132,7 +132,7 @@ static int refuse_other(const brim_tokenizer_file *f, const char *path, brim_err
 static int keep(brim_tokenizer *t, const char *path, const char *name, brim_tokenizer_file **file, brim_error *err) {
   brim_tokenizer_file *f = &t->files[t->file_count];
   *f = (brim_tokenizer_file){.name = name};
-  BRIM_TRY(brim_file_read_all(t->runtime, path, FILE_LIMIT, &f->bytes, &f->length, err));
+  BRIM_TRY(brim_file_read_plain(t->runtime, path, FILE_LIMIT, &f->bytes, &f->length, err));
   t->file_count++;
   if (file)
     *file = f;

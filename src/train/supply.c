@@ -387,7 +387,7 @@ int brim_supply_save(const brim_supply *s, const char *folder, brim_error *err) 
 static int restore_feed(brim_supply *s, const char *path, brim_error *err) {
   char *bytes;
   size_t length;
-  BRIM_TRY(brim_file_read_all(s->runtime, path, 0, &bytes, &length, err));
+  BRIM_TRY(brim_file_read_plain(s->runtime, path, 0, &bytes, &length, err));
   int status = brim_feed_restore(s->feed, bytes, length, err);
   if (!status)
     status = brim_supply_step_done(s, err);

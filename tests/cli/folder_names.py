@@ -16,7 +16,7 @@ import fixtures
 from run import scratch
 
 RUNS = {"embedding": ("--task", "embedding", "--train", "pairs.jsonl", "--eval", "pairs.jsonl", "--max-steps", "1", "--save-every", "1",
-                      "--dense", "8"),
+                      "--dense", "8", "--profile"),
         "folds": ("--train", "rows.csv", "--folds", "2", "--test", "rows.csv", "--max-steps", "1")}
 LEFT = ("best",)  # something else of this name is left alone
 LIMIT = 60
@@ -99,6 +99,50 @@ class Names:
                         wrong.append(f"{name}, {what}, {'a run' if former else 'nothing else'} in the folder: {bad}")
         self.ok(wrong, f"{kind}: {tried} times something else has the name")
 
+    def pipes(self):
+        """A pipe or an endless device at each name that is read again: a line, and an end."""
+        wrong = []
+        for kind, words, last in (("single", ("--eval", "rows.csv", "--save-every", "1"), "state.json"), ("folds", RUNS["folds"][2:-2], "folds.csv")):
+            run = ("train", "-m", "fixtures/model", "--train", "rows.csv", *words, "-o", "output", "--resume", "--max-steps")
+            shutil.rmtree(self.folder / "whole", ignore_errors=True)
+            wrong += [said for code, said in [self.run(*run[:-3], "whole", "--max-steps", "1")] if code]
+            for path in [p for p in sorted((self.folder / "whole").rglob("*")) if p.is_file() and not p.name.startswith(UNSAID)]:
+                name = path.relative_to(self.folder / "whole")
+                for target in (None, "/dev/zero"):
+                    shutil.rmtree(self.folder / "output", ignore_errors=True)
+                    shutil.copytree(self.folder / "whole", self.folder / "output", symlinks=True)
+                    at = self.folder / "output" / name
+                    at.unlink()
+                    os.mkfifo(at) if target is None else at.symlink_to(target)
+                    tries = [run + ("2",)]
+                    if len(name.parts) == 1 and kind == "single":
+                        tries += [("predict", "-m", "output", "rows.csv", "-o", "predicted"), ("evaluate", "-m", "output", "rows.csv")]
+                    for words_of in tries:
+                        code, said = self.run(*words_of, shell="ulimit -v 8000000; ")
+                        if code is None or code < 0 or code > 2 or (code and not said.count("brim: ")) or (path.name == last and code == 0):
+                            wrong.append(f"{words_of[0]}, {name}, {target or 'a pipe'}: {code}, {said}")
+        self.ok(wrong, "pipes and devices in a folder that is read")
+
+    def named(self):
+        """What brim names in the folder is no user's link; a folder at a file's name stays, and the first step is not reached."""
+        wrong, output = [], self.folder / "output"
+        run = ("train", "-m", "fixtures/model", "--train", "rows.csv", "--max-steps", "1", "--profile", "-o", "output", "--overwrite")
+        shutil.rmtree(output, ignore_errors=True)
+        wrong += [said for code, said in [self.run(*run)] if code]
+        (self.folder / "precious").write_text("precious")
+        (output / "trace.json").unlink(missing_ok=True)
+        (output / "trace.json").symlink_to("../precious")
+        code, said = self.run(*run)
+        if code or (self.folder / "precious").read_text() != "precious" or (output / "trace.json").is_symlink():
+            wrong.append(f"trace.json, a link: {code}, {said}")
+        for name in ("config.json", "model.safetensors", "tokenizer.json", "report.html", "evaluation.jsonl", "trace.json"):
+            self.put(output / name, "folder", False)
+            code, said = self.run(*run)
+            if not code or "step 1" in said or not (output / name / "mine").is_file() or "move it away" not in said:
+                wrong.append(f"{name}, a folder: {code}, {said}")
+            shutil.rmtree(output / name, ignore_errors=True)
+        self.ok(wrong, "names in the folder are the folder's own")
+
     def removed(self):
         """A checkpoint that goes while it is written."""
         ended = threading.Event()
@@ -134,6 +178,8 @@ def main():
         names = Names(os.path.abspath(sys.argv[1]), folder)
         for kind, words in RUNS.items():
             names.names(kind, words)
+        names.named()
+        names.pipes()
         names.removed()
         if "--no-stacks" not in sys.argv:
             names.stacks()

@@ -15,11 +15,7 @@
 
 static bool is_ours(const char *path) {
   char head[sizeof MARK] = "";
-  FILE *file = brim_path_is_link(path) ? NULL : fopen(path, "rb");
-  if (!file)
-    return false;
-  const size_t got = fread(head, 1, sizeof head - 1, file);
-  fclose(file);
+  const size_t got = brim_path_is_link(path) ? 0 : brim_file_head(path, head, sizeof head - 1);
   return got == strlen(MARK) && memcmp(head, MARK, got) == 0;
 }
 

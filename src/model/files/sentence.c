@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -130,7 +131,7 @@ static int read_settings(brim_sentence *s, brim_error *err) {
   char *path = brim_path_join(s->runtime, s->modules.home, SETTINGS);
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && brim_path_is_taken(path))
-    status = brim_file_read_all(s->runtime, path, LIMIT, &s->settings, &s->settings_length, err);
+    status = brim_file_read_plain(s->runtime, path, LIMIT, &s->settings, &s->settings_length, err);
   brim_release(s->runtime, path);
   return status;
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -28,15 +29,11 @@ static int read_headers(brim_store *s, int32_t file, brim_error *err) {
 static int open_one(brim_store *s, const char *path, brim_error *err) {
   struct stat about;
   int32_t file;
-  const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    return brim_error_system(err, path, "open", errno);
-  int status = fstat(descriptor, &about) == 0 ? BRIM_OK : brim_error_system(err, path, "read", errno);
-  if (!status && !S_ISREG(about.st_mode))
-    status = brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "this is not a file");
-  if (status) {
+  int descriptor;
+  BRIM_TRY(brim_file_open_plain(path, &descriptor, err));
+  if (fstat(descriptor, &about) != 0) {
     close(descriptor);
-    return status;
+    return brim_error_system(err, path, "read", errno);
   }
   BRIM_TRY(brim_store_add_file(s, path, descriptor, about.st_size, &file, err));
   return read_headers(s, file, err);

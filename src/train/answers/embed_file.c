@@ -183,7 +183,7 @@ static int note_state(work *w) {
   brim_text_string(&text, "\n");
   int status = brim_text_status(&text, w->err);
   if (!status)
-    status = brim_file_write_all(w->runtime, w->state, text.data, text.length, w->err);
+    status = brim_file_write_own(w->runtime, w->state, text.data, text.length, w->err);
   brim_text_free(&text);
   return status;
 }

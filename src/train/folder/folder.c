@@ -50,6 +50,9 @@ static const char *find_odd(const char *name, const char *path) {
   const bool link = brim_path_is_link(path), folder = brim_path_is_folder(path), checkpoints = is == BRIM_NAME_CHECKPOINTS;
   if ((is == BRIM_NAME_FOLDS || is == BRIM_NAME_PREDICTIONS) && strchr(name, '.') && folder && !link)
     return "this is a folder, and a run in folds writes a file of its name: move it away";
+  const bool file = is == BRIM_NAME_EXTRA || brim_owned_is_file(name);
+  if (file && folder && !link)
+    return "this is a folder, and a run writes a file of its name: move it away";
   if (is == BRIM_NAME_OTHER || is == BRIM_NAME_FOLD || is == BRIM_NAME_PREDICTIONS)
     return NULL;
   if (checkpoints && !link && !folder)
@@ -117,7 +120,7 @@ static int folder_own_log(brim_runtime *runtime, const char *log, bool may_chang
   const bool there = stat(log, &info) == 0;
   if (there && !S_ISREG(info.st_mode))
     return brim_error_at(err, BRIM_E_USAGE, log, 0, -1, "a run's log is a file, and this is none: name another folder");
-  int status = there ? brim_file_read_all(runtime, log, 0, &bytes, &length, err) : BRIM_OK;
+  int status = there ? brim_file_read_plain(runtime, log, 0, &bytes, &length, err) : BRIM_OK;
   if (!status)
     status = brim_file_write_own(runtime, log, bytes, length, err);
   brim_runtime_release(runtime, bytes);

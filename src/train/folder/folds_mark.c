@@ -1,9 +1,9 @@
 /* folds_mark.c: folds.csv is brim's if it begins with its head line. */
 #include "train/folder/folds_mark.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
@@ -14,10 +14,7 @@ static int file_begins(brim_runtime *runtime, const char *folder, const char *na
   char head[64] = "", *path = brim_path_join(runtime, folder, name);
   if (!path)
     return BRIM_NOMEM(err);
-  FILE *file = brim_path_is_file(path) ? fopen(path, "rbe") : NULL;
-  size_t got = file ? fread(head, 1, strlen(want), file) : 0;
-  if (file)
-    fclose(file);
+  const size_t got = brim_file_head(path, head, strlen(want));
   brim_release(runtime, path);
   *does = got == strlen(want) && memcmp(head, want, got) == 0;
   return BRIM_OK;

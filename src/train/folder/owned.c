@@ -2,13 +2,13 @@
 #include "train/folder/owned.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -47,7 +47,8 @@ brim_owned_name brim_owned_name_of(const char *path) {
     brim_owned_name is;
   } names[] = {{BRIM_LOG_NAME, BRIM_NAME_LOG},     {"checkpoints", BRIM_NAME_CHECKPOINTS}, {"tensorboard", BRIM_NAME_TENSORBOARD},
                {BRIM_FOLDS_FILE, BRIM_NAME_FOLDS}, {"folds.json", BRIM_NAME_FOLDS},        {"evaluation.jsonl", BRIM_NAME_FILE},
-               {"report.html", BRIM_NAME_FILE},    {"README.md", BRIM_NAME_FILE},          {BRIM_REPLACED_RUN, BRIM_NAME_FILE}};
+               {"report.html", BRIM_NAME_FILE},    {"README.md", BRIM_NAME_FILE},          {BRIM_REPLACED_RUN, BRIM_NAME_FILE},
+               {"trace.json", BRIM_NAME_EXTRA},    {"log.csv", BRIM_NAME_EXTRA}};
   char name[NAME_MAX + 1];
   snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -62,15 +63,15 @@ brim_owned_name brim_owned_name_of(const char *path) {
   return brim_is_model_file(name) || brim_is_tokenizer_file(name) || brim_is_temporary(name) ? BRIM_NAME_FILE : BRIM_NAME_OTHER;
 }
 
+bool brim_owned_is_file(const char *name) {
+  return brim_owned_name_of(name) == BRIM_NAME_FILE && strcmp(name, BRIM_REPLACED_RUN) != 0 && !brim_is_temporary(name);
+}
+
 /* ---- content ---------------------------------------------------------------------------------------------- */
 
 /* The first bytes of a file that is no link's target, as text; "" when there is none or it cannot be read. */
 static void read_head(const char *path, char *text, size_t size) {
-  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  ssize_t got = file < 0 ? 0 : read(file, text, size - 1);
-  if (file >= 0)
-    close(file);
-  text[got > 0 ? got : 0] = 0;
+  text[brim_file_head(path, text, size - 1)] = 0;
 }
 
 /* `text` begins with `want`, or is cut within it. */
@@ -264,6 +265,14 @@ void brim_owned_modules_close(brim_owned_modules *modules) {
   modules->count = 0;
 }
 
+/* A folder that has a file's name is somebody's. */
+static int is_no_folder(brim_runtime *runtime, const char *folder, const char *name, bool *is, brim_error *err) {
+  char *path = brim_path_join(runtime, folder, name);
+  *is = path && (brim_path_is_link(path) || !brim_path_is_folder(path));
+  brim_release(runtime, path);
+  return path ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 static int holds_module(brim_runtime *runtime, const char *path, bool *holds, brim_error *err) {
   char **names;
   size_t count;
@@ -274,8 +283,11 @@ static int holds_module(brim_runtime *runtime, const char *path, bool *holds, br
   *holds = count > 0;
   for (size_t i = 0; i < count; i++)
     *holds = *holds && (strcmp(names[i], "config.json") == 0 || strcmp(names[i], "model.safetensors") == 0);
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && *holds && !status; i++)
+    status = is_no_folder(runtime, path, names[i], holds, err);
   brim_names_free(runtime, names, count);
-  return BRIM_OK;
+  return status;
 }
 
 int brim_owned_module(const brim_owned_modules *modules, const char *name, bool *ours, brim_error *err) {
@@ -300,8 +312,10 @@ static int is_part_of_run(const brim_owned_modules *modules, const char *name, b
   case BRIM_NAME_CHECKPOINTS:
     return *is = !foreign_checkpoints, BRIM_OK;
   case BRIM_NAME_FILE:
+    *is = true;
+    return brim_owned_is_file(name) ? is_no_folder(modules->runtime, modules->folder, name, is, err) : BRIM_OK;
   case BRIM_NAME_TENSORBOARD:
-    return *is = true, BRIM_OK;
+    return brim_owned_tensorboard(modules->runtime, modules->folder, is, err);
   case BRIM_NAME_OTHER:
   case BRIM_NAME_MODULE:
     return brim_owned_module(modules, name, is, err);

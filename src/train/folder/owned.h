@@ -38,6 +38,7 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
 /* What a run's folder has under a name. */
 typedef enum brim_owned_name {
   BRIM_NAME_OTHER,       /* none that a run writes, renames or keeps */
+  BRIM_NAME_EXTRA,       /* trace.json, log.csv: of a run that was asked for it, and of no fold */
   BRIM_NAME_FILE,        /* of the model, its tokenizer, its evaluation; report.html, what is being written or replaced */
   BRIM_NAME_MODULE,      /* "1_Pooling", "2_Dense": a folder of a module as brim names it */
   BRIM_NAME_LOG,         /* log.jsonl */
@@ -50,6 +51,9 @@ typedef enum brim_owned_name {
 /* Of the first name of a path below the folder: "checkpoints/step-2/config.json". By name alone: what is there is proved
  * elsewhere. */
 brim_owned_name brim_owned_name_of(const char *path);
+
+/* Whether a run writes a file of this name; false for what is being written or replaced, which may be a folder. */
+bool brim_owned_is_file(const char *name);
 
 /* The folders of modules that are the model's in a folder: those that its modules.json lists. */
 typedef struct brim_owned_modules {

@@ -202,7 +202,7 @@ static int copy_log(const replacement *r, brim_error *err) {
   size_t length = 0;
   int status = to ? brim_make_folder(runtime, r->aside, err) : BRIM_NOMEM(err);
   if (!status)
-    status = brim_file_read_all(runtime, r->folder->log.path, 0, &bytes, &length, err);
+    status = brim_file_read_plain(runtime, r->folder->log.path, 0, &bytes, &length, err);
   if (!status)
     status = brim_file_write_own(runtime, to, bytes, length, err);
   brim_runtime_release(runtime, bytes);
@@ -214,7 +214,7 @@ static int restore_log(const replacement *r, brim_log_file *log, brim_error *err
   brim_runtime *runtime = r->folder->runtime;
   char *from = brim_path_join(runtime, r->aside, BRIM_LOG_NAME), *bytes = NULL;
   size_t length = 0;
-  int status = from ? brim_file_read_all(runtime, from, 0, &bytes, &length, err) : BRIM_NOMEM(err);
+  int status = from ? brim_file_read_plain(runtime, from, 0, &bytes, &length, err) : BRIM_NOMEM(err);
   if (!status)
     status = brim_log_replace(log, bytes, length, err);
   brim_runtime_release(runtime, bytes);

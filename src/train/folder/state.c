@@ -16,6 +16,7 @@
 #include "base/hashmap.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/run/ask.h"
 #include "train/folder/fields.h"
@@ -330,7 +331,7 @@ int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours
   struct stat info;
   if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > STATE_LIMIT)
     return BRIM_OK;
-  BRIM_TRY(brim_file_read_all(runtime, path, STATE_LIMIT, &bytes, &length, err));
+  BRIM_TRY(brim_file_read_plain(runtime, path, STATE_LIMIT, &bytes, &length, err));
   *ours = digest_fits(bytes, length);
   bool old = !*ours && length > sizeof oldest && memcmp(bytes, oldest, sizeof oldest - 1) == 0;
   brim_runtime_release(runtime, bytes);
@@ -340,11 +341,8 @@ int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours
 bool brim_train_state_begins_well(const char *path) {
   static const char begin[] = "{\"version\":";
   char head[sizeof begin] = "";
-  FILE *file = fopen(path, "rbe");
-  size_t got = file ? fread(head, 1, sizeof begin - 1, file) : 0;
-  if (file)
-    fclose(file);
-  return file && memcmp(head, begin, got) == 0;
+  const size_t got = brim_file_head(path, head, sizeof begin - 1);
+  return brim_path_exists(path) && memcmp(head, begin, got) == 0;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
