@@ -128,7 +128,8 @@ static void follow_links(cli_call *cli) {
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     const char **path = (const char **)(void *)((char *)&arguments->values + option->offset);
     if ((option->path != CLI_WRITES_FILE && option->path != CLI_WRITES_RESUMABLE) ||
-        (arguments->values.own_trace && path == &arguments->values.profile) || !arguments->given[option - arguments->options] || stat(*path, &info) != 0 || !S_ISREG(info.st_mode))
+        (arguments->values.own_trace && path == &arguments->values.profile) || !arguments->given[option - arguments->options] ||
+        stat(*path, &info) != 0 || !S_ISREG(info.st_mode))
       continue;
     if (lstat(*path, &own) == 0 && S_ISLNK(own.st_mode))
       keep(arguments, path, realpath(*path, NULL));

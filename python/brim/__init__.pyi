@@ -286,7 +286,7 @@ def train(
     says which way). callbacks: functions as on_event. report_to: "tensorboard", "csv", "none", or functions likewise. progress: True
     shows a line, False none, None: in notebooks and terminals. profile: a file for a trace, or True: trace.json in output.
     Of files: format, quote, where ({column: value}), min_chars, skip_damaged, max_record, cache (a folder), truncation, truncation_side. They say how those sets are
-    read that are files; where is refused beside rows in memory, of which it chooses none.
+    read that are files; where is refused with rows in memory, of which it chooses none.
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like

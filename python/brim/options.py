@@ -298,10 +298,10 @@ def seed(name: str, value: Any) -> int:
 _OF_FILES = {"format": "auto", "header": True, "where": None, "skip_damaged": False, "quote": None, "max_record": None, "delimiter": None, "cache": None}
 
 
-def of_rows(how: dict[str, Any], *, beside: bool = False, error: type[Exception] = UsageError) -> dict[str, Any]:
-    """The options of reading that rows in memory have; another one is refused, where it says something. beside: other sets are files, which have it,
+def of_rows(how: dict[str, Any], *, with_files: bool = False, error: type[Exception] = UsageError) -> dict[str, Any]:
+    """The options of reading that rows in memory have; another one is refused, where it says something. with_files: other sets are files, which have it,
     and only what chooses rows is refused."""
-    given = next((name for name, usual in _OF_FILES.items() if how.get(name, usual) not in (usual, None) and (name == "where" or not beside)), None)
+    given = next((name for name, usual in _OF_FILES.items() if how.get(name, usual) not in (usual, None) and (name == "where" or not with_files)), None)
     if given:
         raise error(f"{given} is for files (csv, tsv, jsonl, txt), and these rows are in memory" + (": choose them before" if given == "where" else ""))
     return {name: value for name, value in how.items() if name not in _OF_FILES and name != "progress"}

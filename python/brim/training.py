@@ -116,7 +116,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     says which way). callbacks: functions as on_event. report_to: "tensorboard", "csv", "none", or functions likewise. progress: True
     shows a line, False none, None: in notebooks and terminals. profile: a file for a trace, or True: trace.json in output.
     Of files: format, quote, where ({column: value}), min_chars, skip_damaged, max_record, cache (a folder), truncation, truncation_side. They say how those sets are
-    read that are files; where is refused beside rows in memory, of which it chooses none.
+    read that are files; where is refused with rows in memory, of which it chooses none.
     stream=True reads them again in every epoch (data larger than memory): shuffle_window, prefetch, weights (a share for each file),
     repeat. cpu: instructions to use ("avx2").
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
@@ -260,7 +260,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
                 _refuse_encoded_otherwise(data, masked, max_length)
         elif not _rows.is_text_files(data):
             with _in_set(name):
-                how = _options.of_rows(how, beside=files_too, error=UsageError if name else TypeError)
+                how = _options.of_rows(how, with_files=files_too, error=UsageError if name else TypeError)
         with _in_set(name):
             if several and not isinstance(data, Dataset):
                 found = _pairs.dataset(data, tokenizer, task=task, columns=text_columns, labelled=labelled, max_length=limit, runtime=runtime, name=name or "train",

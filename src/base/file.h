@@ -16,7 +16,8 @@ int brim_file_refuse_pointer(const char *path, const char *bytes, size_t length,
 int brim_file_create_own(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) BRIM_CHECK;
 int brim_file_write_own(brim_runtime *runtime, const char *path, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
 
-/* A file to read in a folder of a run, a model or a tokenizer: a pipe or a device there is BRIM_E_FORMAT, and is never waited for. */
+/* A file to read in a folder of a run, a model or a tokenizer: a pipe or a device there is BRIM_E_FORMAT, and is never waited
+ * for. */
 int brim_file_open_plain(const char *path, int *descriptor, brim_error *err) BRIM_CHECK;
 /* brim_file_read_all of such a file. */
 int brim_file_read_plain(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length,

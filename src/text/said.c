@@ -237,11 +237,12 @@ static int read_roles(reader *r, const brim_json_document *document, bool specia
   return BRIM_OK;
 }
 
-/* A token of a name of its own; of one name the last, in the place of the first. */
-static int put_named(reader *r, const brim_json_document *document, const brim_json_value *key) {
+/* A token of another name; of one name the last, in the place of the first, which `nothing` may take too. */
+static int put_named(reader *r, const brim_json_document *document, const brim_json_value *key, bool nothing) {
   const int32_t place = brim_hashmap_get(&r->named.places, key->as.text, key->length, -1);
-  brim_said_token token;
-  BRIM_TRY(read_token(document, brim_json_member(key), true, &token, r->err));
+  brim_said_token token = {0};
+  if (!nothing)
+    BRIM_TRY(read_token(document, brim_json_member(key), true, &token, r->err));
   if (place >= 0) {
     r->named.at[place] = token;
     return BRIM_OK;
@@ -254,16 +255,21 @@ static bool is_text(const brim_json_value *value) {
   return value->kind == BRIM_JSON_STRING;
 }
 
+static bool is_object(const brim_json_value *value) {
+  return value->kind == BRIM_JSON_OBJECT;
+}
+
 static bool is_token(const brim_json_value *value) {
   return value->kind == BRIM_JSON_STRING || value->kind == BRIM_JSON_OBJECT;
 }
 
-/* Members of a file that end in "_token" and are no roles, where `takes` their value. */
+/* Members of a file that end in "_token" and are no roles, where `takes` their value; objects by themselves are tokens if they
+ * are typed. */
 static int read_named(reader *r, const brim_json_document *document, bool (*takes)(const brim_json_value *)) {
   const brim_json_value *root = document ? brim_json_root(document) : NULL;
   for (const brim_json_value *key = brim_json_first(root); key; key = brim_json_after(root, key))
     if (ends_in_token(key) && role_of(key) < 0 && takes(brim_json_member(key)))
-      BRIM_TRY(put_named(r, document, key));
+      BRIM_TRY(put_named(r, document, key, takes == is_object && !is_typed(brim_json_member(key))));
   return BRIM_OK;
 }
 
@@ -272,7 +278,7 @@ static int read_names(reader *r, const brim_json_document *document, const char 
   const brim_json_value *names = member(document, name);
   if (names && names->kind == BRIM_JSON_OBJECT)
     for (const brim_json_value *key = brim_json_first(names); key; key = brim_json_after(names, key))
-      BRIM_TRY(put_named(r, document, key));
+      BRIM_TRY(put_named(r, document, key, false));
   return BRIM_OK;
 }
 
@@ -318,7 +324,7 @@ static const char extra_key[] = "extra_special_tokens", older_key[] = "additiona
 /* As transformers orders them: what it finds among the settings, then what it took from tokenizer_config.json before. */
 static int read_all_named(reader *r, const brim_json_document *map) {
   const brim_json_document *config = r->beside->config;
-  BRIM_TRY(read_named(r, config, is_typed));
+  BRIM_TRY(read_named(r, config, is_object));
   BRIM_TRY(read_named(r, map, is_token));
   BRIM_TRY(read_named(r, config, is_text));
   BRIM_TRY(read_names(r, config, extra_key));
@@ -339,7 +345,7 @@ static int read_extras(reader *r, const brim_json_document *map, bool *said) {
   return read_extra(r, map, others, extra_key);
 }
 
-/* The older name, or what the class has of its own, where nothing else is said. */
+/* The older name, or what the class has, where nothing else is said. */
 static int read_older_extras(reader *r, const brim_json_document *map) {
   const bool left = says_something(member(r->beside->config, extra_key)); /* tokenizer_config.json's older list as it is */
   const brim_json_document *from = member(map, older_key) ? map : left ? r->beside->config : NULL;

@@ -1,4 +1,4 @@
-"""Options that say what rows say already, and options of files beside rows in memory."""
+"""Options that say what rows say already, and options of files with rows in memory."""
 import unittest
 
 import case
@@ -49,9 +49,9 @@ class Agreeing(unittest.TestCase):
         with self.assertRaisesRegex(brim.errors.UsageError, "missing_label='no'"):
             make(missing_label="no")
 
-    def test_files_beside_memory(self):
+    def test_files_with_memory(self):
         """options of files hold for the sets that are files; rows in memory are not chosen by where"""
-        path, plain = file("beside.csv", ";"), file("plain.csv")
+        path, plain = file("with.csv", ";"), file("plain.csv")
         self.assertEqual(brim.train(MODEL, ROWS, eval=path, delimiter=";", **HOW).evaluations[-1]["rows"], len(ROWS))
         with self.assertRaisesRegex(TypeError, "delimiter is for files"):
             brim.train(MODEL, ROWS, eval=ROWS[:4], delimiter=";", **HOW)

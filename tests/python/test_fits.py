@@ -170,7 +170,6 @@ class Labels(unittest.TestCase):
     def test_names(self):
         self.assertEqual(self.names(["007", "7", "08"]), ["007", "08", "7"])
         self.assertEqual(self.names(["10", "9"]), ["10", "9"])
-        self.assertEqual(self.names([b"good", b"bad"]), ["bad", "good"])
         self.assertEqual(self.names([Order.FIRST, Order.SECOND]), ["0", "1"])
         self.assertEqual(self.names(["1.10", "4.5"]), ["1.10", "4.5"])
         self.assertEqual(self.names([10, 9]), ["9", "10"])

@@ -227,6 +227,7 @@ static void given_of_model(void) {
 static void given_of_profile(void) {
   TRY(brim_profile_new, G(runtime), OUT(brim_profile *, out));
   TRY(brim_profile_write, G(profile), G(path));
+  TRY(brim_profile_write_own, G(profile), G(path));
 }
 
 static void given_of_report(void) {
