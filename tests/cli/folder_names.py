@@ -65,7 +65,7 @@ class Names:
             return said
         if code:
             late = "step 1, " in said
-            return f"refused after the first step: {said}" if late else None if said.count("brim: output/") else f"{code}: {said}"
+            return f"refused after the first step: {said}" if late else None if "output/" in said else f"{code}: {said}"
         odd = at.is_symlink() != (whole / name).is_symlink() or at.is_fifo() or at.is_dir() != (whole / name).is_dir()
         if odd and at.name not in LEFT and "are not kept" not in said and "no report" not in said and "no events for TensorBoard: output/" not in said:
             return "it is still there, and nothing is said"
@@ -138,7 +138,7 @@ class Names:
         for name in ("config.json", "model.safetensors", "tokenizer.json", "report.html", "evaluation.jsonl", "trace.json"):
             self.put(output / name, "folder", False)
             code, said = self.run(*run)
-            if not code or "step 1" in said or not (output / name / "mine").is_file() or "move it away" not in said:
+            if not code or "step 1" in said or not (output / name / "mine").is_file() or "this is a folder" not in said:
                 wrong.append(f"{name}, a folder: {code}, {said}")
             shutil.rmtree(output / name, ignore_errors=True)
         self.ok(wrong, "names in the folder are the folder's own")

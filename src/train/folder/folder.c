@@ -50,7 +50,7 @@ static const char *find_odd(const char *name, const char *path) {
   const bool link = brim_path_is_link(path), folder = brim_path_is_folder(path), checkpoints = is == BRIM_NAME_CHECKPOINTS;
   if ((is == BRIM_NAME_FOLDS || is == BRIM_NAME_PREDICTIONS) && strchr(name, '.') && folder && !link)
     return "this is a folder, and a run in folds writes a file of its name: move it away";
-  const bool file = is == BRIM_NAME_EXTRA || brim_owned_is_file(name);
+  const bool file = brim_owned_is_file(name) || strcmp(name, "trace.json") == 0; /* of a run that is asked for it */
   if (file && folder && !link)
     return "this is a folder, and a run writes a file of its name: move it away";
   if (is == BRIM_NAME_OTHER || is == BRIM_NAME_FOLD || is == BRIM_NAME_PREDICTIONS)

@@ -45,17 +45,11 @@ brim_owned_name brim_owned_name_of(const char *path) {
   static const struct {
     const char *name;
     brim_owned_name is;
-  } names[] = {{BRIM_LOG_NAME, BRIM_NAME_LOG},
-               {"checkpoints", BRIM_NAME_CHECKPOINTS},
-               {"tensorboard", BRIM_NAME_TENSORBOARD},
-               {BRIM_FOLDS_FILE, BRIM_NAME_FOLDS},
-               {"folds.json", BRIM_NAME_FOLDS},
-               {"evaluation.jsonl", BRIM_NAME_FILE},
-               {"report.html", BRIM_NAME_FILE},
-               {"README.md", BRIM_NAME_FILE},
-               {BRIM_REPLACED_RUN, BRIM_NAME_FILE},
-               {"trace.json", BRIM_NAME_EXTRA},
-               {"log.csv", BRIM_NAME_EXTRA}};
+  } names[] = {
+      {BRIM_LOG_NAME, BRIM_NAME_LOG},     {"checkpoints", BRIM_NAME_CHECKPOINTS}, {"tensorboard", BRIM_NAME_TENSORBOARD},
+      {BRIM_FOLDS_FILE, BRIM_NAME_FOLDS}, {"folds.json", BRIM_NAME_FOLDS},        {"evaluation.jsonl", BRIM_NAME_FILE},
+      {"report.html", BRIM_NAME_FILE},    {"README.md", BRIM_NAME_FILE},          {BRIM_REPLACED_RUN, BRIM_NAME_FILE},
+  };
   char name[NAME_MAX + 1];
   snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "/"), path);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

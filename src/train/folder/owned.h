@@ -38,7 +38,6 @@ int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, b
 /* What a run's folder has under a name. */
 typedef enum brim_owned_name {
   BRIM_NAME_OTHER,       /* none that a run writes, renames or keeps */
-  BRIM_NAME_EXTRA,       /* trace.json, log.csv: of a run that was asked for it, and of no fold */
   BRIM_NAME_FILE,        /* of the model, its tokenizer, its evaluation; report.html, what is being written or replaced */
   BRIM_NAME_MODULE,      /* "1_Pooling", "2_Dense": a folder of a module as brim names it */
   BRIM_NAME_LOG,         /* log.jsonl */
