@@ -3,10 +3,10 @@ options="--model $MODEL --train data.csv --batch-size 4 --save-every 100000 --qu
 cp "$DATA/train.csv" data.csv
 train() { python3 $CASES/../interrupt.py "$1" log.jsonl step 3 $BRIM train $options --output "$@" 2>err; cat err; }
 # The folder goes, and another run begins there: the first writes nothing more.
-ACTION='rm -r run && $BRIM train --model $MODEL --train data.csv --max-steps 1 --quiet --output run >/dev/null && cp -r run other' \
+ACTION='mv run away && rm -r away && $BRIM train --model $MODEL --train data.csv --max-steps 1 --quiet --output run >/dev/null && cp -r run other' \
   train run --epochs 40
 diff -r run other && echo "the other run is as it was"
-ACTION='rm -r gone' train gone --epochs 40
+ACTION='mv gone away && rm -r away' train gone --epochs 40
 test ! -e gone && echo "nothing is there"
 ACTION='rm alone/log.jsonl' train alone --epochs 40
 test ! -e alone/model.safetensors && test ! -e alone/log.jsonl && echo "no model is there"
