@@ -86,8 +86,11 @@ typedef struct brim_json_document brim_json_document;
 /* Memory is proportional to length (below 4 GiB). `bytes` are borrowed and must outlive the document. */
 int brim_json_parse(brim_runtime *runtime, const char *bytes, size_t length, const char *name, brim_json_document **out,
                     brim_error *err) BRIM_CHECK;
-/* Reads and parses a file of at most `limit` bytes (0: no limit). */
+/* Reads and parses a file of at most `limit` bytes (0: no limit): one of a folder, which is no pipe; or one that a person named,
+ * which may be a pipe. */
 int brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out, brim_error *err) BRIM_CHECK;
+int brim_json_load_named(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out,
+                         brim_error *err) BRIM_CHECK;
 void brim_json_free(brim_json_document *document);
 const brim_json_value *brim_json_root(const brim_json_document *document);
 

@@ -79,11 +79,11 @@ int brim_json_parse(brim_runtime *runtime, const char *bytes, size_t length, con
   return BRIM_OK;
 }
 
-int brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out, brim_error *err) {
+static int load(brim_runtime *runtime, const char *path, bool plain, size_t limit, brim_json_document **out, brim_error *err) {
   char *bytes;
   size_t length;
   *out = NULL;
-  BRIM_TRY(brim_file_read_plain(runtime, path, limit, &bytes, &length, err));
+  BRIM_TRY((plain ? brim_file_read_plain : brim_file_read_all)(runtime, path, limit, &bytes, &length, err));
   int status = brim_file_refuse_pointer(path, bytes, length, err);
   if (status == BRIM_OK)
     status = brim_json_parse(runtime, bytes, length, path, out, err);
@@ -92,6 +92,14 @@ int brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_j
   else
     brim_release(runtime, bytes);
   return status;
+}
+
+int brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out, brim_error *err) {
+  return load(runtime, path, true, limit, out, err);
+}
+
+int brim_json_load_named(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out, brim_error *err) {
+  return load(runtime, path, false, limit, out, err);
 }
 
 void brim_json_free(brim_json_document *d) {

@@ -382,7 +382,7 @@ int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset
   BRIM_OUT(err, out);
   BRIM_GIVEN(err, runtime, path);
   brim_json_document *document = NULL;
-  BRIM_TRY(brim_json_load(runtime, path, MAX_FILE, &document, err));
+  BRIM_TRY(brim_json_load_named(runtime, path, MAX_FILE, &document, err));
   json_batch batch = {.document = document, .dataset = brim_dataset_new(runtime, err)};
   int status = batch.dataset ? read_batch(&batch, err) : BRIM_E_MEMORY;
   brim_release(runtime, batch.row.ids);

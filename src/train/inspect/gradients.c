@@ -206,7 +206,7 @@ typedef struct recipe {
 
 /* The members of "hyperparameters", or of the file itself. Absent ones have the defaults of training. */
 static int read_recipe(brim_runtime *runtime, const char *path, recipe *r, brim_error *err) {
-  BRIM_TRY(brim_json_load(runtime, path, FILE_LIMIT, &r->document, err));
+  BRIM_TRY(brim_json_load_named(runtime, path, FILE_LIMIT, &r->document, err));
   const brim_json_document *d = r->document;
   const brim_json_value *root = brim_json_root(d), *inner = brim_json_get(root, "hyperparameters"), *h = inner ? inner : root;
   const brim_json_value *schedule = brim_json_get(h, "schedule");

@@ -344,7 +344,7 @@ int brim_inspect_losses(brim_runtime *runtime, const char *path, brim_text *out,
   BRIM_GIVEN(err, runtime, path, out);
   brim_json_document *document;
   uint64_t unknown = 0;
-  BRIM_TRY(brim_json_load(runtime, path, LIMIT, &document, err));
+  BRIM_TRY(brim_json_load_named(runtime, path, LIMIT, &document, err));
   entry e = {.runtime = runtime, .document = document, .err = err};
   int status = brim_json_root(document)->kind == BRIM_JSON_ARRAY
                    ? write_entries(&e, brim_json_root(document), out, &unknown)

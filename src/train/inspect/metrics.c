@@ -339,7 +339,7 @@ static int write_entries(const brim_json_document *document, brim_runtime *runti
 int brim_inspect_metrics(brim_runtime *runtime, const char *kind, const char *path, brim_text *out, brim_error *err) {
   BRIM_GIVEN(err, runtime, kind, path, out);
   brim_json_document *document;
-  BRIM_TRY(brim_json_load(runtime, path, LIMIT, &document, err));
+  BRIM_TRY(brim_json_load_named(runtime, path, LIMIT, &document, err));
   const brim_json_value *root = brim_json_root(document);
   int status = BRIM_OK;
   if (strcmp(kind, "similarity") == 0) {
