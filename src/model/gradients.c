@@ -58,11 +58,17 @@ brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add) {
   return (brim_at){h->chosen_gradient, 0};
 }
 
+/* Where nobody wants it: as wide as the version would be, since operations take the stride of values side by side for it. */
+static brim_at unwanted(brim_lowering *l, int32_t value, brim_row_kind rows) {
+  const int32_t width = l->held[l->held[value].leader].width;
+  const brim_at at = brim_is_half(l, value) ? brim_spare_half(l, rows, width) : brim_spare(l, rows, width);
+  return (brim_at){at.version, l->held[value].column};
+}
+
 brim_at brim_write_gradient(brim_lowering *l, int32_t value, brim_row_kind rows) {
   bool add = false;
   if (!brim_wants_gradient(l, value))
-    return brim_is_half(l, value) ? brim_spare_half(l, rows, l->program->values[value].width)
-                                  : brim_spare(l, rows, l->program->values[value].width);
+    return unwanted(l, value, rows);
   const brim_at at = rows == BRIM_ROW_CHOSEN ? brim_add_gradient_chosen(l, value, &add) : brim_add_gradient(l, value, &add);
   if (add && !l->status)
     l->status = BRIM_E_UNSUPPORTED;

@@ -432,6 +432,12 @@ def other_task(task, word):
     return others[sum(word.encode()) % len(others)]
 
 
+def drawn():
+    """The seed of the cases that run: 1, TAP_SEED, or another one (random)."""
+    given = os.environ.get("TAP_SEED") or "1"
+    return int(time.time()) if given == "random" else int(given)
+
+
 def choose(all_cases, most, seed):
     """As many of each context, though some have many more."""
     if most is None or os.environ.get("TAP_ALL") == "1" or most >= len(all_cases):
@@ -456,7 +462,7 @@ def main():
     arguments = parser.parse_args()
     brim = str(pathlib.Path(arguments.brim).resolve())
     commands, contexts = table(brim), arguments.contexts.split(",")
-    seed = int(os.environ.get("TAP_SEED") or time.time())
+    seed = drawn()
     chosen = choose([case for case in cases(commands, contexts, seed) if all(word in case.name() for word in arguments.only)], arguments.most, seed)
     print(f"1..{len(chosen)}", flush=True)
     good = True

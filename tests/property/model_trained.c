@@ -6,7 +6,7 @@
 #include "model/run/flat.h"
 #include "model_case.h"
 
-enum { STEPS = 3 };
+enum { STEPS = 3, WAYS = 4 };
 
 /* One way of training. */
 typedef struct way {
@@ -140,23 +140,42 @@ static void check_set(const char *folder, const char *name, const char *kernels,
   brim_model_free(all);
 }
 
-static void check_model(const char *name, const char *kernels, int level, uint64_t number) {
+static void make_ways(way ways[WAYS]) {
   const brim_update_options usual = {
       .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6, .momentum = 0.9, .weight_decay = 0.1, .clip = 0.5};
-  way ways[] = {
+  const way made[WAYS] = {
       {.precision = BRIM_PRECISION_FP32, .parts = 2, .update = usual},
       {.precision = BRIM_PRECISION_FP32, .checkpoints = true, .parts = 1, .optimizer = {.name = "madgrad"}, .update = usual},
       {.precision = BRIM_PRECISION_BF16, .parts = 1, .optimizer = {.returns = true}, .update = usual},
       {.precision = BRIM_PRECISION_FP32, .parts = 1, .optimizer = {.name = "sgd"}, .update = usual}};
+  memcpy(ways, made, sizeof made);
+  ways[2].update.layer_decay = 0.8;
+  ways[3].update.weight_decay = 0;
+}
+
+/* Each tensor alone, in one of the ways: what is around it has no gradient. */
+static void check_alone(const brim_model *m, const char *name, const char *kernels, const brim_dataset *rows,
+                        const way ways[WAYS]) {
+  enum { MANY = 3 };
+  for (size_t i = 0; i < m->program.weight_count; i++)
+    for (size_t k = 0; k < WAYS; k++)
+      if (m->program.weights[i].used &&
+          (tap_asks_all() || (i + k * MANY) % (MANY * WAYS) == tap_draw(name, i / MANY) % (MANY * WAYS)))
+        check_set(case_golden(name), name, kernels, rows, &ways[k], m->program.weights[i].is.name);
+}
+
+static void check_model(const char *name, const char *kernels, int level, uint64_t number) {
+  way ways[WAYS];
   static const uint32_t chances[] = {2, 12, 4, 30};
   if (!tap_takes_named(name))
     return;
   brim_dataset *rows = case_rows(name);
   const char *folder = case_golden(name);
   brim_model *m = case_load(folder, kernels);
-  ways[2].update.layer_decay = 0.8;
-  ways[3].update.weight_decay = 0;
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+  make_ways(ways);
+  if (level == level_best())
+    check_alone(m, name, kernels, rows, ways);
+  for (size_t i = 0; i < WAYS; i++) {
     if (!level_takes(level, "ways", number + i, 2))
       continue;
     char *only = draw_names(m, chances[i]);
@@ -181,6 +200,26 @@ static void check_named(const char *kernels) {
   for (size_t i = 0; i < sizeof only / sizeof *only; i++)
     check_set(case_golden("bert-pair-3"), only[i], kernels, rows, &w, only[i]);
   brim_dataset_free(rows);
+}
+
+/* Embeddings of distances below layers that have no gradient otherwise; and layers that are computed again with these frozen. */
+static void check_distances(const char *kernels, int level) {
+  static const struct {
+    const char *model, *only;
+  } sets[] = {{"deberta-v3-cls", "deberta.encoder.rel_embeddings.weight"},
+              {"deberta-v3-cls", "deberta.encoder.LayerNorm.*"},
+              {"deberta-v3-cls", "*.dense.*"},
+              {"deberta-v3-cls", "deberta.encoder.layer.0.output.dense.bias"},
+              {"mpnet-cls", "*relative_attention_bias*"}};
+  way ways[WAYS];
+  make_ways(ways);
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+    brim_dataset *rows = case_rows(sets[i].model);
+    for (size_t k = 0; k < WAYS; k++)
+      if (level_takes(level, "distances", k + i, 2))
+        check_set(case_golden(sets[i].model), sets[i].only, kernels, rows, &ways[k], sets[i].only);
+    brim_dataset_free(rows);
+  }
 }
 
 /* What is frozen by name costs as little as what is frozen by sections. */
@@ -250,6 +289,7 @@ int main(void) {
     for (size_t i = 0; i < (level == (int)brim_runtime_cpu(case_runtime) ? sizeof names / sizeof *names : FEW); i++)
       check_model(names[i], kernels, level, i);
     check_named(kernels);
+    check_distances(kernels, level);
     check_costs(kernels);
   }
   check_words();

@@ -88,6 +88,12 @@ def weights(model):
     return {name: bytes(memoryview(values)) for name, values in model.parameters().items()}
 
 
+def drawn():
+    """The seed of the cases that run: 1, so that a change is judged by the cases of the last one, TAP_SEED, or another one (random)."""
+    given = os.environ.get("TAP_SEED") or "1"
+    return time.time_ns() // 1000 % 1000000007 if given == "random" else int(given)
+
+
 def takes(many, most=None):
     """Of so many cases alike, the numbers of those that run: ``most`` (all), and of them under sanitizers a quarter, by a seed that is printed."""
     count = many if most is None else min(many, most)
@@ -95,7 +101,7 @@ def takes(many, most=None):
         count = (count + 3) // 4
     if count == many or "1" in (os.environ.get("TAP_ALL"), os.environ.get("BRIM_TEST_ALL")):
         return range(many)
-    seed = int(os.environ.get("TAP_SEED") or time.time_ns() // 1000 % 1000000007)
+    seed = drawn()
     print(f"# {count} of {many} cases, seed {seed}: TAP_SEED={seed} repeats it, TAP_ALL=1 takes all")
     return sorted(random.Random(seed).sample(range(many), count))
 

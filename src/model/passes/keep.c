@@ -33,6 +33,18 @@ static int trained_layers(const brim_call_schedule *s) {
   return count;
 }
 
+/* What a section that is computed again reads of those before it: its input, and embeddings of distances, also frozen ones. */
+static void keep_inputs(brim_call_schedule *s, size_t section) {
+  const brim_program *p = s->program;
+  const int32_t first = p->sections[section].first;
+  const int32_t end = section + 1 < p->section_count ? p->sections[section + 1].first : (int32_t)p->operation_count;
+  s->values[p->sections[section].input].keep = BRIM_KEEP_AS_IS;
+  for (int32_t i = first; i < end; i++)
+    for (int32_t k = 0; k < p->operations[i].in.count; k++)
+      if (p->values[p->operations[i].in.of[k]].maker < first)
+        s->values[p->operations[i].in.of[k]].keep = BRIM_KEEP_AS_IS;
+}
+
 /* All trained layers but the last are computed again. */
 static void plan_checkpoints(brim_call_schedule *s) {
   const brim_program *p = s->program;
@@ -42,7 +54,7 @@ static void plan_checkpoints(brim_call_schedule *s) {
       continue;
     s->sections[i].again = above;
     above = true;
-    s->values[p->sections[i].input].keep = BRIM_KEEP_AS_IS;
+    keep_inputs(s, i);
   }
 }
 
