@@ -92,6 +92,8 @@ bool brim_in_bytes(const brim_lowering *l);
 bool brim_gives_logits(const brim_lowering *l);
 /* Products are of 16-bit values: a kind with products writes other calls. */
 bool brim_uses_half(const brim_lowering *l);
+/* What an operation makes again is read as floats: 16 bits of it would not do. */
+bool brim_wants_wide(const brim_lowering *l);
 /* The operation reads this input in 16 bits. */
 bool brim_reads_half(const brim_lowering *l, const brim_operation *o, int input);
 /* Stored in 16 bits. */

@@ -121,6 +121,10 @@ bool brim_reads_half(const brim_lowering *l, const brim_operation *o, int input)
   return brim_uses_half(l) && brim_half_inputs(o->kind, l->schedule->variant.precision) >> input & 1;
 }
 
+bool brim_wants_wide(const brim_lowering *l) {
+  return l->wants_wide;
+}
+
 bool brim_is_half(const brim_lowering *l, int32_t value) {
   return l->schedule->values[value].type == BRIM_AS_BF16;
 }
@@ -201,16 +205,19 @@ brim_at brim_write_half(brim_lowering *l, int32_t value) {
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-static void make_again(brim_lowering *l, int32_t leader) {
+static void make_again(brim_lowering *l, int32_t leader, bool wide) {
   const brim_operation *maker = &l->program->operations[l->program->values[leader].maker];
+  const bool before = l->wants_wide;
+  l->wants_wide = wide;
   maker->kind->again(l, maker);
+  l->wants_wide = before;
 }
 
 /* What is there no longer is made again by its operation, or widened from its copy. */
 static void restore(brim_lowering *l, int32_t leader) {
   brim_held *h = &l->held[leader];
   if (h->half == BRIM_NONE)
-    make_again(l, leader);
+    make_again(l, leader, true);
   if (h->now != BRIM_NONE || l->status)
     return;
   h->now = add_version_of(l, leader, h->width);
@@ -235,7 +242,7 @@ brim_at brim_read_half(brim_lowering *l, int32_t value) {
   if (brim_is_half(l, leader))
     return brim_read(l, value);
   if (h->half == BRIM_NONE && h->now == BRIM_NONE)
-    make_again(l, leader);
+    make_again(l, leader, false);
   if (h->half == BRIM_NONE && !l->status) {
     const brim_at now = {h->now, 0};
     brim_call_narrow(l, now, add_copy_of_all(l, leader));

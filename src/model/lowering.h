@@ -32,6 +32,7 @@ struct brim_lowering {
   brim_held *held; /* [values] */
   int32_t operation;
   brim_phase phase;
+  bool wants_wide; /* what is being made again is read as floats */
   int status;
   brim_pending pending[BRIM_MOST_FILLS];
   int pending_count;

@@ -148,6 +148,42 @@ static void check_threads(const char *golden, const char *folder, const char *ke
   free(want.values);
 }
 
+/* ---- checkpoints ---- */
+
+static gradient in_precision(const char *golden, const char *folder, const char *kernels, brim_precision precision,
+                             bool checkpoints) {
+  brim_model *model = case_load(folder, kernels);
+  brim_dataset *rows = case_rows(golden);
+  brim_batch batch = {0};
+  brim_error err = {0};
+  double loss = 0;
+  case_fill(&batch, rows, 0, (uint32_t)brim_dataset_rows(rows), 0);
+  brim_model_limits limits = case_limits(&batch, true);
+  limits.precision = precision;
+  limits.checkpoint_activations = checkpoints;
+  if (brim_model_prepare(model, &limits, &err) || brim_model_forward(model, &batch, &pass, &loss, NULL, &err) ||
+      brim_model_backward(model, &batch, &pass, &err))
+    case_stop("checkpoints", &err);
+  gradient g = copy_of(model, case_gradients_of(model), loss);
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+  brim_model_free(model);
+  return g;
+}
+
+/* What backward makes again has the bits of what it would have kept, also where the head sees several layers. */
+static void check_checkpoints(const char *golden, const char *folder, const char *kernels) {
+  static const brim_precision precisions[] = {BRIM_PRECISION_FP32, BRIM_PRECISION_BF16};
+  for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
+    gradient kept = in_precision(golden, folder, kernels, precisions[i], false),
+             again = in_precision(golden, folder, kernels, precisions[i], true);
+    ok(kept.loss == again.loss && memcmp(kept.values, again.values, (size_t)kept.count * sizeof(float)) == 0,
+       "%s, %s, %s: with checkpoints the gradient has the same bits", golden, kernels, brim_precision_name(precisions[i]));
+    free(kept.values);
+    free(again.values);
+  }
+}
+
 /* ---- padding ---- */
 
 static void check_rows(const char *golden, const char *kernels) {
@@ -182,6 +218,8 @@ int main(void) {
                {"distilbert-4", DISTILBERT_DROPOUT},
                {"electra-cls", BERT_DROPOUT},
                {"albert-regression", ALBERT_DROPOUT},
+               {"albert-regression", ALBERT_DROPOUT ",\"brim_layers\":\"weighted:2\""},
+               {"deberta-v3-cls", DEBERTA_DROPOUT ",\"brim_layers\":\"weighted\",\"brim_pooling\":\"mean\""},
                {"mpnet-cls", BERT_DROPOUT},
                {"deberta-v3-cls", DEBERTA_DROPOUT},
                {"modernbert-cls", MODERN_DROPOUT},
@@ -201,6 +239,7 @@ int main(void) {
     check_rows(cases[i].golden, brim_ops_cpu((brim_cpu_level)best)->name);
     if (level_takes(LEVEL_REF, "rows", i, 4))
       check_rows(cases[i].golden, brim_ops_ref()->name);
+    check_checkpoints(cases[i].golden, folder, brim_ops_cpu((brim_cpu_level)best)->name);
     brim_runtime_free(case_runtime);
     for (int level = level_after(LEVEL_REF); level < LEVEL_END; level = level_after(level))
       check_threads(cases[i].golden, folder, brim_ops_cpu((brim_cpu_level)level)->name);

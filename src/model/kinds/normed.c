@@ -61,8 +61,9 @@ void brim_normed_forward(brim_lowering *l, const brim_operation *o, const brim_n
   BRIM_CALL(l, linear_norm_forward, op);
 }
 
-/* In bf16 the products that read it want 16 bits. */
+/* In bf16 the products that read it want 16 bits; the weights of layers want what forward had. */
 void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_normed_operands *n) {
+  const bool half = brim_uses_half(l) && !brim_wants_wide(l);
   const brim_at sum = brim_read(l, n->sum);
   brim_norm op = {.width = width_of(l, o)};
   brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
@@ -71,7 +72,7 @@ void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_nor
   brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
   brim_fill_weight(l, &op.gamma, n->gamma);
   brim_fill_weight(l, &op.beta, n->beta);
-  brim_fill_typed(l, &op.y, (brim_uses_half(l) ? brim_write_half : brim_write)(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill_typed(l, &op.y, (half ? brim_write_half : brim_write)(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, norm_forward, op);
 }
 
