@@ -302,9 +302,13 @@ class Pairs(unittest.TestCase):
             self.assertEqual([folds.count(fold) for fold in range(4)], [12] * 4)
         self.assertGreater(found.metrics["ndcg"], 0)
         data = brim.Dataset.of([(row["query"], row["document"], row["label"]) for row in rows], brim.Tokenizer(HERE / "model"), labels=brim.Labels(None, task="rerank"))
-        rest, held = data._hold_out(0.25, 1)
-        asked = [{queries[part.row(i)["origin"]] for i in range(len(part))} for part in (rest, held)]
-        self.assertEqual((asked[0] & asked[1], len(asked[1])), (set(), 6))
+        for rest, held in (data._hold_out(0.25, 1), data.split(0.25, seed=1)):
+            asked = [{queries[part.row(i)["origin"]] for i in range(len(part))} for part in (rest, held)]
+            self.assertEqual((asked[0] & asked[1], len(asked[1])), (set(), 6))
+        with self.assertRaisesRegex(ValueError, "a reranker's rows of one query stay together"):
+            data.split(0.25, stratify=True)
+        with self.assertRaisesRegex(ValueError, "stratified.*a reranker's rows"):
+            brim.train(HERE / "model", rows, task="rerank", folds=4, stratify=True, **HOW)
         with self.assertRaisesRegex(ValueError, "5 folds of rows with 3 queries.*fold_column"):
             brim.train(HERE / "model", ASKED, task="rerank", folds=5, **HOW)
 
