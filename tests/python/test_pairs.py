@@ -163,6 +163,8 @@ class Pairs(unittest.TestCase):
             self.assertEqual(kept, "dot" if similarity == "dot" else "cosine")
             self.assertAlmostEqual(result.model.evaluate(rows)["accuracy"], right)
             self.assertAlmostEqual(brim.Model(HERE / "judged").evaluate(rows)["accuracy"], right)
+            page = (HERE / "judged" / "report.html").read_text(encoding="utf-8")
+            self.assertEqual(("Similarities of what belongs together" in page, "Cosines" in page), (True, False))
             if similarity == "dot":
                 shutil.copytree(HERE / "judged", folder)
 
@@ -347,7 +349,7 @@ class Pairs(unittest.TestCase):
                 self.assertAlmostEqual(apart[-1]["positive"], float(own[24]), places=5)
                 self.assertLessEqual(apart[-1]["negative_low"], apart[-1]["negative_high"])
             page = (HERE / "kept" / "report.html").read_text(encoding="utf-8")
-            for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Cosines of what belongs together"):
+            for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Similarities of what belongs together"):
                 self.assertIn(title, page)
 
     def test_all_texts_are_kept(self):
