@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli.h"
 #include "commands.h"
@@ -182,6 +183,23 @@ static int parse_and_help(cli_call *cli, int count, char **words) {
   return status;
 }
 
+enum { WANTED_STACK = 1 << 20, LEAST_STACK = 128 << 10 };
+
+/* `ulimit -s` may be small for a shell's sake. The stack grows as far as the limit is at that time, so a soft one is raised. */
+static int check_stack(brim_error *err) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= WANTED_STACK)
+    return BRIM_OK;
+  limit.rlim_cur = limit.rlim_max < WANTED_STACK ? limit.rlim_max : WANTED_STACK;
+  if (setrlimit(RLIMIT_STACK, &limit) != 0)
+    getrlimit(RLIMIT_STACK, &limit);
+  if (limit.rlim_cur >= LEAST_STACK)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_MEMORY,
+                        "the stack has %lld KiB (ulimit -s), and brim needs %d: allow more, with ulimit -s %d",
+                        (long long)(limit.rlim_cur >> 10), LEAST_STACK >> 10, WANTED_STACK >> 10);
+}
+
 int main(int argc, char **argv) {
   static cli_call cli; /* large: too much for a small stack */
   char *help[] = {(char *)"help"}, *version[] = {(char *)"version"}, *inspect[] = {(char *)"help", (char *)"inspect"};
@@ -190,6 +208,8 @@ int main(int argc, char **argv) {
   /* A reader that goes away (| head) ends the program quietly, whatever the parent had set. */
   signal(SIGPIPE, SIG_DFL);
   cli_open_streams();
+  if (check_stack(&cli.error))
+    return fail(&cli, BRIM_E_MEMORY, false, true);
   if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
     words = help, count = 1;
   if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0)

@@ -30,6 +30,15 @@ static int write_csv(cli_call *cli, const brim_runs *runs) {
   return status;
 }
 
+/* What is not the file that was read before has no texts on the page. */
+static int read_texts(cli_call *cli, const cli_inference *in, const brim_source_options *source, brim_judged *judged) {
+  const int status = brim_judged_read_texts(judged, in->paths, in->path_count, source, &cli->error);
+  if (status != BRIM_E_MISMATCH)
+    return status;
+  cli_no_texts(cli, &cli->error);
+  return BRIM_OK;
+}
+
 static int page_predictions(cli_call *cli, brim_page *page, const cli_inference *in) {
   brim_judged judged;
   brim_source_options source;
@@ -40,11 +49,7 @@ static int page_predictions(cli_call *cli, brim_page *page, const cli_inference 
   if (!status)
     status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), &columns, &source);
   if (!status)
-    status = brim_judged_read_texts(&judged, in->paths, in->path_count, &source, &cli->error);
-  if (status == BRIM_E_MISMATCH) {
-    cli_no_texts(cli, &cli->error);
-    status = BRIM_OK;
-  }
+    status = read_texts(cli, in, &source, &judged);
   if (!status)
     status = brim_page_judged(page, &judged, "", true, &cli->error);
   cli_columns_free(&columns);

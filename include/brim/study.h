@@ -127,13 +127,13 @@ enum { BRIM_MOST_FOLDS = 1000 };
 BRIM_API int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out,
                                 brim_error *err) BRIM_CHECK;
 /* The same of a data set's rows, of which a reranker's stay together where they have one query: then the largest groups are dealt
- * out first, each to the fold with the fewest rows. */
+ * out first, each to the fold with the fewest rows; groups of one size as brim_folds_shuffle deals so many rows. */
 BRIM_API int brim_folds_deal(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
                              brim_error *err) BRIM_CHECK;
 /* The same, with every fold like the whole: each class is dealt out evenly (a class with fewer rows than folds is BRIM_E_USAGE
  * and is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs one label a row, or
  * labels of words: then rows go, those with the rarest classes first, where their rarest class has the fewest words so far; sizes
- * differ by one row at most. */
+ * differ by one row at most. A reranker's rows, which stay together by query, are BRIM_E_USAGE. */
 BRIM_API int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed,
                                  brim_folds *out, brim_error *err) BRIM_CHECK;
 /* As the caller says; `count` 0: as many as there are. A number outside 0 .. count-1 or a fold without rows is BRIM_E_USAGE. */

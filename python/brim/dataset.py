@@ -542,19 +542,24 @@ class Dataset:
         return self.select(i for i, row in enumerate(self) if keep(row))
 
     def split(self, share: float = 0.1, *, seed: int = 42, stratify: bool = False) -> tuple[Dataset, Dataset]:
-        """(the rest, a share of the rows), drawn by seed, both in the order of the rows; at least one row each. stratify: of each class the
-        same share, as far as whole rows allow."""
+        """(the rest, a share of the rows), drawn by seed as for ``brim.train(eval=share, fold_seed=seed)``, both in the order of the rows; at
+        least one row each. A reranker's rows of one query stay together: it is a share of the queries. stratify: of each class the same
+        share, as far as whole rows allow; not of a reranker's rows."""
         count = len(self)
         if isinstance(share, bool) or not hasattr(share, "__float__"):
             raise TypeError(f"share: a number between 0 and 1 is needed, not {share!r:.60}")
         if count < 2 or not 0 < share < 1:
             raise UsageError(f"split({share}) of {count} rows: the share is between 0 and 1, and each part needs a row")
+        if not stratify:
+            return self._hold_out(float(share), _options.seed("seed", seed))
+        if self._facts["has_queries"]:
+            raise UsageError("stratify: a reranker's rows of one query stay together, whatever their labels are: leave it out")
+        if self._values or self._core.labels() is None:
+            raise UsageError("stratify is for rows of one class each")
         order = Batches(self, batch_size=count, seed=seed).plan(0)[0]["rows"].tolist()
         groups: dict[Any, list[int]] = {}
         for row in order:
-            groups.setdefault(self._core.sample(row)[2] if stratify else None, []).append(row)
-        if stratify and (self._values or self._core.labels() is None):
-            raise UsageError("stratify is for rows of one class each")
+            groups.setdefault(self._core.sample(row)[2], []).append(row)
         taken = self._shares(groups, share, min(max(round(share * count), 1), count - 1))
         return self.select(row for row in range(count) if row not in taken), self.select(sorted(taken))
 

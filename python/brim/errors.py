@@ -37,6 +37,11 @@ _FLAGS = {"STOP": 1, "EVALUATE": 2, "SAVE": 4}  # as python/core/call.c reads th
 STOP, EVALUATE, SAVE = (Request(flag) for flag in _FLAGS.values())
 
 
+def _calm(text: str) -> str:
+    """What would steer a terminal, or turn the direction of the text around it, is a question mark: names come from anywhere."""
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "?", text)
+
+
 class Error(Exception):
     """A failure of brim.
 
@@ -44,7 +49,7 @@ class Error(Exception):
     """
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None, byte: int | None = None):
-        super().__init__(message)
+        super().__init__(_calm(message))
         self.file = file
         self.line = line
         self.byte = byte

@@ -33,7 +33,7 @@ class NearRow(NamedTuple):
 
     row: int              #: the sample, in its source
     other: int            #: the row that is like it, maybe the row itself
-    similarity: float     #: the cosine
+    similarity: float     #: the cosine; the dot product, of a model that compares by it
     text: str | None
     other_text: str | None
 

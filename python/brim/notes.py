@@ -8,9 +8,18 @@ from collections.abc import Collection
 from typing import Any
 
 from . import _core, rows as _rows
+from .errors import _calm
 from .progress import numbers
 
 log = logging.getLogger("brim")
+
+
+def _calmed(record: logging.LogRecord) -> bool:
+    record.msg, record.args = _calm(record.getMessage()), ()
+    return True
+
+
+log.addFilter(_calmed)
 
 
 def of_left_out(dataset, name: str, damaged: bool) -> None:

@@ -5,6 +5,21 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A character that would steer what shows it, as names and texts of others may have, is a question mark. */
+static void calm(char *text) {
+  char *to = text;
+  for (size_t left = strlen(text), bytes; left > 0; text += bytes, left -= bytes) {
+    uint32_t character;
+    const int length = brim_utf8_decode(text, left, &character);
+    bytes = length ? (size_t)length : 1;
+    if (length && brim_utf8_steers(character))
+      *to++ = '?';
+    else
+      to = (char *)memmove(to, text, bytes) + bytes;
+  }
+  *to = 0;
+}
+
 /* A message is one line of valid text: control characters become spaces, and a cut never leaves half a character. */
 static void tidy(char *text) {
   size_t length = strlen(text);
@@ -15,6 +30,7 @@ static void tidy(char *text) {
     text[--length] = 0;
   if (length && (unsigned char)text[length - 1] >= 0xC0)
     text[--length] = 0;
+  calm(text);
 }
 
 /* A path that is too long keeps its end, which says more. */

@@ -116,3 +116,8 @@ int brim_utf8_encode(uint32_t character, char out[4]) {
   out[3] = (char)(0x80 | (character & 0x3F));
   return 4;
 }
+
+bool brim_utf8_steers(uint32_t c) {
+  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0), turns = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return control || turns;
+}

@@ -9,6 +9,9 @@ size_t brim_utf8_valid(const char *bytes, size_t length);
 int brim_utf8_length(const char *bytes, size_t length);
 /* The same, and the character; U+FFFD and 0 when malformed. */
 int brim_utf8_decode(const char *bytes, size_t length, uint32_t *character);
+/* What would change the text around it or steer a terminal: controls, line ends among them, and the marks that turn the direction
+ * of text for more than themselves. */
+bool brim_utf8_steers(uint32_t character);
 /* Writes 1-4 bytes. `character` must be a scalar value. */
 int brim_utf8_encode(uint32_t character, char out[4]);
 

@@ -22,12 +22,9 @@ static const char *entity(char c) {
   }
 }
 
-/* Characters that a document may not hold, or that would change what is around them: controls, and the marks that turn the
- * direction of text for more than themselves. */
+/* Characters that a document may not hold, or that would change what is around them. */
 static bool forbidden(uint32_t rune) {
-  const bool control = (rune < 0x20 && rune != '\n' && rune != '\t') || (rune >= 0x7F && rune < 0xA0);
-  const bool turns = (rune >= 0x202A && rune <= 0x202E) || (rune >= 0x2066 && rune <= 0x2069);
-  return control || turns || (rune & 0xFFFE) == 0xFFFE;
+  return (brim_utf8_steers(rune) && rune != '\n' && rune != '\t') || (rune & 0xFFFE) == 0xFFFE;
 }
 
 /* Appends one character and returns its length in `text`. */

@@ -86,6 +86,16 @@ typedef struct sized_group {
   uint64_t rows, drawn, group; /* drawn: its number in a random order, which decides among equals */
 } sized_group;
 
+/* The folds take turns at equal groups: the turn at which one gets what a shuffle of `groups` has at `place`, so that groups of
+ * one size, and rows that are alone, go where brim_folds_shuffle puts them. */
+static uint64_t turn_of(uint64_t place, uint64_t groups, uint64_t count) {
+  const uint64_t least = groups / count, larger = groups % count, run = least + 1, head = larger * run;
+  const bool in_head = place < head;
+  const uint64_t fold = in_head ? place / run : larger + (place - head) / least,
+                 at = in_head ? place % run : (place - head) % least;
+  return at * count + fold;
+}
+
 static int compare_groups(const void *left, const void *right) {
   const sized_group *a = left, *b = right;
   return a->rows != b->rows ? (a->rows < b->rows) - (a->rows > b->rows) : (a->drawn > b->drawn) - (a->drawn < b->drawn);
@@ -123,7 +133,7 @@ static int folds_of_groups(brim_runtime *runtime, const brim_row_groups *groups,
   for (uint64_t row = 0; row < rows && !status; row++)
     sorted[groups->of[row]].rows++;
   for (uint64_t i = 0; i < groups->count && !status; i++)
-    sorted[order[i]].drawn = i, sorted[i].group = i;
+    sorted[order[i]].drawn = turn_of(i, groups->count, (uint64_t)count), sorted[i].group = i;
   if (!status)
     deal_groups(groups, sorted, order, out);
   else
@@ -314,6 +324,11 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
   BRIM_OUT(err, out);
   BRIM_GIVEN(err, runtime, dataset);
   const brim_labels *labels = brim_dataset_labels(dataset);
+  if (brim_rows_have_queries(dataset))
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "folds cannot be stratified (stratify) of a reranker's rows: those of one query stay together, whatever "
+        "their labels are; leave it out, or give the folds (fold_column)");
   if (brim_dataset_label_width(dataset) > 1 || (labels && brim_task_has_lists(labels->task)))
     return brim_error_set(err, BRIM_E_USAGE,
                           "folds cannot be stratified by several labels a row: leave it out, or give the folds");

@@ -7,8 +7,7 @@
 #include "task/task.h"
 #include "train/answers/evaluate.h"
 
-/* A reranker's, of which each has a query. */
-static bool has_queries(const brim_dataset *dataset) {
+bool brim_rows_have_queries(const brim_dataset *dataset) {
   const brim_labels *labels = brim_dataset_labels(dataset);
   const bool lists = brim_dataset_firsts(dataset) && brim_dataset_has_pairs(dataset);
   return lists || (labels && brim_task_shape(labels->task)->joins_pairs);
@@ -44,7 +43,7 @@ int brim_row_groups_find(brim_runtime *runtime, const brim_dataset *dataset, bri
   if (!out->of)
     return BRIM_NOMEM(err);
   brim_hashmap_init(&ids, runtime);
-  if (has_queries(dataset))
+  if (brim_rows_have_queries(dataset))
     status = by_query(dataset, &ids, out, err);
   else
     by_record(dataset, out);

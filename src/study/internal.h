@@ -14,6 +14,8 @@ typedef struct brim_row_groups {
   uint64_t *of; /* [rows] numbers of groups, from 0 in the order of their first rows; to be released */
   uint64_t count;
 } brim_row_groups;
+/* A reranker's rows, of which each has a query. */
+bool brim_rows_have_queries(const brim_dataset *dataset);
 int brim_row_groups_find(brim_runtime *runtime, const brim_dataset *dataset, brim_row_groups *out, brim_error *err) BRIM_CHECK;
 
 #endif

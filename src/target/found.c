@@ -54,8 +54,9 @@ static void find_row(void *context, int64_t at, int worker) {
   const uint64_t row = (uint64_t)at * a->every, anchor = brim_first_text(s, row), count = brim_text_count(s, row);
   brim_row_found *found = &a->out[at];
   (void)worker;
-  *found = (brim_row_found){
-      .label = is_scored_pair(s, row) ? brim_first_label(s, row) : (double)NAN, .rival = (double)NAN, .dot = s->values};
+  *found = (brim_row_found){.label = is_scored_pair(s, row) ? brim_first_label(s, row) : (double)NAN,
+                            .rival = (double)NAN,
+                            .dot = brim_own_similarity(s) == BRIM_SIMILARITY_DOT};
   found->predicted = brim_dot(unit_of(a, anchor), unit_of(a, anchor + 1), s->outputs);
   for (uint64_t k = 2; k < count; k++)
     take_rival(found, brim_dot(unit_of(a, anchor), unit_of(a, anchor + k), s->outputs), k);
@@ -126,7 +127,7 @@ static void take_near(brim_near *out, int *count, int most, uint64_t row, double
 }
 
 int brim_nearest_vectors(const brim_scored *s, uint64_t row, int most, brim_near *out) {
-  const brim_similarity own = s->values ? BRIM_SIMILARITY_DOT : BRIM_SIMILARITY_COSINE;
+  const brim_similarity own = brim_own_similarity(s);
   const int32_t width = s->outputs;
   double *vectors = brim_alloc_array(s->runtime, 2 * (size_t)width, sizeof *vectors), *other = vectors + width;
   int count = 0;

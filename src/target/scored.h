@@ -3,7 +3,13 @@
 #define BRIM_TARGET_SCORED_H
 #include <math.h>
 
+#include "target/ranking.h"
 #include "task/rules.h"
+
+/* What rows of vectors are compared by: the similarity that the model was trained with. */
+static inline brim_similarity brim_own_similarity(const brim_scored *s) {
+  return s->values ? BRIM_SIMILARITY_DOT : BRIM_SIMILARITY_COSINE;
+}
 
 /* A row's first text; of `rows` the end. */
 static inline uint64_t brim_first_text(const brim_scored *s, uint64_t row) {
@@ -23,7 +29,8 @@ static inline bool brim_same_text(const brim_scored *s, uint64_t one, uint64_t o
   return s->same && s->same[one] == s->same[other];
 }
 
-/* All vectors at length 1, [texts, outputs], to be released; NULL: no memory (vector_metrics.c). */
+/* All vectors as products of them are that similarity, for cosines at length 1, [texts, outputs], to be released; NULL: no memory
+ * (vector_metrics.c). */
 double *brim_unit_vectors(const brim_scored *s);
 
 #endif

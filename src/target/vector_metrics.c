@@ -25,7 +25,7 @@ double *brim_unit_vectors(const brim_scored *s) {
   double *units = brim_alloc_array(s->runtime, texts, width * sizeof *units);
   for (size_t t = 0; units && t < texts; t++) {
     widen(s, t, units + t * width);
-    if (!s->values)
+    if (brim_own_similarity(s) == BRIM_SIMILARITY_COSINE)
       brim_make_unit(units + t * width, s->outputs, BRIM_NORM_EPS, units + t * width);
   }
   return units;
@@ -59,24 +59,19 @@ static bool is_binary(const double *labels, uint64_t count) {
   return true;
 }
 
-/* The one that the model was trained with. */
-static brim_similarity own_similarity(const brim_scored *s) {
-  return s->values ? BRIM_SIMILARITY_DOT : BRIM_SIMILARITY_COSINE;
-}
-
 /* Scores of rows [rows] by one similarity, with room for their labels and a correlation after them. */
 static void judge_similarity(const brim_scored *s, brim_similarity which, double *scores, brim_metrics *out) {
   double *const spearman[BRIM_SIMILARITIES] = {&out->spearman, &out->spearman_dot, &out->spearman_euclidean,
                                                &out->spearman_manhattan};
   double *labels = scores + s->rows;
   read_labels(s, labels);
-  if (which == own_similarity(s) && is_binary(labels, s->rows)) {
+  if (which == brim_own_similarity(s) && is_binary(labels, s->rows)) {
     const brim_binary b = brim_binary_of(scores, labels, s->rows, (uint64_t *)(void *)(labels + s->rows));
     out->accuracy = b.accuracy, out->f1 = b.f1, out->average_precision = b.average_precision;
   }
   const brim_correlation c = brim_correlate(scores, labels, s->rows, labels + s->rows);
   *spearman[which] = c.spearman;
-  if (which == own_similarity(s))
+  if (which == brim_own_similarity(s))
     out->pearson = c.pearson;
 }
 

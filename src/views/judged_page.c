@@ -130,7 +130,7 @@ static void put_side(brim_page *page, const brim_judged *j, double label, double
     return;
   snprintf(description, sizeof description, "Number of rows, of %llu that were looked at.", (unsigned long long)all);
   brim_page_histogram(page, (brim_caption){title, description},
-                      &(brim_bins){least, width, false, counts, BINS, j->near_count ? "cosine" : "score", "rows"});
+                      &(brim_bins){least, width, false, counts, BINS, j->near_count ? "similarity" : "score", "rows"});
 }
 
 static void put_apart(brim_page *page, const brim_judged *j) {
@@ -140,9 +140,9 @@ static void put_apart(brim_page *page, const brim_judged *j) {
     least = fmin(least, j->values[i]), most = fmax(most, j->values[i]);
   if (!(most > least))
     return;
-  put_side(page, j, 1, least, most, vectors ? "Cosines of what belongs together" : "Scores of what is relevant");
+  put_side(page, j, 1, least, most, vectors ? "Similarities of what belongs together" : "Scores of what is relevant");
   put_side(page, j, 0, least, most,
-           vectors ? "Cosines of what does not, the best of each row" : "Scores of what is not, the best of each row");
+           vectors ? "Similarities of what does not, the best of each row" : "Scores of what is not, the best of each row");
 }
 
 /* The texts that are most like those of a few rows. */

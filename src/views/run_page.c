@@ -350,8 +350,9 @@ static int put_cosines(brim_page *page, const brim_event_log *log, brim_error *e
     series[k] = (brim_series){lines[k].name, numbers, numbers + (k + 1) * count, used};
   if (used > 1)
     brim_page_chart(
-        page, (brim_caption){"Cosines", "Of what belongs together, and of the best of the others, after each evaluation."},
-        &(brim_chart){.x = {.title = "step", .zero = true}, .y = {.title = "cosine"}, .series = series, .series_count = LINES});
+        page, (brim_caption){"Similarities", "Of what belongs together, and of the best of the others, after each evaluation."},
+        &(brim_chart){
+            .x = {.title = "step", .zero = true}, .y = {.title = "similarity"}, .series = series, .series_count = LINES});
   brim_release(page->runtime, numbers);
   return BRIM_OK;
 }

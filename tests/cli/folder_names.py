@@ -166,6 +166,10 @@ class Names:
                     ("tokenize", "-t", "fixtures/model", "rows.csv", "-o", "/dev/null"), ("train", "--help"))
         wrong = [f"{words[0]}: {code}, {said}" for words in commands for code, said in [self.run(*words, shell="ulimit -s 128; ")] if code]
         self.ok(wrong, "stacks of 128 KiB are enough")
+        wrong = [f"{kind} {words[0]}: {code}, {said}" for words in commands[1:] for kind in ("-S", "-H -S")
+                 for code, said in [self.run(*words, shell=f"ulimit {kind} -s 32; ")]
+                 if (code, said.count("\n"), "brim: the stack has 32 KiB" in said) != ((0, 0, False) if kind == "-S" else (1, 1, True))]
+        self.ok(wrong, "shorter ones are made longer, or refused in a line")
 
 
 def main():

@@ -4,7 +4,8 @@
 
 With ACTION in the environment, the shell does that instead, and the command goes on to its end.
 
-The signal goes when the file OUTPUT/LOG has COUNT lines of EVENT, however long that takes. Standard input is a pipe that nothing comes
+The signal goes when the file OUTPUT/LOG has COUNT lines of EVENT, however long that takes, and the command has ended when this script
+has: one that takes longer than LIMIT is killed. Standard input is a pipe that nothing comes
 through: who reads it does not come to an end before the signal. A run that has ended by then, as others may where this script is kept
 waiting, shows nothing: its OUTPUT is removed and all is done again. Says "exit N", and on standard error what the command said there."""
 
@@ -14,9 +15,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 TRIES = 30
+LIMIT = 600  # seconds, for the slowest machine with the slowest sanitizer
 
 
 def lines_of(log, event):
@@ -30,6 +33,17 @@ def interrupted(output, log, event, count, command):
     """Exit code and standard error of one try, and whether the signal came before the run's end."""
     replaces = (log.parent / "model.safetensors").exists()
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    late = threading.Timer(LIMIT, child.kill)
+    late.start()
+    try:
+        return watched(child, log, event, count, replaces)
+    finally:
+        late.cancel()
+        child.kill()  # where it has not ended, or nothing
+        child.wait()
+
+
+def watched(child, log, event, count, replaces):
     while lines_of(log, event) < count and child.poll() is None:
         time.sleep(0.002)
     acted = child.poll() is None and "ACTION" in os.environ

@@ -60,6 +60,13 @@ class Launcher:
         self.open_mpi = "open" in version.lower()
         self.modern = "PRRTE" in version or bool(re.search(r"\(Open MPI\) [5-9]", version))
         self.name = "Open MPI" if self.open_mpi else "MPICH"
+        self.jobs = []
+
+    def leave_none(self):
+        """Where a test failed in the middle."""
+        for job in self.jobs:
+            if job.poll() is None:
+                finish(job, 0)
 
     @staticmethod
     def environment():
@@ -78,6 +85,7 @@ class Launcher:
             job = subprocess.Popen(self.command(ranks, words, lonely), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                    env={**self.environment(), MARK: mark, **more})
         job.mark = mark
+        self.jobs.append(job)
         return job
 
     def run(self, ranks, words, **more):
@@ -539,7 +547,10 @@ def main():
             fixtures.write_all(pathlib.Path("."))
             launcher = Launcher(shutil.which(name))
             begun = time.monotonic()
-            Case(brim, launcher).run(parts)
+            try:
+                Case(brim, launcher).run(parts)
+            finally:
+                launcher.leave_none()
             print(f"# {name}: {time.monotonic() - begun:.0f} s", flush=True)
             os.chdir("/")
     print(f"1..{count}")

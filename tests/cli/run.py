@@ -13,13 +13,14 @@ Python with its standard library alone, which starts in half the time. Folders a
   NAME.stderr  standard error: each line is a pattern in which * is anything; absent: nothing may come
   NAME.exit    exit code; absent: 0
 
-No case may leave a temporary file."""
+No case may leave a temporary file or a process."""
 
 import os
 import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,18 +55,42 @@ def write_shared(folder):
     python.chmod(0o755)
 
 
+def processes_of(session):
+    """Commands of the processes of a session that have not ended."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, own = (path / "stat").read_text().rsplit(")", 1)[1].split()[:4]
+            if int(own) == session and state not in "ZX":
+                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return found
+
+
+def end_processes(shell):
+    """The shell, where it ran out of time, and what it started."""
+    try:
+        os.killpg(shell.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    shell.communicate()
+
+
 class Result:
     def __init__(self, case, brim, shared_folder):
         self.folder = tempfile.mkdtemp(prefix="brim-cli-", dir=scratch())
         environment = dict(os.environ, BRIM=brim, CASES=str(CASES), MODEL=str(shared_folder / "model"), DATA=str(shared_folder / "data"),
                            FIXTURES=str(HERE / "fixtures.py"), BUILD=os.path.dirname(brim), LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1",
                            PATH=f"{shared_folder / 'bin'}:{os.environ['PATH']}")
+        shell = subprocess.Popen(["sh", str(case)], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, start_new_session=True)
         try:
-            done = subprocess.run(["sh", str(case)], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                                  timeout=TIME_LIMIT, check=False)
-            self.exit, self.stdout, self.stderr = done.returncode, done.stdout, done.stderr
+            self.stdout, self.stderr = shell.communicate(timeout=TIME_LIMIT)
+            self.exit, self.processes = shell.returncode, processes_of(shell.pid)
         except subprocess.TimeoutExpired as late:
-            self.exit, self.stdout, self.stderr = -1, late.stdout or b"", (late.stderr or b"") + b"ran out of time"
+            self.exit, self.processes, self.stdout, self.stderr = -1, [], late.stdout or b"", (late.stderr or b"") + b"ran out of time"
+        end_processes(shell)
         self.leftovers = [str(path.relative_to(self.folder)) for path in pathlib.Path(self.folder).rglob("*.tmp-*")]
         shared = str(shared_folder).encode()
         names = [(self.folder.encode(), b"{TMP}"), (shared, b"{FIXTURES}")]
@@ -94,6 +119,8 @@ def problems(case, result):
         yield "standard output differs:\n" + result.stdout.decode("utf-8", "replace")[:2000]
     if not matches(expected(case, ".stderr") or b"", result.stderr):
         yield "standard error differs:\n" + result.stderr.decode("utf-8", "replace")[:2000]
+    if result.processes:
+        yield "processes that have not ended: " + ", ".join(result.processes)
     if result.leftovers:
         yield "left behind: " + ", ".join(result.leftovers)
 

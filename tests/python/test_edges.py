@@ -52,6 +52,23 @@ class Edges(unittest.TestCase):
         return path
 
 
+class Steering(Edges):
+    def test_names_of_others(self):
+        """Names of columns, classes, sets and files do not steer the terminal that shows a note, an error or a table."""
+        odd = "\x1b[31m\u202e\u2066\x9b"
+        rows = [{"text": text, "label": label + odd} for text, label in ROWS]
+        with self.assertLogs("brim") as notes:
+            model = train(rows, eval={f"set{odd}": rows}, output=self.place / f"run{odd}").model
+        said = [record.getMessage() for record in notes.records]
+        for wrong in (lambda: train(rows, text_column=f"x{odd}"), lambda: train([{f"t{odd}": "a", f"l{odd}": 1}] * 4), lambda: train(rows, labels=[f"x{odd}", "y"]),
+                      lambda: brim.Model(self.place / f"none{odd}"), lambda: model.evaluate([{"text": "a", "label": f"new{odd}"}])):
+            with self.assertRaises(brim.Error) as caught:
+                wrong()
+            said.append(str(caught.exception))
+        self.assertEqual([line for line in said if set(odd) - set("[31m") & set(line)], [])
+        self.assertTrue(any("set?[31m???" in line for line in said), said)
+
+
 class Paths(Edges):
     def test_not_utf8(self):
         """every path of a run may have bytes that are no UTF-8; a NUL is refused"""

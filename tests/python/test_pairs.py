@@ -163,6 +163,8 @@ class Pairs(unittest.TestCase):
             self.assertEqual(kept, "dot" if similarity == "dot" else "cosine")
             self.assertAlmostEqual(result.model.evaluate(rows)["accuracy"], right)
             self.assertAlmostEqual(brim.Model(HERE / "judged").evaluate(rows)["accuracy"], right)
+            page = (HERE / "judged" / "report.html").read_text(encoding="utf-8")
+            self.assertEqual(("Similarities of what belongs together" in page, "Cosines" in page), (True, False))
             if similarity == "dot":
                 shutil.copytree(HERE / "judged", folder)
 
@@ -302,9 +304,13 @@ class Pairs(unittest.TestCase):
             self.assertEqual([folds.count(fold) for fold in range(4)], [12] * 4)
         self.assertGreater(found.metrics["ndcg"], 0)
         data = brim.Dataset.of([(row["query"], row["document"], row["label"]) for row in rows], brim.Tokenizer(HERE / "model"), labels=brim.Labels(None, task="rerank"))
-        rest, held = data._hold_out(0.25, 1)
-        asked = [{queries[part.row(i)["origin"]] for i in range(len(part))} for part in (rest, held)]
-        self.assertEqual((asked[0] & asked[1], len(asked[1])), (set(), 6))
+        for rest, held in (data._hold_out(0.25, 1), data.split(0.25, seed=1)):
+            asked = [{queries[part.row(i)["origin"]] for i in range(len(part))} for part in (rest, held)]
+            self.assertEqual((asked[0] & asked[1], len(asked[1])), (set(), 6))
+        with self.assertRaisesRegex(ValueError, "a reranker's rows of one query stay together"):
+            data.split(0.25, stratify=True)
+        with self.assertRaisesRegex(ValueError, "stratified.*a reranker's rows"):
+            brim.train(HERE / "model", rows, task="rerank", folds=4, stratify=True, **HOW)
         with self.assertRaisesRegex(ValueError, "5 folds of rows with 3 queries.*fold_column"):
             brim.train(HERE / "model", ASKED, task="rerank", folds=5, **HOW)
 
@@ -343,7 +349,7 @@ class Pairs(unittest.TestCase):
                 self.assertAlmostEqual(apart[-1]["positive"], float(own[24]), places=5)
                 self.assertLessEqual(apart[-1]["negative_low"], apart[-1]["negative_high"])
             page = (HERE / "kept" / "report.html").read_text(encoding="utf-8")
-            for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Cosines of what belongs together"):
+            for title in ("Nearest neighbours", "Most wrong", "Predictions" if rows is SCORED else "Similarities of what belongs together"):
                 self.assertIn(title, page)
 
     def test_all_texts_are_kept(self):

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import types
 import unittest
 import unittest.mock
@@ -181,8 +180,9 @@ class Training(unittest.TestCase):
                 " on_event=lambda k, f: print(k, flush=True) if k == 'step' else None)\n"
                 "except KeyboardInterrupt:\n    print('stopped')\n")
         child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        child.stdout.readline()  # after the first step; all 30,000 are more than the pipe takes, so that it does not end before
-        time.sleep(0.2)
+        self.addCleanup(child.kill)
+        for _ in range(20):  # steps; all 30,000 are more than the pipe takes, so that it does not end before
+            child.stdout.readline()
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(timeout=900)
         self.assertTrue(out.endswith("stopped\n"))

@@ -55,6 +55,9 @@ static void errors(void) {
   brim_error_at(&err, BRIM_E_FORMAT, "a.csv", 3, 17, "bad %s", "quote\nhere");
   brim_error_text(&err, text, sizeof text);
   ok_string(text, "a.csv: line 3, byte 17: bad quote here", "all parts, on one line");
+  brim_error_at(&err, BRIM_E_FORMAT, "a\xE2\x80\xAE.csv", 3, 17, "bad \033[31m%s \xD7\xA9", "\xC2\x9B\xE2\x81\xA6");
+  brim_error_text(&err, text, sizeof text);
+  ok_string(text, "a?.csv: line 3, byte 17: bad  [31m?? \xD7\xA9", "nothing steers a terminal or turns the text around it");
   brim_error_at(&err, BRIM_E_FORMAT, NULL, 0, -1, "bad");
   brim_error_text(&err, text, sizeof text);
   ok_string(text, "bad", "no place");

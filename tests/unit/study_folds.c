@@ -168,6 +168,35 @@ static void values(void) {
   brim_dataset_free(dataset);
 }
 
+/* Rows of one query stay together; queries with as many rows go where a shuffle of so many rows goes, and nothing is stratified.
+ */
+static void queries(void) {
+  enum { QUERIES = 23 };
+  static const int32_t ids[] = {1, 2, 3};
+  brim_sample samples[2 * QUERIES];
+  brim_labels mapping;
+  brim_dataset *dataset;
+  brim_folds folds, shuffled;
+  brim_error err = {0};
+  int wrong = 0;
+  for (int each = 1; each <= 2; each++) {
+    for (int i = 0; i < each * QUERIES; i++)
+      samples[i] = (brim_sample){.ids = ids, .length = 3, .label = (float)(i % 2), .query = 1 + (uint64_t)(i % QUERIES)};
+    if (brim_labels_make(runtime, BRIM_TASK_RERANK, NULL, 1, &mapping, NULL) ||
+        brim_dataset_from_samples(runtime, samples, (uint64_t)each * QUERIES, &mapping, &dataset, NULL) ||
+        brim_folds_deal(runtime, dataset, 5, 7, &folds, NULL) || brim_folds_shuffle(runtime, QUERIES, 5, 7, &shuffled, NULL))
+      exit(99);
+    for (int i = 0; i < each * QUERIES; i++)
+      wrong += folds.fold[i] != shuffled.fold[i % QUERIES];
+    brim_folds_free(&folds), brim_folds_free(&shuffled);
+    ok_int(brim_folds_stratify(runtime, dataset, 5, 7, &folds, &err), BRIM_E_USAGE, "a reranker's rows, stratified");
+    ok(strstr(err.message, "stay together") != NULL, "says why: %s", err.message);
+    brim_dataset_free(dataset);
+    brim_labels_free(&mapping);
+  }
+  ok(wrong == 0, "queries and rows are dealt in one order");
+}
+
 static void given(void) {
   brim_folds folds;
   brim_error err = {0};
@@ -240,6 +269,7 @@ int main(void) {
   classes();
   words();
   values();
+  queries();
   given();
   parts();
   overlap();

@@ -556,6 +556,11 @@ const char *brim_modules_setting(brim_modules *m, const char *name) {
   return value && value->kind == BRIM_JSON_STRING ? brim_arena_copy_string(&m->arena, value->as.text, value->length) : NULL;
 }
 
+const char *brim_modules_similarity(brim_modules *m) {
+  const char *name = brim_modules_setting(m, BRIM_SIMILARITY_SETTING);
+  return name ? name : "cosine";
+}
+
 const char *brim_modules_prompt(brim_modules *m, const char *name) {
   const brim_json_value *prompts = m->settings ? brim_json_get(brim_json_root(m->settings), "prompts") : NULL;
   const char *wanted = name ? name : brim_modules_setting(m, "default_prompt_name");

@@ -71,8 +71,12 @@ int brim_modules_set_pooling(brim_modules *modules, brim_mixed mixed, const brim
 /* All of it in words: brim_model_info.modules. */
 void brim_modules_words(const brim_modules *modules, brim_text *out);
 
+#define BRIM_SIMILARITY_SETTING "similarity_fn_name"
 /* A string of config_sentence_transformers.json, or NULL. */
 const char *brim_modules_setting(brim_modules *modules, const char *name);
+/* The name of what the folder's vectors are compared by, as config_sentence_transformers.json says; "cosine" where it says
+ * nothing. */
+const char *brim_modules_similarity(brim_modules *modules);
 /* Of all that brim_modules_apply does. */
 uint64_t brim_modules_hash(const brim_modules *modules, uint64_t seed);
 /* The text of a prompt; of NULL the folder's default. NULL: there is none of that name. */

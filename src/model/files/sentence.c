@@ -196,6 +196,10 @@ const char *brim_sentence_activation(const brim_config *config) {
   return config->bare_scores ? "torch.nn.modules.linear.Identity" : "torch.nn.modules.activation.Sigmoid";
 }
 
+void brim_sentence_compare(brim_sentence *s, const char *similarity) {
+  s->dot = strcmp(similarity, "dot") == 0;
+}
+
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
 int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *folder, const brim_model_options *options,
@@ -207,8 +211,7 @@ int brim_sentence_load(brim_sentence **out, brim_runtime *runtime, const char *f
   BRIM_TRY(brim_modules_find_encoder(runtime, folder, &s->modules, err));
   BRIM_TRY(brim_modules_load(&s->modules, config->hidden, err));
   BRIM_TRY(take_modules(s, folder, options, config, err));
-  const char *similarity = brim_modules_setting(&s->modules, "similarity_fn_name");
-  s->dot = similarity && strcmp(similarity, "dot") == 0;
+  brim_sentence_compare(s, brim_modules_similarity(&s->modules));
   return read_settings(s, err);
 }
 

@@ -30,7 +30,10 @@ const float *brim_sentence_weight(const brim_sentence *sentence, const char *nam
 /* Puts prompts among those that are saved; a name of NULL is none. */
 int brim_sentence_set_prompts(brim_sentence *sentence, const char *const names[BRIM_MOST_PROMPTS],
                               const char *const texts[BRIM_MOST_PROMPTS], brim_error *err) BRIM_CHECK;
-/* Says which similarity vectors were trained with, where the settings say another: "cosine" or "dot". */
+/* What vectors are compared by, from now on, by its name; the settings stay as they are. */
+void brim_sentence_compare(brim_sentence *sentence, const char *similarity);
+/* The same, and says in the settings which similarity vectors were trained with, where the settings say another: "cosine" or
+ * "dot". */
 int brim_sentence_set_similarity(brim_sentence *sentence, const char *name, brim_error *err) BRIM_CHECK;
 /* Dense layers are among the tensors. Nothing, for other tasks. */
 int brim_sentence_save(const brim_sentence *sentence, brim_runtime *runtime, const brim_config *config,

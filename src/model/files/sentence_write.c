@@ -176,11 +176,9 @@ static int write_layers(brim_runtime *runtime, const brim_config *config, const 
 
 /* ---- settings ------------------------------------------------------------------------------------------------ */
 
-#define SIMILARITY "similarity_fn_name"
-
 static const char plain[] =
     "{\n  \"model_type\": \"SentenceTransformer\",\n  \"prompts\": {},\n  \"default_prompt_name\": null,\n"
-    "  \"similarity_fn_name\": \"cosine\"\n}\n";
+    "  \"" BRIM_SIMILARITY_SETTING "\": \"cosine\"\n}\n";
 
 static void put_name(brim_text *out, bool first, int depth, const char *name, size_t length) {
   brim_text_printf(out, "%s\n%*s", first ? "" : ",", 2 * depth, "");
@@ -230,7 +228,7 @@ static void put_prompts(brim_text *out, const brim_json_value *prompts, const ch
 /* The settings with these prompts, or where names are NULL with this similarity. */
 static void put_settings(brim_text *out, const brim_json_value *root, const char *const *names, const char *const *texts,
                          const char *similarity) {
-  const char *replaced = names ? "prompts" : SIMILARITY;
+  const char *replaced = names ? "prompts" : BRIM_SIMILARITY_SETTING;
   bool first = true;
   brim_text_string(out, "{");
   for (const brim_json_value *v = brim_json_first(root); v && v->kind == BRIM_JSON_KEY; v = brim_json_after(root, v))
@@ -255,7 +253,7 @@ static int change_settings(brim_sentence *s, const char *const *names, const cha
   brim_text out;
   BRIM_TRY(brim_json_parse(s->runtime, from, length, "config_sentence_transformers.json", &d, err));
   brim_text_init(&out, s->runtime);
-  const bool same = !names && brim_json_is_string(brim_json_get(brim_json_root(d), SIMILARITY), similarity);
+  const bool same = !names && brim_json_is_string(brim_json_get(brim_json_root(d), BRIM_SIMILARITY_SETTING), similarity);
   if (!same)
     put_settings(&out, brim_json_root(d), names, texts, similarity);
   brim_json_free(d);
@@ -276,7 +274,7 @@ int brim_sentence_set_prompts(brim_sentence *s, const char *const names[BRIM_MOS
 }
 
 int brim_sentence_set_similarity(brim_sentence *s, const char *name, brim_error *err) {
-  s->dot = strcmp(name, "dot") == 0;
+  brim_sentence_compare(s, name);
   return change_settings(s, NULL, NULL, name, err);
 }
 

@@ -186,8 +186,7 @@ const char *brim_embedder_document_prompt(brim_embedder *e) {
 }
 
 const char *brim_embedder_similarity(brim_embedder *e) {
-  const char *name = brim_modules_setting(&e->modules, "similarity_fn_name");
-  return name ? name : "cosine";
+  return brim_modules_similarity(&e->modules);
 }
 
 brim_runtime *brim_embedder_runtime(const brim_embedder *e) {

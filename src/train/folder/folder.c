@@ -44,26 +44,29 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
       log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
 }
 
+/* A file that a run writes, or may be asked to write: a trace, what folds come to. */
+static bool is_written(brim_owned_name is, const char *name) {
+  return brim_owned_is_file(name) || strcmp(name, "trace.json") == 0 || is == BRIM_NAME_FOLDS ||
+         (is == BRIM_NAME_PREDICTIONS && strchr(name, '.'));
+}
+
 /* What is wrong with what has a name of a run's, or NULL. Folders of folds are looked at where they are made. */
 static const char *find_odd(const char *name, const char *path) {
   const brim_owned_name is = brim_owned_name_of(name);
-  const bool link = brim_path_is_link(path), folder = brim_path_is_folder(path), checkpoints = is == BRIM_NAME_CHECKPOINTS;
-  if ((is == BRIM_NAME_FOLDS || is == BRIM_NAME_PREDICTIONS) && strchr(name, '.') && folder && !link)
-    return "this is a folder, and a run in folds writes a file of its name: move it away";
-  const bool file = brim_owned_is_file(name) || strcmp(name, "trace.json") == 0; /* of a run that is asked for it */
-  if (file && folder && !link)
-    return "this is a folder, and a run writes a file of its name: move it away";
-  if (is == BRIM_NAME_OTHER || is == BRIM_NAME_FOLD || is == BRIM_NAME_PREDICTIONS)
+  const bool link = brim_path_is_link(path), folder = brim_path_is_folder(path);
+  if (is == BRIM_NAME_CHECKPOINTS && link)
+    return "this is a link, and a run's checkpoints are in its own folder: remove the link, or name another folder (which may be "
+           "a link itself)";
+  if (is == BRIM_NAME_CHECKPOINTS)
+    return folder ? NULL : "a run has a folder of this name, and this is none: move it away";
+  if (!folder) /* what has a file's name is replaced */
     return NULL;
-  if (checkpoints && !link && !folder)
-    return "a run has a folder of this name, and this is none: move it away";
-  if (!link || !(checkpoints || folder))
-    return NULL;
-  return checkpoints
-             ? "this is a link, and a run's checkpoints are in its own folder: remove the link, or name another folder (which "
-               "may be a link itself)"
-             : "this is a link, and a run's files are in its own folder: remove the link, or name another folder (which may "
-               "be a link itself)";
+  if (!link)
+    return is_written(is, name) ? "this is a folder, and a run writes a file of its name: move it away" : NULL;
+  return is == BRIM_NAME_OTHER || is == BRIM_NAME_FOLD || is == BRIM_NAME_PREDICTIONS
+             ? NULL
+             : "this is a link, and a run's files are in its own folder: remove the link, or name another folder (which may be a "
+               "link itself)";
 }
 
 static int refuse_odd(brim_runtime *runtime, const char *output, const char *name, brim_error *err) {

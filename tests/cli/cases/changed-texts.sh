@@ -13,10 +13,8 @@ write("rerank", [{"query": text(), "docs": [text(), text(), text()], "label": [1
 END
 for task in classification tokens embedding rerank; do
   cp $task train.jsonl && cp $task eval.jsonl
-  $BRIM train -m $MODEL --task $task --train train.jsonl --eval eval.jsonl --max-steps 300 --lr 1e-6 -o $task-run >/dev/null 2>said &
-  until grep -q '"event":"step"' $task-run/log.jsonl 2>/dev/null; do sleep 0.01; done
-  tac $task >eval.jsonl
-  wait $! || echo failed
+  ACTION="tac $task >eval.jsonl" python3 $CASES/../interrupt.py $task-run log.jsonl step 1 \
+    $BRIM train -m $MODEL --task $task --train train.jsonl --eval eval.jsonl --max-steps 300 --lr 1e-6 -o $task-run 2>said
   grep "no texts" said
   grep '"event":"wrong"' $task-run/evaluation.jsonl | grep -o '"text":n*' | sort -u
 done

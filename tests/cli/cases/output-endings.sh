@@ -20,7 +20,7 @@ try report none -o page.jsonl
 try report none --csv steps.xlsx
 try train -m $MODEL --train $DATA/train.csv -o run --profile=trace.json.gz
 mkfifo pipe.gz
-cat pipe.gz >read &
+timeout 60 cat pipe.gz >read &
 try tokenize -t $MODEL $DATA/test.csv -o pipe.gz
 wait && wc -l <read
 ls

@@ -21,7 +21,7 @@ each() { # FILE FORMAT [OPTION...]: the file, standard input and a named pipe
   file=$1 format=$2; shift 2
   name=file; train --train $file --format $format "$@"
   name=input; cat $file | train --train - --format $format "$@" > out
-  name=pipe; cat $file > pipe.jsonl & train --train pipe.jsonl --format $format "$@" >> out; wait
+  name=pipe; timeout 60 sh -c "cat $file > pipe.jsonl" & train --train pipe.jsonl --format $format "$@" >> out; wait
   cmp file.sum input.sum && cmp file.sum pipe.sum && echo same
 }
 each scored.jsonl jsonl --task embedding --columns sentence1,sentence2
@@ -36,7 +36,8 @@ each scored.jsonl jsonl --task embedding --stream --loss cosent
 echo "--- an evaluation, predictions as rows come, and rows that are not known"
 cat scored.jsonl | "$BRIM" train -q -m "$MODEL" --task embedding --train scored.jsonl --eval - --format jsonl --max-steps 1 -o evaluated > out && grep -ao '"spearman[a-z_]*"' evaluated/log.jsonl | sort -u
 "$BRIM" train -q -m "$MODEL" --task rerank --train rerank.jsonl --max-steps 1 -o ranker > out
-{ head -n 1 rerank.jsonl; sleep 1; grep -c index answered > seen; sed -n 2p rerank.jsonl; } | "$BRIM" predict -q -m ranker - --format jsonl --unbuffered > answered
+answered() { for i in $(seq 6000); do grep -c index answered && return; sleep 0.01; done; } # within a minute
+{ head -n 1 rerank.jsonl; answered 2>/dev/null | tail -n 1 > seen; sed -n 2p rerank.jsonl; } | "$BRIM" predict -q -m ranker - --format jsonl --unbuffered > answered
 cat seen && grep -c index answered
 "$BRIM" predict -q -m ranker rerank.jsonl > of-file && cat rerank.jsonl | "$BRIM" predict -q -m ranker - --format jsonl | cmp - of-file && echo same
 cat large.jsonl | "$BRIM" train -q -m "$MODEL" --task embedding --train - --format jsonl --max-steps 1 -o no

@@ -39,3 +39,9 @@ $BRIM train --model $MODEL --train short.csv --eval long.csv --output long --qui
 $BRIM report long -o long.html --quiet
 grep -o 'label of 20000 of 30000 rows' long.html
 python3 -c 'import os; print(os.path.getsize("long/evaluation.jsonl") < 2e6, os.path.getsize("long.html") < 1e6)'
+# What cannot be judged makes no page: texts alone are left out of one.
+printf '{"tokens":["good","film"],"tags":["A","B"]}\n{"tokens":["bad","film"],"tags":["B","A"]}\n' > tagged.jsonl
+printf '{"tokens":["good","film"],"tags":[null,null]}\n' > untagged.jsonl
+$BRIM train --model $MODEL --task tokens --train tagged.jsonl --max-steps 1 --output tags --quiet >/dev/null
+$BRIM report tags --data untagged.jsonl -o tags.html --quiet 2>&1 || echo "exit $?"
+ls tags.html 2>/dev/null || echo "no page"

@@ -9,3 +9,7 @@ $BRIM train -m $MODEL --train esc.jsonl --eval "e$esc[31mv=esc.jsonl" --max-step
 $BRIM evaluate -m "r$esc[31m" esc.jsonl -q | tail -n +6
 $BRIM evaluate -m "r$esc[31m" esc.jsonl -q --json | grep -o '"name":"[^"]*"'
 $BRIM predict -m "none$esc[31m" esc.jsonl
+# Nor does what the command says of files that it could not write.
+turned=$(printf 'r\342\200\256')
+mkdir "$turned" && echo mine >"$turned/tensorboard"
+$BRIM train -q -m $MODEL --train esc.jsonl --max-steps 1 -o "$turned" --overwrite | tail -n 1

@@ -47,7 +47,7 @@ grep -c "Texts" page.html
 $BRIM analyze -t $MODEL pairs.csv
 echo "--- the page of a run"
 train --train lists.jsonl --eval pairs.csv > /dev/null
-$BRIM report run --quiet && grep -o "Nearest neighbours\|Cosines of what [a-z]* [a-z]*" run/report.html | sort | uniq -c | tr -s " "
+$BRIM report run --quiet && grep -o "Nearest neighbours\|Similarities of what [a-z]* [a-z]*" run/report.html | sort | uniq -c | tr -s " "
 echo "--- folds"
 train --train scores.csv --folds 2 | tail -1 && ls run | grep -c predictions
 train --train named.csv --columns left,right,worse --loss angle

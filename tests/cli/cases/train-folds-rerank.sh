@@ -22,3 +22,7 @@ train() { # TRAIN TEST [OPTION...]
 for test in none half rows; do train rows $test; train rows $test --missing-label skip; done
 for test in bare groups; do train groups $test; done
 "$BRIM" train -q -m "$MODEL" --task rerank --train rows.jsonl --eval groups.jsonl --folds 2 --max-steps 1 -o run --overwrite --json | grep -o '"averages":\[{"name":"[a-z]*","metrics":{"loss"'
+# Nothing is stratified where rows stay together by query.
+"$BRIM" train -q -m "$MODEL" --task rerank --train rows.jsonl --folds 2 --stratify --max-steps 1 -o stratified || echo "exit $?"
+"$BRIM" analyze -q -t "$MODEL" --task rerank rows.jsonl --folds 2 --stratify || echo "exit $?"
+ls -d stratified 2>/dev/null || echo "nothing is written"
