@@ -71,7 +71,7 @@ class Folds(NamedTuple):
             source = {**{name: self.source[name] for name in named}, "words": reads.words,
                       **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
             if reads.several_texts:
-                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)
+                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)[0]
             where = list((source.pop("where", None) or {}).items())
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows
