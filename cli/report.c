@@ -2,6 +2,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "infer.h"
+#include "stream.h"
 #include "views.h"
 
 static const cli_option options[] = {
@@ -34,12 +35,15 @@ static int page_predictions(cli_call *cli, brim_page *page, const cli_inference 
   brim_judged judged;
   brim_source_options source;
   cli_columns columns = {0};
+  bool gone = false; /* rows of a pipe, which have no texts then */
+  for (int i = 0; i < in->path_count; i++)
+    gone = gone || cli_is_pipe(in->paths[i]);
   int status = brim_judge_dataset(cli->runtime, in->model, in->dataset, &in->options, NULL, &judged, &cli->error);
-  if (!status)
+  if (!status && !gone)
     status = cli_source_options(cli, false, &source);
-  if (!status)
+  if (!status && !gone)
     status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), &columns, &source);
-  if (!status)
+  if (!status && !gone)
     status = brim_judged_read_texts(&judged, in->paths, in->path_count, &source, &cli->error);
   if (status == BRIM_E_MISMATCH) {
     cli_no_texts(cli, &cli->error);
