@@ -18,6 +18,7 @@ static bool is_decided(const brim_json_value *key) {
                                      "model_max_length",
                                      "max_len",
                                      "truncation_side",
+                                     "padding_side",
                                      "split_special_tokens",
                                      "model_input_names",
                                      "add_prefix_space",
@@ -231,6 +232,9 @@ int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_sa
     brim_json_put_bool(&json, "split_special_tokens", true);
   if (left >= 0)
     brim_json_put_string(&json, "truncation_side", left ? "left" : "right");
+  if (config &&
+      brim_json_get(brim_json_root(config), "padding_side")) /* a text begins at the first position, as it was trained */
+    brim_json_put_string(&json, "padding_side", "right");
   if (truncation)
     brim_json_put_string(&json, BRIM_TRUNCATION_KEY, brim_truncation_name(truncation));
   brim_json_put_string(&json, "tokenizer_class", t->class ? t->class->name : AS_IT_STANDS);

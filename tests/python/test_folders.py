@@ -68,6 +68,14 @@ class Folders(unittest.TestCase):
                 count += 1
         self.assertGreater(count, 50)
 
+    def test_padding_side(self):
+        """what is saved is padded at the right, where a folder says another side"""
+        files = folders.base_files(folders.BASES[0])
+        files["tokenizer_config.json"].update(padding_side="left")
+        with tempfile.TemporaryDirectory() as place:
+            brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).save(pathlib.Path(place, "saved"))
+            self.assertEqual(json.loads(pathlib.Path(place, "saved/tokenizer_config.json").read_text(encoding="utf-8"))["padding_side"], "right")
+
     def test_flag(self):
         """extra tokens that differ in `special` alone are two: with split_special_tokens a special one is text"""
         one = lambda special: {**folders.token("[E1]", special=special), "__type": "AddedToken"}
