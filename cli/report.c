@@ -2,6 +2,7 @@
 #include "columns.h"
 #include "commands.h"
 #include "infer.h"
+#include "stream.h"
 #include "views.h"
 
 static const cli_option options[] = {
@@ -43,12 +44,15 @@ static int page_predictions(cli_call *cli, brim_page *page, const cli_inference 
   brim_judged judged;
   brim_source_options source;
   cli_columns columns = {0};
+  bool gone = false; /* rows of a pipe, which have no texts then */
+  for (int i = 0; i < in->path_count; i++)
+    gone = gone || cli_is_pipe(in->paths[i]);
   int status = brim_judge_dataset(cli->runtime, in->model, in->dataset, &in->options, NULL, &judged, &cli->error);
-  if (!status)
+  if (!status && !gone)
     status = cli_source_options(cli, false, &source);
-  if (!status)
+  if (!status && !gone)
     status = cli_columns_find(cli, in->paths, in->path_count, brim_model_task(in->model), &columns, &source);
-  if (!status)
+  if (!status && !gone)
     status = read_texts(cli, in, &source, &judged);
   if (!status)
     status = brim_page_judged(page, &judged, "", true, &cli->error);

@@ -114,8 +114,7 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
            ledger.rows_damaged == 1 ? "" : "s", listed ? ", the first: " : "", listed ? damage[0].reason : "");
 }
 
-/* Standard input, or a pipe with a name. */
-static bool is_pipe(const char *path) {
+bool cli_is_pipe(const char *path) {
   struct stat about;
   return strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode));
 }
@@ -123,7 +122,7 @@ static bool is_pipe(const char *path) {
 /* Why the steps of an epoch cannot be counted; NULL: they can. */
 static const char *uncountable(const cli_values *v, const brim_plan_options *plan) {
   for (int i = 0; i < v->train.count; i++)
-    if (is_pipe(v->train.items[i]))
+    if (cli_is_pipe(v->train.items[i]))
       return "standard input or a pipe can be read only once";
   if (v->repeat)
     return "an epoch of --repeat has no end";
@@ -210,7 +209,7 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
     return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
   bool once = false;
   for (int i = 0; i < path_count; i++)
-    once = once || is_pipe(paths[i]);
+    once = once || cli_is_pipe(paths[i]);
   if (values && (once || brim_task_shape(task)->several_texts))
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   if (once)

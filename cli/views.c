@@ -5,6 +5,7 @@
 #include "columns.h"
 #include "folds.h"
 #include "job.h"
+#include "stream.h"
 
 /* A file that is not there is said with --quiet too. */
 static void tell_failure(void *context, const char *what, const brim_error *err) {
@@ -55,6 +56,9 @@ static int read_texts(cli_call *cli, brim_judged *set, brim_error *err) {
   const char *path, *const *paths;
   const int count = files_of(cli, set->name, &path, &paths);
   brim_source_options source;
+  for (int i = 0; i < count; i++)
+    if (cli_is_pipe(paths[i])) /* its rows are gone */
+      return BRIM_OK;
   if (!count)
     return BRIM_OK;
   cli_columns columns = {0};

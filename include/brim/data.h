@@ -176,7 +176,8 @@ typedef struct brim_text_columns {
   brim_runtime *runtime;
 } brim_text_columns;
 /* For embeddings and rerankers. BRIM_E_USAGE: there are not two texts, and the columns that there are. Names may be borrowed from
- * `given`. */
+ * `given`. A pipe that was looked into is still read from its beginning by whoever opens its path next; brim_text_columns_free
+ * closes one that nobody has opened by then. */
 BRIM_API int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int path_count,
                                     const brim_source_options *given, brim_task task, brim_text_columns *out,
                                     brim_error *err) BRIM_CHECK;

@@ -182,7 +182,7 @@ class Streamed:
             raise UsageError(f'task="{task}": a stream is not counted: give max_steps in place of epochs')
         of_texts = {"need_label": False, "numbering": numbering} if numbering else None
         if several:
-            of_texts = _pairs.read_as(files, source, task, columns, runtime)
+            of_texts, self._looked = _pairs.read_as(files, source, task, columns, runtime)
         if of_texts:
             self.labels, rows = Labels(None, task=task, runtime=runtime), 0
             if numbering and how.get("label_column") is not None:

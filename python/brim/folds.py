@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import array
 import numbers
+import os
 from typing import Any, NamedTuple
 
 from . import options as _options, pairs as _pairs, rows as _rows, shapes as _shapes
@@ -70,8 +71,10 @@ class Folds(NamedTuple):
             named, reads = ("text_column", "pair_column"), _shapes.of(model.task)
             source = {**{name: self.source[name] for name in named}, "words": reads.words,
                       **_options.for_files({n: v for n, v in self.source.items() if n not in (*named, "label_column")})}
+            if any(path == "-" or os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)) for path in _rows.paths_of(self.rows)):
+                raise UsageError("fold_column cannot be read from a pipe: name a file")
             if reads.several_texts:
-                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)
+                source |= _pairs.read_as(_rows.paths_of(self.rows), source, model.task, self.columns, model._runtime)[0]
             where = list((source.pop("where", None) or {}).items())
             return self.folds, None, (_rows.encoded(_rows.paths_of(self.rows)), [(str(c), str(v)) for c, v in where], source, self.column)
         table = _rows.read_tables(_rows.paths_of(self.rows)) if _rows.is_files(self.rows) else self.rows

@@ -64,6 +64,7 @@ class Columns(NamedTuple):
     beginning: bool  #: found by the first megabyte of JSON
     unread: str | None  #: the first column that is none of these
     unread_count: int
+    looked: Any  #: holds pipes that were looked into: they are closed with it, unless they are read before
 
 
 def _columns_of_tuples(rows: list[Any]) -> dict[str, list]:
@@ -125,12 +126,12 @@ def columns_of(runtime, task: str, paths: list[str], columns: Sequence[str] | No
     return found
 
 
-def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequence[str] | None, runtime) -> dict[str, Any]:
-    """How files of rows of several texts are read: their columns, whose labels are scores."""
+def read_as(files: list[str], source: dict[str, Any], task: str, columns: Sequence[str] | None, runtime) -> tuple[dict[str, Any], Any]:
+    """How files of rows of several texts are read: their columns, whose labels are scores; and what holds pipes among them until then."""
     found, joined = columns_of(runtime, task, files, columns, source), _shapes.of(task).joins_pairs
     if found.one_pair:
-        return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}
-    return {"text_columns": found.texts, "least_columns": found.least, "paired": joined, "label_column": found.label, "need_label": found.label is not None}
+        return {"text_column": found.texts[0], "pair_column": found.texts[1], "label_column": found.label, "need_label": True}, found.looked
+    return {"text_columns": found.texts, "least_columns": found.least, "paired": joined, "label_column": found.label, "need_label": found.label is not None}, found.looked
 
 
 def _note(name: str, found: Columns, columns, labelled: bool) -> None:

@@ -67,8 +67,45 @@ bool core_text_columns(PyObject *options, brim_source_options *out, PyObject **h
   return true;
 }
 
+static void free_columns(PyObject *capsule) {
+  brim_text_columns *found = PyCapsule_GetPointer(capsule, NULL);
+  brim_text_columns_free(found);
+  PyMem_Free(found);
+  Py_XDECREF((PyObject *)PyCapsule_GetContext(capsule)); /* the runtime */
+}
+
+/* Holds what was found, and so the pipes that were looked into, until they are read. */
+static PyObject *held_columns(PyObject *runtime, brim_text_columns *found) {
+  brim_text_columns *held = PyMem_Malloc(sizeof *held);
+  PyObject *capsule = held ? PyCapsule_New(held, NULL, free_columns) : PyErr_NoMemory();
+  if (!capsule) {
+    PyMem_Free(held);
+    return NULL;
+  }
+  *held = *found;
+  *found = (brim_text_columns){0};
+  PyCapsule_SetContext(capsule, Py_NewRef(runtime));
+  return capsule;
+}
+
+typedef struct columns_job {
+  brim_runtime *runtime;
+  const char **paths;
+  Py_ssize_t path_count;
+  const brim_source_options *source;
+  brim_task task;
+  brim_text_columns *found;
+} columns_job;
+
+/* A pipe is waited for, maybe one that another thread of Python writes to. */
+static int columns_work(void *context, brim_error *error) {
+  const columns_job *j = context;
+  return brim_text_columns_find(j->runtime, j->paths, (int)j->path_count, j->source, j->task, j->found, error);
+}
+
 /* text_columns(runtime, paths, names or None, task, options) -> (texts, least, label or None, a row is one pair, by the first
- * megabyte, first column that is not read or None, how many): which columns of files, or among these names, are a row's texts. */
+ * megabyte, first column that is not read or None, how many, what holds pipes): which columns of files, or among these names, are
+ * a row's texts. Pipes that were looked into are closed with the last, unless they are read before. */
 PyObject *core_columns_find(PyObject *module, PyObject *args) {
   PyObject *runtime, *files, *list, *options, *held = NULL, *texts = NULL, *result = NULL;
   const char *task_name;
@@ -87,9 +124,12 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
   if (!PyErr_Occurred() && core_text_columns(options, &source, &held) && core_source_options(options, &source) &&
       core_blocks_take(core_of(module), module, options, &blocks) && core_no_more(options)) {
     source.blocks = blocks.columns, source.block_count = blocks.count;
-    status = names ? brim_text_columns_among(core_use(of), names, (int)count, &source, (brim_task)task, &found, &error)
-                   : brim_text_columns_find(core_use(of), paths, (int)path_count, &source, (brim_task)task, &found, &error);
-    texts = status == BRIM_OK ? PyList_New(0) : core_fail(core_of(module), status, &error);
+    columns_job j = {core_use(of), paths, path_count, &source, (brim_task)task, &found};
+    if (!names)
+      status = core_run(core_of(module), of, columns_work, &j);
+    else if ((status = brim_text_columns_among(j.runtime, names, (int)count, &source, j.task, &found, &error)) != BRIM_OK)
+      core_fail(core_of(module), status, &error);
+    texts = status == BRIM_OK ? PyList_New(0) : NULL;
   }
   for (int i = 0; texts && i < found.count; i++) {
     PyObject *name = PyUnicode_FromString(found.names[i]);
@@ -97,9 +137,10 @@ PyObject *core_columns_find(PyObject *module, PyObject *args) {
       Py_CLEAR(texts);
     Py_XDECREF(name);
   }
+  const brim_text_columns said = found;
   if (texts)
-    result = Py_BuildValue("(NizNNzi)", texts, found.least, found.label, PyBool_FromLong(found.one_pair),
-                           PyBool_FromLong(found.beginning), found.unread, found.unread_count);
+    result = Py_BuildValue("(NizNNziN)", texts, said.least, said.label, PyBool_FromLong(said.one_pair),
+                           PyBool_FromLong(said.beginning), said.unread, said.unread_count, held_columns(runtime, &found));
   brim_text_columns_free(&found);
   core_blocks_free(&blocks);
   PyMem_Free(paths);

@@ -10,7 +10,8 @@ const char *brim_path_name(const char *path); /* after the last slash */
 size_t brim_path_last(const char *path, size_t *end);
 bool brim_path_exists(const char *path);
 bool brim_path_is_folder(const char *path);
-bool brim_path_is_file(const char *path); /* no folder, pipe or device, which who opens it may wait for */
+bool brim_path_is_read_once(const char *path); /* "-", or a pipe or a device */
+bool brim_path_is_file(const char *path);      /* no folder, pipe or device, which who opens it may wait for */
 bool brim_path_is_link(const char *path);
 /* Whether the name is taken: a link to nothing, too. Who opens it says what is wrong with it. */
 bool brim_path_is_taken(const char *path);

@@ -110,7 +110,7 @@ int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, br
 void brim_runtime_free(brim_runtime *runtime) {
   if (!runtime)
     return;
-  brim_streams_free_kept(runtime);
+  brim_streams_give_up(runtime, NULL);
   pthread_mutex_destroy(&runtime->keeping);
   brim_pool_free(runtime->pool);
   brim_allocator allocator = runtime->allocator;

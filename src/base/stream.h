@@ -16,9 +16,10 @@ int brim_stream_open_memory(brim_runtime *runtime, const char *name, const void 
                             brim_error *err) BRIM_CHECK;
 void brim_stream_free(brim_stream *stream);
 /* Of what can be read once, such as a pipe: whoever opens it next gets this stream, of which nothing was consumed. Until then it
- * is the runtime's. */
-void brim_stream_keep(brim_stream *stream);
-void brim_streams_free_kept(brim_runtime *runtime);
+ * is the runtime's, for as long as its owner wants: who writes to a pipe that nobody is going to read learns so by its end. */
+void brim_stream_keep(brim_stream *stream, const void *owner);
+/* Closes those of the owner that nobody has opened since; NULL: all. */
+void brim_streams_give_up(brim_runtime *runtime, const void *owner);
 
 /* The unread bytes, at least `least` of them unless the stream ends sooner: *length < least only at the end, 0 when all is read.
  * They stay valid until the next call. Memory grows to what `least` asks, so a reader that looks for the end of a record asks for

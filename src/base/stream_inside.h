@@ -41,6 +41,7 @@ typedef struct brim_stream {
   atomic_bool interrupted;
   const brim_stop *stop;    /* may be NULL */
   struct brim_stream *next; /* of those that are kept */
+  const void *owner;        /* who keeps it */
 } brim_stream;
 
 /* ---- stream_read.c */

@@ -1,4 +1,4 @@
-/* stream_kept.c: streams of pipes that were looked into, and wait for whoever reads them. */
+/* stream_kept.c: streams of pipes that were looked into, and wait for whoever reads them, or until who looked gives them up. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,9 +7,10 @@
 #include "base/stream.h"
 #include "base/stream_inside.h"
 
-void brim_stream_keep(brim_stream *s) {
+void brim_stream_keep(brim_stream *s, const void *owner) {
   brim_runtime *runtime = s->runtime;
   s->stop = NULL;
+  s->owner = owner;
   pthread_mutex_lock(&runtime->keeping);
   s->next = runtime->kept;
   runtime->kept = s;
@@ -38,10 +39,23 @@ brim_stream *brim_stream_take_kept(brim_runtime *runtime, const char *path) {
   return found;
 }
 
-void brim_streams_free_kept(brim_runtime *runtime) {
-  while (runtime->kept) {
-    brim_stream *s = runtime->kept;
-    runtime->kept = s->next;
+void brim_streams_give_up(brim_runtime *runtime, const void *owner) {
+  brim_stream *given_up = NULL;
+  pthread_mutex_lock(&runtime->keeping);
+  for (brim_stream **at = &runtime->kept; *at;) {
+    brim_stream *s = *at;
+    if (owner && s->owner != owner) {
+      at = &s->next;
+      continue;
+    }
+    *at = s->next;
+    s->next = given_up;
+    given_up = s;
+  }
+  pthread_mutex_unlock(&runtime->keeping);
+  while (given_up) {
+    brim_stream *s = given_up;
+    given_up = s->next;
     brim_stream_free(s);
   }
 }

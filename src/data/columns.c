@@ -217,7 +217,7 @@ static int read_names(brim_runtime *runtime, const brim_source_file *file, bool 
   if (!status)
     status = add_names(runtime, file, bytes, length, n, err);
   if (once && !status)
-    brim_stream_keep(stream);
+    brim_stream_keep(stream, n->arena);
   else
     brim_stream_free(stream);
   return status;
@@ -491,8 +491,10 @@ int brim_text_columns_find(brim_runtime *runtime, const char *const *paths, int 
 void brim_text_columns_free(brim_text_columns *columns) {
   if (!columns)
     return;
-  if (columns->memory)
+  if (columns->memory) {
+    brim_streams_give_up(columns->runtime, columns->memory);
     brim_arena_free(columns->memory);
+  }
   if (columns->runtime)
     brim_release(columns->runtime, columns->memory);
   *columns = (brim_text_columns){0};

@@ -149,16 +149,9 @@ static int remember_known(brim_label_taker *taker, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Tags are often numbers, whose names are the model's; where these are numbers themselves, one of them is meant. */
-static int32_t class_of_number(const brim_labels *known, const brim_label_text *label) {
-  const bool fits = label->plain && label->fits && label->integer >= 0 && label->integer < known->count;
-  return fits && !brim_labels_numeric(known) ? (int32_t)label->integer : -1;
-}
-
 /* The class of a number that is no class's name. */
 static int32_t find_number(const brim_label_taker *taker, const brim_label_text *label) {
-  const int32_t id = brim_labels_find(taker->known, label->text, label->length, label->plain ? BRIM_FORM_NUMBER : BRIM_FORM_NAME);
-  return id < 0 && taker->type->words ? class_of_number(taker->known, label) : id;
+  return brim_labels_find(taker->known, label->text, label->length, label->plain ? BRIM_FORM_NUMBER : BRIM_FORM_NAME);
 }
 
 int brim_label_taker_known(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at, int32_t *id,

@@ -203,11 +203,11 @@ static int32_t find_name(const brim_labels *labels, const char *name, size_t len
   return -1;
 }
 
-bool brim_labels_numeric(const brim_labels *labels) {
-  for (int32_t i = 0; labels->names && i < labels->count; i++)
+static bool are_numbers(const brim_labels *labels) {
+  for (int32_t i = 0; i < labels->count; i++)
     if (!name_of(labels, i).plain)
       return false;
-  return labels->names != NULL;
+  return true;
 }
 
 static int32_t find_value(const brim_labels *labels, const brim_label_text *label) {
@@ -227,11 +227,11 @@ int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t len
   const brim_label_text label = brim_label_read(text, length, form);
   if (id >= 0 || !label.plain)
     return id;
-  if (brim_labels_numeric(labels))
+  if (are_numbers(labels))
     return find_value(labels, &label);
-  if (label.fits && label.integer >= 0 && label.integer < labels->count && has_placeholders(labels))
-    id = (int32_t)label.integer;
-  return id;
+  /* Tags are often numbers, whose names are the model's. */
+  const bool by_place = has_placeholders(labels) || brim_label_type_of(labels->task)->words;
+  return by_place && label.fits && label.integer >= 0 && label.integer < labels->count ? (int32_t)label.integer : -1;
 }
 
 int brim_labels_none(const brim_labels *labels) {

@@ -106,11 +106,9 @@ void brim_label_taker_pop(brim_label_taker *taker, brim_sample *sample);
 int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float **values, brim_error *err) BRIM_CHECK;
 
 /* The class of a label, or -1: the class of that name; else, for a plain number, the class of that value where all names are
- * plain numbers or, where all are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1.
- * Searches all names. */
+ * plain numbers, or the class of that number where all are Hugging Face's placeholders "LABEL_0", "LABEL_1", .. and, of tags,
+ * where not all are numbers. Regression: -1. Searches all names. */
 int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length, char form);
-/* All names are plain numbers: a number is then a name, and never the number of a class. */
-bool brim_labels_numeric(const brim_labels *labels);
 /* The block that such labels make. */
 brim_block_shape brim_labels_shape(const brim_labels *labels);
 /* Which of -1 and -100 are none with this mapping: BRIM_NONE_.. or'ed. */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/path.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "brim/study.h"
@@ -439,8 +440,8 @@ int brim_folds_read(brim_runtime *runtime, const char *const *paths, int path_co
   options.label_column = column;
   options.need_label = false; /* a missing value is reported here, as what it is */
   for (int i = 0; i < path_count; i++)
-    if (strcmp(paths[i], "-") == 0)
-      return brim_error_set(err, BRIM_E_USAGE, "a column of folds cannot be read from standard input: name a file");
+    if (brim_path_is_read_once(paths[i]))
+      return brim_error_set(err, BRIM_E_USAGE, "a column of folds cannot be read from standard input or a pipe: name a file");
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &options, &reader, err));
   int32_t *fold = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset), sizeof *fold);
   int status = fold ? column_read(reader, column, dataset, source->skip_unlabelled, fold, err) : BRIM_NOMEM(err);

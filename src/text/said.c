@@ -142,7 +142,7 @@ static int read_decoder(reader *r, const brim_json_value *map) {
 }
 
 static bool is_said(const brim_said_token *token, const char *text, size_t length) {
-  return token && token->text && !token->typed && token->length == length && memcmp(token->text, text, length) == 0;
+  return token->text && !token->typed && token->length == length && memcmp(token->text, text, length) == 0;
 }
 
 /* Files say so, but for objects of a type, which transformers takes for tokens only afterwards. */
@@ -150,7 +150,7 @@ static bool is_role_or_extra(const reader *r, const char *text, size_t length) {
   for (int i = 0; i < BRIM_ROLES; i++)
     if (is_said(&r->out->roles[i], text, length) && (!r->class || r->out->roles[i].text != r->class->roles[i]))
       return true;
-  return is_said(brim_said_find(&r->extra, text, length), text, length);
+  return brim_hashmap_has(&r->extra.places, text, length);
 }
 
 /* {"[E1]": 44, ...} */
@@ -299,8 +299,10 @@ static bool says_something(const brim_json_value *value) {
          (value->kind != BRIM_JSON_OBJECT || value->length);
 }
 
+/* `places` has the texts that is_role_or_extra may meet: of several with one text, one that is of no type is enough. */
 static int put_extra(reader *r, const brim_said_token *token) {
-  BRIM_TRY(brim_hashmap_put(&r->extra.places, token->text, token->length, (int32_t)r->extra.count, NULL, NULL, r->err));
+  if (!token->typed)
+    BRIM_TRY(brim_hashmap_put(&r->extra.places, token->text, token->length, (int32_t)r->extra.count, NULL, NULL, r->err));
   return append(&r->extra, token, r->err);
 }
 
@@ -383,7 +385,7 @@ static void take_flags(reader *r) {
 
 static bool same_token(const brim_said_token *a, const brim_said_token *b) {
   return same_text(a, b) && a->bare == b->bare && a->single_word == b->single_word && a->left_strip == b->left_strip &&
-         a->right_strip == b->right_strip && a->normalized == b->normalized;
+         a->right_strip == b->right_strip && a->normalized == b->normalized && a->special == b->special;
 }
 
 /* A token that the first `listed` of *r->out lack; of one text the last is added, but for one that was there before. */

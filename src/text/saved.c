@@ -14,9 +14,11 @@ static bool is_decided(const brim_json_value *key) {
                                      "added_tokens_decoder",
                                      "extra_special_tokens",
                                      "additional_special_tokens",
+                                     "model_specific_special_tokens",
                                      "model_max_length",
                                      "max_len",
                                      "truncation_side",
+                                     "padding_side",
                                      "split_special_tokens",
                                      "model_input_names",
                                      "add_prefix_space",
@@ -40,10 +42,8 @@ static bool is_decided(const brim_json_value *key) {
 
 static void put_value(brim_json_writer *json, const brim_json_value *value);
 
-static void put_members(brim_json_writer *json, const brim_json_value *object, bool all) {
+static void put_members(brim_json_writer *json, const brim_json_value *object) {
   for (const brim_json_value *key = brim_json_first(object); key; key = brim_json_after(object, key)) {
-    if (!all && is_decided(key))
-      continue;
     brim_json_put_name(json, key->as.text, key->length);
     put_value(json, brim_json_member(key));
   }
@@ -53,7 +53,7 @@ static void put_value(brim_json_writer *json, const brim_json_value *value) {
   switch ((brim_json_kind)value->kind) {
   case BRIM_JSON_OBJECT:
     brim_json_open_object(json, NULL);
-    put_members(json, value, true);
+    put_members(json, value);
     brim_json_close_object(json);
     return;
   case BRIM_JSON_ARRAY:
@@ -77,6 +77,36 @@ static void put_value(brim_json_writer *json, const brim_json_value *value) {
   default:
     brim_json_put_string(json, NULL, NULL);
     return;
+  }
+}
+
+static bool is_name(const brim_json_value *key) {
+  static const char end[] = "_token";
+  return key->length >= sizeof end && memcmp(key->as.text + key->length - (sizeof end - 1), end, sizeof end - 1) == 0;
+}
+
+/* What a name like "image_token" means, if it is one of the special tokens: any other would be added. */
+static const brim_added_token *named_token(const brim_added *added, const brim_json_value *value) {
+  if (value->kind == BRIM_JSON_OBJECT && brim_json_is_string(brim_json_get(value, "__type"), "AddedToken"))
+    value = brim_json_get(value, "content");
+  const brim_added_token *token = value && value->kind == BRIM_JSON_STRING ? brim_added_find(added, value->as.text, value->length)
+                                                                           : NULL;
+  return token && token->special ? token : NULL;
+}
+
+/* Of tokenizer_config.json, as it was read. */
+static void put_said(brim_json_writer *json, const brim_json_value *object, const brim_added *added) {
+  for (const brim_json_value *key = brim_json_first(object); key; key = brim_json_after(object, key)) {
+    const brim_json_value *value = brim_json_member(key);
+    const bool names = is_name(key) && (value->kind == BRIM_JSON_STRING || value->kind == BRIM_JSON_OBJECT);
+    const brim_added_token *token = names ? named_token(added, value) : NULL;
+    if (is_decided(key) || (names && !token))
+      continue;
+    brim_json_put_name(json, key->as.text, key->length);
+    if (token)
+      brim_json_put_bytes(json, NULL, token->content, token->length);
+    else
+      put_value(json, value);
   }
 }
 
@@ -190,7 +220,7 @@ int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_sa
     put_extra(&json, t);
   put_prefix_space(&json, t);
   if (config)
-    put_members(&json, brim_json_root(config), false);
+    put_said(&json, brim_json_root(config), &t->added);
   put_input_names(&json, gives_types(t) && !how->no_type_ids);
   if (longest)
     brim_json_put_integer(&json, "model_max_length", longest);
@@ -202,6 +232,9 @@ int brim_tokenizer_config_write(const brim_tokenizer *t, const brim_tokenizer_sa
     brim_json_put_bool(&json, "split_special_tokens", true);
   if (left >= 0)
     brim_json_put_string(&json, "truncation_side", left ? "left" : "right");
+  if (config &&
+      brim_json_get(brim_json_root(config), "padding_side")) /* a text begins at the first position, as it was trained */
+    brim_json_put_string(&json, "padding_side", "right");
   if (truncation)
     brim_json_put_string(&json, BRIM_TRUNCATION_KEY, brim_truncation_name(truncation));
   brim_json_put_string(&json, "tokenizer_class", t->class ? t->class->name : AS_IT_STANDS);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "data/reader.h"
 #include "views/views.h"
@@ -93,7 +94,7 @@ int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path
   brim_reader *reader;
   options.need_label = false;
   for (int i = 0; i < path_count; i++)
-    if (strcmp(paths[i], "-") == 0)
+    if (brim_path_is_read_once(paths[i])) /* its rows are gone */
       return BRIM_OK;
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &options, &reader, err));
   int status = BRIM_OK;

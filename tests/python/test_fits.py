@@ -1,9 +1,11 @@
 """Encoded rows that meet a model made for others, options that have no effect on them, and labels of every kind of source."""
+import contextlib
 import enum
 import json
 import os
 import pickle
 import random
+import threading
 import unittest
 import warnings
 
@@ -152,6 +154,28 @@ class Asked(unittest.TestCase):
         os.mkfifo(pipe)
         with self.assertRaisesRegex(brim.errors.UsageError, "a pipe can be read only once"):
             brim.train(MODEL, pipe, stream=True, epochs=2)
+
+    def test_pipe_of_texts(self):
+        """a pipe that was looked into is read, or given up when nobody will: who writes to it is never left waiting"""
+        pipe, ends = HERE / "texts.jsonl", []
+        os.mkfifo(pipe)
+
+        def write(names):
+            try:
+                with open(pipe, "w", encoding="utf-8") as file:
+                    file.writelines(json.dumps(dict.fromkeys(names, "a good film")) + "\n" for _ in range(60000))
+                ends.append("read")
+            except BrokenPipeError:
+                ends.append("given up")
+
+        for names, columns, end in ((["anchor", "positive"], ["anchor", "positive"], "read"), (["anchor", "positive"], None, "given up"),
+                                    (["anchor"], ["anchor", "positive"], "given up")):
+            writer = threading.Thread(target=write, args=(names,), daemon=True)
+            writer.start()
+            with contextlib.suppress(brim.Error):
+                brim.train(MODEL, pipe, task="embedding", columns=columns, max_steps=1)
+            writer.join(60)
+            self.assertEqual((writer.is_alive(), ends.pop() if ends else None), (False, end), (names, columns))
 
 
 class Order(enum.IntEnum):

@@ -1,10 +1,12 @@
 """Folders of tokenizers, edited in forty ways: the ids that transformers gave, also of what is saved. Words of byte-level tokenizers."""
+import json
 import pathlib
 import tempfile
 import unittest
 
 import case
 import tokenizer_folders as folders
+import tokenizer_roles as roles
 
 import brim
 
@@ -46,6 +48,46 @@ class Folders(unittest.TestCase):
         print(f"# {equal} folders equal, {refused} refused")
         self.assertGreater(equal, 450 - (len(expected) - len(taken)))
         self.assertLess(refused, 20)
+
+    def test_saved_names(self):
+        """what is saved names the tokens that there are, and no others, whichever of the files said them"""
+        count = 0
+        with tempfile.TemporaryDirectory() as place:
+            for number, (name, files) in enumerate(roles.cases(3, 100)):
+                try:
+                    tokenizer = brim.Tokenizer(folders.write(pathlib.Path(place, str(number)), files))
+                except brim.Error:
+                    continue
+                tokenizer.save(pathlib.Path(place, f"saved-{number}"))
+                again = brim.Tokenizer(pathlib.Path(place, f"saved-{number}"))
+                self.assertEqual([list(again.encode(text).ids) for text in roles.TEXTS], [list(tokenizer.encode(text).ids) for text in roles.TEXTS], name)
+                self.assertEqual(len(again), len(tokenizer), name)
+                said = json.loads(pathlib.Path(place, f"saved-{number}/tokenizer_config.json").read_text(encoding="utf-8"))
+                tokens = {token["content"] for token in said["added_tokens_decoder"].values()}
+                self.assertLessEqual({value for key, value in said.items() if key.endswith("_token") and value}, tokens, name)
+                count += 1
+        self.assertGreater(count, 50)
+
+    def test_padding_side(self):
+        """what is saved is padded at the right, where a folder says another side"""
+        files = folders.base_files(folders.BASES[0])
+        files["tokenizer_config.json"].update(padding_side="left")
+        with tempfile.TemporaryDirectory() as place:
+            brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).save(pathlib.Path(place, "saved"))
+            self.assertEqual(json.loads(pathlib.Path(place, "saved/tokenizer_config.json").read_text(encoding="utf-8"))["padding_side"], "right")
+
+    def test_flag(self):
+        """extra tokens that differ in `special` alone are two: with split_special_tokens a special one is text"""
+        one = lambda special: {**folders.token("[E1]", special=special), "__type": "AddedToken"}
+        first = folders.next_id(folders.base_files(folders.BASES[0]))
+        for lists, added, whole in (([one(False)], None, True), ([one(True)], None, False), ([one(False), one(True)], None, False), ([one(True), one(False)], None, False),
+                                    (["[E1]", one(False)], {"[E1]": first}, False), ([one(False), "[E1]"], {"[E1]": first}, False), ([one(False)], {"[E1]": first}, True)):
+            files = folders.base_files(folders.BASES[0])
+            files["tokenizer_config.json"].update(extra_special_tokens=lists, split_special_tokens=True)
+            files.update({"added_tokens.json": added} if added else {})
+            with tempfile.TemporaryDirectory() as place:
+                ids = list(brim.Tokenizer(folders.write(pathlib.Path(place, "given"), files)).encode("a [E1] b").ids)
+            self.assertEqual(first in ids, whole, (lists, added))
 
     def test_file(self):
         """a tokenizer.json that is named itself is taken as it stands, and saved so that nothing else can be meant"""

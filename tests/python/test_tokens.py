@@ -102,6 +102,17 @@ class Tokens(unittest.TestCase):
         long = self.model.predict([["film"] * 200])[0]
         self.assertEqual((len(long.labels), long.labels.count(None)), (200, 200 - (self.model.max_length - 2)))
 
+    def test_numbers(self):
+        """tags as numbers are those of the model's names in rows, in what was encoded before and in weights of classes"""
+        numbers = [{**row, "ner_tags": [NAMES.index(tag) for tag in row["ner_tags"]]} for row in EVAL]
+        self.assertEqual(sorted({tag for row in numbers for tag in row["ner_tags"]}), [*range(len(NAMES))])
+        encoded = brim.Dataset.of(numbers, self.model.tokenizer, task="tokens", labelled=True)
+        self.assertEqual(encoded.labels.names, [str(number) for number in range(len(NAMES))])
+        expected = self.model.evaluate(EVAL)["loss"]
+        self.assertEqual([self.model.evaluate(rows)["loss"] for rows in (numbers, encoded)], [expected, expected])
+        train = lambda weights: brim.train(MODEL, TRAIN, task="tokens", labels=NAMES, max_steps=2, class_weights=weights).loss
+        self.assertEqual(train({"3": 3.0, "O": 0.5}), train({"B-BAD": 3.0, "O": 0.5}))
+
     def test_rows(self):
         """what a row is: word_ids, and the label of each word's first token"""
         row = brim.Dataset.of([(["xy", "", "film"], ["B-BAD", "O", "O"])], brim.Tokenizer(MODEL), task="tokens", labels=NAMES).row(0)

@@ -52,6 +52,33 @@ def cases(seed, count):
         yield f"{base[0]}, {'older' if older else 'json'}, seed {seed}, {number}", files
 
 
+def extra_cases(seed, count):
+    """(name, files) of so many whose extra tokens are said several times, with flags that often differ in `special` alone."""
+    for number in range(count):
+        pick = random.Random(f"extra {seed} {number}")
+        base = pick.choice(folders.BASES)
+        files, first = folders.base_files(base), folders.next_id(folders.base_files(base))
+        texts = pick.sample(NEW, 2)
+        flags = {text: {flag: pick.random() < 0.3 for flag in ("lstrip", "rstrip", "single_word", "normalized")} for text in texts}
+
+        def said(text, typed, pick=pick, flags=flags):
+            if pick.random() < 0.3:
+                return text
+            return {"content": text, **flags[text], **({"special": pick.random() < 0.5, "__type": "AddedToken"} if typed else {})}
+
+        for name, typed in (("tokenizer_config.json", True), ("special_tokens_map.json", False)):
+            if typed or pick.random() < 0.3:
+                key = "additional_special_tokens" if not typed or pick.random() < 0.5 else "extra_special_tokens"
+                files[name][key] = [said(pick.choice(texts), typed) for _ in range(pick.choice([1, 2, 3]))]
+            if pick.random() < 0.3:
+                files[name][pick.choice(["image_token", "cls_token"])] = said(pick.choice(texts), typed)
+        if pick.random() < 0.4:
+            files["added_tokens.json"] = {text: first + i for i, text in enumerate(text for text in texts if text != "the")}
+        older = pick.random() < 0.4 and base[1] != "unigram" and folders.older(files)
+        files["tokenizer_config.json"]["split_special_tokens"] = pick.random() < 0.8
+        yield f"{base[0]}, {'older' if older else 'json'}, seed {seed}, {number}", files
+
+
 # ---- HerBERT ----
 
 MODEL = {"fuse_unk": True, "byte_fallback": True, "ignore_merges": True, "unk_token": "<pad>", "continuing_subword_prefix": "##",

@@ -1,4 +1,8 @@
 /* Rows of several texts: from columns and lists of files, from memory, from encoded rows; and what keeps their texts. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "data/cache.h"
 #include "data_tokenizer.h"
 #include "same_rows.h"
@@ -253,6 +257,40 @@ static void unread(void) {
   brim_text_columns_free(&found);
 }
 
+/* Whether somebody has the pipe open for reading. */
+static bool is_read(const char *path) {
+  const int to = open(path, O_WRONLY | O_NONBLOCK);
+  if (to >= 0)
+    close(to);
+  return to >= 0;
+}
+
+/* A pipe that was looked into is kept for who reads it, and closed when nobody will. */
+static void looked_into(void) {
+  const char *path = scratch_file("p.csv");
+  const brim_dataset_options wanted = {.source = {.text_column = "anchor", .pair_column = "positive"}};
+  brim_error err;
+  ok(mkfifo(path, 0600) == 0, "a pipe");
+  for (int i = 0; i < 3; i++) { /* it is read; it is not; what is looked for is not there */
+    brim_text_columns found;
+    brim_dataset *d = NULL;
+    const char *text = i < 2 ? "anchor,positive\na,b\n" : "anchor\na\n";
+    const int reader = open(path, O_RDONLY | O_NONBLOCK), writer = open(path, O_WRONLY);
+    ok(write(writer, text, strlen(text)) == (ssize_t)strlen(text), "rows");
+    const int status = brim_text_columns_find(data_runtime, &path, 1, &(brim_source_options){0}, BRIM_TASK_EMBEDDING, &found,
+                                              &err);
+    ok((status == BRIM_OK) == (i < 2), "names of columns are found");
+    close(writer);
+    close(reader);
+    ok(is_read(path) == (i < 2), "it is kept");
+    ok(i > 0 || (load(path, &wanted, &d, &err) == BRIM_OK && brim_dataset_rows(d) == 1), "what was looked at is read");
+    brim_dataset_free(d);
+    brim_text_columns_free(&found);
+    ok(!is_read(path), "and closed");
+  }
+  unlink(path);
+}
+
 static void options(void) {
   static const char csv[] = "anchor,positive,negative\na,b,c\n";
   expect("two ways to name columns", "a.csv", csv, (brim_source_options){TRIPLE, .text_column = "anchor"},
@@ -404,6 +442,7 @@ int main(void) {
   several_files();
   unknown();
   unread();
+  looked_into();
   wide();
   late_negatives("{\"anchor\": \"a\", \"positive\": \"b\", \"negatives\" : [\"c\"]}\n", "anchor positive negatives ");
   late_negatives("{\"anchor\": \"a\", \"positive\": \"negative\"}\n", "anchor positive ");

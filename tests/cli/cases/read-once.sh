@@ -42,3 +42,13 @@ cat seen && grep -c index answered
 "$BRIM" predict -q -m ranker rerank.jsonl > of-file && cat rerank.jsonl | "$BRIM" predict -q -m ranker - --format jsonl | cmp - of-file && echo same
 cat large.jsonl | "$BRIM" train -q -m "$MODEL" --task embedding --train - --format jsonl --max-steps 1 -o no
 cat large.jsonl | "$BRIM" train -q -m "$MODEL" --task embedding --train - --format jsonl --max-steps 1 --columns anchor,positive -o large > out && echo trained
+echo "--- a named pipe is read once: no texts of its rows afterwards, and no column of folds"
+mkfifo again.jsonl
+once() { # OPTION...: what is trained with the pipe, which is written once
+  cat rerank.jsonl > again.jsonl & timeout 60 "$BRIM" train -q -m "$MODEL" --task rerank -o once --overwrite --epochs 1 --seed 1 "$@" > out && echo trained; wait
+}
+once --train rerank.jsonl --eval again.jsonl
+once --train again.jsonl --eval 25%
+once --train again.jsonl --folds 2
+cat rerank.jsonl > again.jsonl & timeout 60 "$BRIM" report ranker --data again.jsonl -o page.html; wait
+timeout 60 "$BRIM" train -q -m "$MODEL" --task rerank --train again.jsonl --fold-column index -o once --overwrite
