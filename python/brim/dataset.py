@@ -13,7 +13,7 @@ from .batches import Batches
 from .blocks import Block
 from .errors import CellError, Error, MismatchError, UsageError
 from .keywords import BatchOptions, FileOptions, TextOptions
-from .labels import Labels, _label_texts, _labels, natural, originals
+from .labels import Labels, _label_texts, _labels, kept, natural, originals
 from .layout import Layout
 from .options import MOST, whole
 from .tokenizer import Tokenizer, _tokenizer
@@ -234,7 +234,7 @@ class Dataset:
         values = None
         if labels is not None:
             given = [None if _rows._missing(label) else label for label in _rows.as_list(labels)]
-            labels, mapping, task = _label_texts(given, task, mapping)
+            labels, mapping, task = _label_texts(given, task, kept(mapping))
             values = originals(given)
         if most_texts is not None:
             whole("most_texts", most_texts, 1)
@@ -308,7 +308,7 @@ class Dataset:
         """
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
         if isinstance(data, Dataset):
-            refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks)
+            refuse_encoded(data, **columns, text_columns=text_columns, blocks=blocks, **_options.that_read(options))
             return data
         if labelled is None and options.get("numbering"):
             labelled = False
@@ -441,6 +441,7 @@ class Dataset:
                  mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime: Any = None) -> "Dataset":
         """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
         values."""
+        labels = kept(labels)
         wrong = next((at for at, one in enumerate(labels) if isinstance(one, (str, bytes)) or one is None), None) if isinstance(labels, (list, tuple)) else None
         if wrong is not None:
             raise TypeError(f"labels: row {wrong} has {labels[wrong]!r:.60}: the number of a class, or a value, is needed")

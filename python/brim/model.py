@@ -14,7 +14,7 @@ from .dataset import Dataset, Files, refuse_encoded
 from .errors import FormatError, MismatchError, UnsupportedError, UsageError
 from .judged import Evaluation, add_texts
 from .keywords import ComputeOptions, PredictOptions
-from .labels import Labels, _labels, natural
+from .labels import Labels, _labels, kept, natural
 from .notes import log, of_entities, of_left_out as _of_left_out, of_names as _of_names, of_readme as _of_readme, of_spaces as _of_spaces, of_saved as _of_saved
 from .options import whole
 from .prediction import How, Prediction, Ranked
@@ -103,6 +103,7 @@ class Model:
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, layers: str | None = None, dense: int | None = None,
                  dense_activation: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False, kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime: Any = None):
         _kinds.check(Model.__init__, locals())
+        labels = kept(labels)
         _options.whole("reinit_layers", reinit_layers, 0)
         device, card = _device.checked(device)
         if dense is not None:

@@ -20,7 +20,7 @@ from .feed import Stream, Streamed, refuse_made
 from .folds import Folds, of_splits, one_number
 from .judged import keep_texts
 from .keywords import TrainOptions
-from .labels import Labels, _labels
+from .labels import Labels, _labels, kept
 from .model import Model
 from .result import Event, Result
 from .study import WAYS, Comparison, FoldsResult, way
@@ -128,7 +128,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     _kinds.check(_CALL, locals(), TrainOptions)
-    task = _shapes.word(task)
+    task, labels = _shapes.word(task), kept(labels)
     ways = options.pop("_compare", None)
     asked_for = {name for name, value in options.items() if value is not None}  # not by TrainingArguments, which say much
     args = options.pop("args", None)
@@ -147,7 +147,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
         output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
-    if options.get("fold_column") is not None:  # whose rows are looked at twice
+    if options.get("fold_column") is not None and not isinstance(train, Stream):  # whose rows are looked at twice
         train = _rows.kept(train)
     for name, value in {"header": header, "keep_head": keep_head, "stratify": stratify, "no_type_ids": no_type_ids}.items():
         _options.flag(name, value)
@@ -258,6 +258,7 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             how = {}
             with _in_set(name):
                 _refuse_encoded_otherwise(data, masked, max_length)
+                refuse_encoded(data, where=source.get("where") or None)
         elif not _rows.is_text_files(data):
             with _in_set(name):
                 how = _options.of_rows(how, with_files=files_too, error=UsageError if name else TypeError)
@@ -302,11 +303,12 @@ def train(model: Model | str | os.PathLike[str], train: Any = None, *, eval: Any
             raise UsageError(f"{next(iter(streamed))} is for streams: give stream=True too")
         dataset, opened = rows(train_rows, None if masked else known), None
         if dataset.labels is None and not masked and not several:
+            needy = "training" if asked == "auto" else f'task="{asked}"'
             if isinstance(model, Model) and _shapes.of(model.task).made:
                 raise UsageError(f'the model is of masked words: task="mlm" continues with them; another task takes its folder, brim.train({model.path!r}, ..)')
             if isinstance(train_rows, Dataset):
-                raise UsageError("training needs labels, whose names the Dataset does not have: give it labelled=True, or of ids labels and mapping, where it is made")
-            raise UsageError("training needs labels: give a column, or labels=[...]")
+                raise UsageError(f"{needy} needs labels, whose names the Dataset does not have: give it labelled=True, or of ids labels and mapping, where it is made")
+            raise UsageError(f"{needy} needs labels: give a column, or labels=[...]")
         known_by = Labels(None, task=task, runtime=runtime) if several else dataset
     if not masked and not several:
         _notes.of_task(known_by if opened else dataset.labels, asked)

@@ -446,6 +446,8 @@ class Said(unittest.TestCase):
                                   (masked, "auto", 'the stream is of masked words'), (masked, "tokens", 'the stream is of masked words'),
                                   (brim.data.stream(path, tokenizer, max_length=20), "embedding", r'labels=brim.Labels\(None, task="embedding"\)')):
             self.assertRaisesRegex(brim.Error, line, brim.train, MODEL, given, task=task, **quick)
+        for option, value in (("fold_column", "fold"), ("folds", 2), ("validation_split", 0.2)):
+            self.assertRaisesRegex(brim.Error, f"a stream does not have its rows in memory, and {option} needs them: leave out {option} or stream", brim.train, MODEL, stream, **{option: value}, **quick)
         self.assertRaisesRegex(TypeError, "labels are a list of names", brim.Model, MODEL, labels=stream)
         learned = HERE / "of masked words"
         brim.train(MODEL, numbered, task="mlm", output=learned, **quick)
