@@ -32,6 +32,13 @@ def places(state, at=()):
         yield from places(state[key], at + (key,))
 
 
+def at(state, place):
+    """What is there."""
+    for key in place:
+        state = state[key]
+    return state
+
+
 def put(state, place, value):
     """The same with another value there."""
     if not place:
@@ -59,8 +66,8 @@ class Encoded(unittest.TestCase):
                         if found.error is None:
                             self.assertEqual(found.value, task)
                         else:
-                            self.assertIsInstance(found.error, (brim.Error, TypeError, ValueError))
-                            self.assertNotIn("\n", str(found.error))
+                            self.assertNotEqual(task, TASKS[rows] if TASKS[rows] != "auto" else {"pairs": "classification"}.get(rows, rows), found.error)
+                            self.assertTrue(swept.is_line(found.error), found.error)
 
     def test_labels(self):
         """the classes are those that were asked for, in their order"""
@@ -70,7 +77,10 @@ class Encoded(unittest.TestCase):
                 for names in (own, own[::-1], ["x", "y"], own + ["more"]):
                     found = swept.outcome(lambda: Training(rows, kind)(labels=names, max_steps=1)[0].model.labels.names)
                     with self.subTest(kind, rows=rows, names=names):
-                        self.assertTrue(found.value == names or re.search("label", str(found.error)), found)
+                        if rows == "multi_label" and kind in ("file", "stream"):  # names alone are of classes, where nothing is read before
+                            self.assertRegex(str(found.error), "the label is a list, but classification has one class a row: choose the task multi-label")
+                            continue
+                        self.assertTrue(found.value == names or names is not own and swept.is_line(found.error) and re.search("label", str(found.error)), found)
 
     def test_lengths(self):
         """a row has the ids of a text that was cut there, or max_length is refused: of classes, pairs, words, several texts, masked words"""
@@ -83,6 +93,8 @@ class Encoded(unittest.TestCase):
                             self.assertGreaterEqual(length, 24)
                             self.assertEqual(found.value[1], length)
                         else:
+                            self.assertNotEqual(length, 24, found.error)
+                            self.assertTrue(swept.is_line(found.error), found.error)
                             self.assertRegex(str(found.error), "max_length")
         pairs = [(one["text"], one["other"], one["label"]) for one in rows_of("classification")]
         short, made = trained(pairs, max_length=12), trained(brim.Dataset.of(pairs, TOKENIZER, labelled=True, max_length=12))
@@ -210,7 +222,7 @@ class Encoded(unittest.TestCase):
                         except brim.Error as error:
                             self.assertNotIn("\n", str(error))
                         else:
-                            self.assertTrue(isinstance(value, int) or put(saved, place, value) == saved, "it was taken")
+                            self.assertTrue(type(value) is int and value >= 0 and place and type(at(saved, place)) is int or put(saved, place, value) == saved, "it was taken")
         for how in ({"world_size": 0}, {"world_size": -1}, {"rank": 1}):
             self.assertRaises(ValueError, rows.batches, batch_size=4, **how)
             self.assertRaises(ValueError, brim.Plan, [3, 4], batch_size=2, **how)
