@@ -49,7 +49,7 @@ def _apart(label: str, *texts: str | None) -> str:
 
 
 def _advice(names: list[str], option: str) -> str:
-    """Which columns are meant, as far as their names tell: both of a pair."""
+    """Which columns are meant, as far as their names show it: both of a pair."""
     lower = {n.lower(): n for n in names}
     if option == "text_column" and {"tokens", "words"} & set(lower) and {"ner_tags", "tags", "labels"} & set(lower):
         return 'words with a label each are of task="tokens"'

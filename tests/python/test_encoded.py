@@ -144,7 +144,7 @@ class Encoded(unittest.TestCase):
                 self.assertRaisesRegex(brim.errors.MismatchError, wrong, model.evaluate, data)
 
     def test_conditions(self):
-        """where chooses rows of files, and none of a Dataset beside them: refused, whichever of the sets is one"""
+        """where chooses rows of files, and none of a Dataset that is given with them: refused, whichever of the sets is one"""
         rows, path = rows_of("classification"), HERE / "conditions.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         encoded, where = brim.Dataset.of(rows, TOKENIZER, labelled=True), {"split": "a"}

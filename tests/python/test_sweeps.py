@@ -18,7 +18,7 @@ def failures(kind, run):
 
 
 class Call(effects.Named):
-    """One with an option of its own."""
+    """One that has an option."""
 
     def __init__(self, call):
         super().__init__("a call", call, lambda *, flag=False: None)
